@@ -157,8 +157,8 @@ fn ranks_search_on_their_devices() {
                                     ..ClusterOptions::default()
                                 };
                                 let order = if (a + d) % 2 == 0 { Order::Degree } else { Order::Original };
-                                // All ranks have a device, or all but the first, or every other one. Under Oclgrind, which exits if two threads launch, only the
-                                // first has one.
+                                // All ranks have a device, or all but the first, or every other one. Under Oclgrind, which exits
+                                // if two threads launch, only the first has one.
                                 let with: fn(usize) -> bool =
                                     [|_| true, |rank| rank > 0, |rank| rank % 2 == 0, |rank| rank == 0][if slow { 3 } else { (b + e) % 3 }];
                                 check(graph, &reference, size, order, &options, with, &format!("{way} {group:?} {parts}"));

@@ -1,5 +1,5 @@
-//! Random bytes, and valid files with random changes, for readers of every file with settings or records: the file is read, or refused with a
-//! reason, without a panic. (Readers of graphs are tested in src/input/tests.rs, sensors in power/src/families/fuzz.rs.)
+//! Random bytes, and valid files with random changes, for readers of every file with settings or records: the file is read, or refused with
+//! a reason, without a panic. (Readers of graphs are tested in src/input/tests.rs, sensors in power/src/families/fuzz.rs.)
 //!
 //! `PROPTEST_CASES` is the number of cases of each test. If it is not set, it is 100,000 with `SOCBFS_TEST_ALL`, else 300.
 

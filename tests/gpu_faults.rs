@@ -409,8 +409,8 @@ fn a_device_lost_while_setting_up_is_an_error() {
 const GOES_ON: u64 = 15;
 
 /// Loses the device in the middle of searches, drops everything that they used while kernels are still pending, and uses the memory again.
-/// The kernels then run on the memory they were given: had it been freed or unmapped, they would overwrite other data or fault. This is done
-/// at `points` of every policy and sharing mode.
+/// The kernels then run on the memory they were given: had it been freed or unmapped, they would overwrite other data or fault. This is
+/// done at `points` of every policy and sharing mode.
 fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
     with_a_device_that_goes_on(test, Some(GOES_ON), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
@@ -482,8 +482,8 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
     });
 }
 
-/// A driver with a bug overwrites one piece of the data that a search transfers to the host, each piece in turn. The search ends with an error
-/// that names the driver, or the piece did not matter. It never touches memory of the host outside of its own, and later searches are right.
+/// A driver with a bug overwrites one piece of the data that a search transfers to the host, each piece in turn. The search ends with an
+/// error that names the driver, or the piece did not matter. It never touches host memory outside of its own, and later searches are right.
 #[test]
 fn wrong_numbers_from_a_device_end_in_an_error() {
     const TEST: &str = "wrong_numbers_from_a_device_end_in_an_error";

@@ -1,4 +1,4 @@
-//! Devices smaller than those at hand: by limits that we keep ourselves, and as far as the implementations can play them.
+//! Devices smaller than the available ones: by limits of the OpenCL room, or simulated by the OpenCL implementations.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::{
 
 const POCL: &str = "Portable Computing Language";
 
-/// What kernels of every kind need, and no more.
+/// Limits that are just enough for kernels of every kind.
 fn small() -> Limits {
     Limits { max_alloc_bytes: Some(20_000), max_work_group: Some(64), local_bytes: Some(16 << 10), global_bytes: Some(2 << 20) }
 }
@@ -44,7 +44,7 @@ fn complete(n: u32) -> Vec<[u32; 2]> {
 #[test]
 fn work_groups_of_64_little_local_memory_and_small_buffers() {
     for device in &devices("work_groups_of_64_little_local_memory_and_small_buffers", small()).all {
-        // 7000 arcs of 4 bytes, in buffers of 20,000.
+        // 7000 arcs of 4 bytes, in buffers of 20,000 bytes.
         let edges = edges(1100, 3500, 9, 0);
         let variety = Variety {
             groups: vec![Some(256)],
@@ -62,11 +62,11 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
     }
 }
 
-/// What a device holds of the frontier is no more with many threads than with one: buffers of a proportionate limit suffice for either.
+/// The frontier takes no more memory on a device with many CPU threads than with one, so the same limit on buffers suffices for both.
 #[test]
 fn a_limit_on_buffers_is_the_same_for_any_number_of_threads() {
     const N: usize = 1 << 14;
-    // A queue with room for what every one of 8 threads may find would need twice as much.
+    // A queue with room for what each of 8 threads may find would need twice this limit.
     let limits = Limits { max_alloc_bytes: Some(250_000), ..Limits::default() };
     let devices = devices("a_limit_on_buffers_is_the_same_for_any_number_of_threads", limits);
     let list = Generator::graph500(14).generate(&|_| ()).unwrap();
@@ -99,7 +99,7 @@ fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
     if implementations::device_of(TEST, POCL).is_none() {
         return;
     }
-    // Without the cache, which has programs that were built before.
+    // The cache is switched off, since it may hold programs that were built before.
     let fixed = [("OPENCL_DYLIB_PATH", library.to_str().unwrap()), ("SOCBFS_TEST_DEVICE", POCL), ("SOCBFS_CACHE_DIR", "")];
     for largest in ["128", "32", "16"] {
         if !inside(module_path!(), TEST, &[&fixed[..], &[(LARGEST, largest)]].concat()) {
@@ -112,7 +112,7 @@ fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
         let options = on(device, GpuOptions { group: Some(256), ..GpuOptions::default() });
         match Search::new(&layout, &options) {
             Ok(search) => assert_eq!(search.devices()[0].group, largest),
-            // A program that is refused for another reason is not tried for ever.
+            // A program that is refused even for the smallest groups ends in an error.
             Err(error) => return assert!(largest < 32 && error.to_string().contains("-DGROUP=32 "), "{largest}: {error}"),
         }
         assert!(largest >= 32);
@@ -124,13 +124,13 @@ fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
 fn kernels_shrink_until_local_memory_suffices() {
     let edges = edges(300, 900, 2, 0);
     let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
-    // Less than what kernels of groups of 256 declare, and less than what those of any group do.
+    // The first limit is less than kernels of groups of 256 declare, the second less than those of any group larger than one.
     for (local_bytes, groups) in [(2 << 10, 32..=64), (256, 1..=1)] {
         let limits = Limits { local_bytes: Some(local_bytes), ..Limits::default() };
         for device in &devices("kernels_shrink_until_local_memory_suffices", limits).all {
             let options = on(device, GpuOptions { group: Some(256), ..GpuOptions::default() });
             let search = match Search::new(&layout, &options) {
-                // Nothing is left to try where groups of one are computed wrongly; where they happen to be right, they are taken.
+                // If groups of one are computed wrongly, no size is left to try. If they happen to be right, they are used.
                 Err(error) if local_bytes == 256 && breaks_groups_of_one(device.info()) => {
                     let error = error.to_string();
                     assert!(error.contains("finds wrong levels") && error.contains("choose another device"), "{error}");
@@ -152,7 +152,7 @@ fn what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu() {
     let edges = edges(n, 20 * n as usize, 3, 0);
     let layout = layout(n as usize, &edges);
     let reference = Reference::new(n as usize, &edges, false, &[5]);
-    // Room for an entry per vertex and bitmaps, and for neighbours in parts, but not for an entry per vertex and thread.
+    // The limit has room for an entry per vertex, bitmaps and neighbours in parts, but not for an entry per vertex and thread.
     let limits = Limits { max_alloc_bytes: Some(200_000), ..Limits::default() };
     let devices = devices(TEST, limits);
     for device in devices.all.iter().filter(|device| !is_slow(device)) {
@@ -175,7 +175,7 @@ fn what_is_too_large_is_refused_with_its_size() {
     let refused = |device: &Arc<Device>, layout: &Layout| {
         Search::new(layout, &on(device, GpuOptions::default())).map(|_| ()).unwrap_err().to_string()
     };
-    // 359,400 bytes of arcs; 16 buffers of 20,000 hold 320,000.
+    // The arcs take 358,800 bytes, and 16 buffers of 20,000 bytes hold 320,000.
     for device in &devices("what_is_too_large_is_refused_with_its_size", small()).all {
         let error = refused(device, &layout(300, &complete(300)));
         for words in [&device.info().name, "even in 16 parts", "358800 bytes", "320000"] {
@@ -240,7 +240,7 @@ fn pocl_splits_a_large_graph_because_it_must() {
 #[test]
 fn pocl_as_two_devices_that_work_together() {
     const TEST: &str = "pocl_as_two_devices_that_work_together";
-    // As a Mali-T628 shows itself as one device of 4 cores and one of 2.
+    // A Mali-T628, too, appears as two devices, with 4 and with 2 cores.
     if implementations::device_of(TEST, POCL).is_some()
         && inside(module_path!(), TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)])
     {

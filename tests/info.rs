@@ -1,6 +1,6 @@
-//! Graph information on generated and on real graphs.
+//! Tests of graph information, on generated and on real graphs.
 
-// Clippy takes the helpers of an integration test for something else than a test.
+// Clippy does not count the helper functions of an integration test as tests.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -13,7 +13,7 @@ use socbfs::{
     input::generate::Generator,
 };
 
-/// Isolated vertices as counted in the edges of the Graph500 reference code 3.0.1.
+/// The numbers of isolated vertices were counted in the edges of the Graph500 reference code 3.0.1.
 #[test]
 fn kronecker() {
     for (scale, isolated) in [(10, 125), (16, 18_721)] {
@@ -27,8 +27,8 @@ fn kronecker() {
     }
 }
 
-/// Table 6 of Zhang et al. 2018 for its smallest graph: 4.19 million vertices, 2.40 million of them kept, 42.87 % saved. Theirs is
-/// another draw of the same distribution.
+/// Table 6 of Zhang et al. 2018 for its smallest graph: 4.19 million vertices, 2.40 million of them kept, 42.87 % saved. Their graph is
+/// another sample of the same distribution.
 #[test]
 #[ignore = "67 million edges and 2 GB: run with --release and --ignored"]
 fn remapping_is_that_of_table_6() {
@@ -43,12 +43,12 @@ fn data() -> PathBuf {
     std::env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from)
 }
 
-/// Reads a compressed text of one edge per line after comments and, in a MatrixMarket file, the sizes. `None`, loudly, where the
-/// file is absent.
+/// Reads a compressed text with one edge per line after comments and, in a MatrixMarket file, the line of sizes. Prints SKIPPED and
+/// returns `None` if the file is absent.
 fn read(test: &str, name: &str) -> Option<EdgeList> {
     let path = data().join(name);
     let Ok(file) = std::fs::File::open(&path) else {
-        // Not by a macro: the test harness would swallow it.
+        // Written without a print macro, whose output the test harness would capture.
         let line = format!("SKIPPED {test}: {} is absent (set SOCBFS_DATA to the folder of the real graphs)\n", path.display());
         std::io::stderr().write_all(line.as_bytes()).unwrap();
         return None;
@@ -68,7 +68,7 @@ fn read(test: &str, name: &str) -> Option<EdgeList> {
     Some(EdgeList::new(vertices.unwrap_or(largest as usize + 1), edges, Listing::Unknown).unwrap())
 }
 
-/// Vertices, lines, distinct edges, largest degree and components, as counted by other programs.
+/// Vertices, lines, distinct edges, largest degree and components. The expected values were counted by other programs.
 fn counts(info: &GraphInfo) -> [u64; 5] {
     [info.vertices, info.listed, info.distinct_edges, u64::from(info.degree.max), info.components]
 }

@@ -1,4 +1,4 @@
-//! Commands whose device is lost on the way, or answers no more: they say so, and leave nothing half done.
+//! Commands whose device is lost or stops to answer: they report it, and leave no partial output.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -50,18 +50,18 @@ impl User {
         command
     }
 
-    /// Runs it with a device that is lost after so many commands.
+    /// Runs `socbfs` with a device that is lost after `after` OpenCL commands.
     fn lost_after(&self, after: u32, arguments: &[&str]) -> Output {
         self.socbfs(arguments).env("SOCBFS_TEST_LOSE_AFTER", after.to_string()).output().unwrap()
     }
 }
 
-/// At the beginning, in the measurement of handovers, while kernels are checked, in searches.
+/// Numbers of commands before the loss: at the beginning, in the measurement of handovers, while kernels are checked, in searches.
 fn points() -> &'static [u32] {
     if std::env::var_os("SOCBFS_TEST_ALL").is_some() { &[0, 1, 7, 60, 150, 300, 500, 800, 1200, 2000, 4000, 8000] } else { &[0, 60, 1200] }
 }
 
-/// Whether it has the name of a device of any implementation that may be here.
+/// Whether `error` has the name of a device of any implementation used in tests.
 fn names_a_device(error: &str) -> bool {
     ["pthread", "llvmpipe", "Oclgrind"].iter().any(|name| error.contains(name))
 }
@@ -92,7 +92,7 @@ fn every_command_says_that_its_device_is_lost() {
                     assert_eq!(code, Some(2), "{name} after {after}: {} {error}", output.status);
                     assert!(error.contains("CL_OUT_OF_RESOURCES") && !error.contains("bug in socbfs"), "{name} after {after}: {error}");
                     assert!(names_a_device(&error), "{name} after {after}: the device is not named: {error}");
-                    // Nothing is written, and nothing lies beside it.
+                    // No output is written or changed.
                     assert!(!Path::new(&record).exists() && !Path::new(&calibration).exists(), "{name} after {after}");
                     assert_eq!(fs::read_to_string(&board).unwrap(), before, "{name} after {after}");
                     lost += 1;
@@ -119,7 +119,7 @@ fn the_doctor_tells_a_device_that_is_lost() {
     }
 }
 
-/// With `--device auto` a GPU is optional: what is measured with it is not what the CPU took instead.
+/// With `--device auto` a GPU is optional: if it is lost while thresholds are measured, `run` continues on the CPU or names the GPU.
 #[test]
 fn a_gpu_lost_while_thresholds_are_measured_is_named() {
     let Some(user) = User::new("a_gpu_lost_while_thresholds_are_measured_is_named") else { return };
@@ -142,7 +142,7 @@ fn a_gpu_lost_while_thresholds_are_measured_is_named() {
     assert!(refused + fell_back >= 2, "{refused} {fell_back}");
 }
 
-/// The exit code after Ctrl-C; `None` where that does not end it.
+/// Sends SIGINT and returns the exit code (`None` if the process does not end).
 fn interrupted(mut child: Child) -> Option<i32> {
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     let limit = Instant::now() + Duration::from_secs(60);
@@ -157,7 +157,7 @@ fn interrupted(mut child: Child) -> Option<i32> {
     ended.and_then(|status| status.code())
 }
 
-/// A driver that hangs while its device is opened is reported after 10 s, with a way to search without it.
+/// A driver that hangs while its device is opened is reported after 10 s, with the advice to use `--device cpu`.
 #[test]
 fn a_device_that_hangs_while_it_is_opened_is_told() {
     let Some(user) = User::new("a_device_that_hangs_while_it_is_opened_is_told") else { return };
@@ -185,7 +185,7 @@ fn a_device_that_hangs_while_it_is_opened_is_told() {
     }
 }
 
-/// A driver that ends the process while its device is opened is explained, and nothing is left of what was asked for.
+/// A driver that ends the process while its device is opened is explained, and no output is left.
 #[test]
 fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
     let Some(user) = User::new("a_driver_that_crashes_while_a_device_is_opened_is_explained") else { return };
@@ -204,11 +204,11 @@ fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
                 assert!(said.contains(words), "{how} {arguments:?}: no {words:?} in {said}");
             }
             assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
-            // Drivers have caches of their own.
+            // Drivers write caches of their own.
             let left: Vec<String> = user.user.0.names().into_iter().filter(|name| name != ".cache").collect();
             assert_eq!(left, ["libloses.so"], "{how} {arguments:?}");
         }
-        // The cure, and the doctor, which asks in a process of its own.
+        // The cure works, and so does the doctor, which queries the driver in another process.
         let cpu = user.socbfs(&["run", "grid:8x8", "--root", "0", "--device", "cpu"]).env("SOCBFS_TEST_OPEN", how).output().unwrap();
         assert!(cpu.status.success(), "{how}: {}", text(&cpu.stderr));
         let doctor = user.socbfs(&["doctor"]).env("SOCBFS_TEST_OPEN", how).output().unwrap();
@@ -217,7 +217,7 @@ fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
     }
 }
 
-/// A device that answers no more: Ctrl-C ends the command at once, with what it has to say, and without what was half written.
+/// Ctrl-C ends a command whose device hangs, and no partial output is left.
 #[test]
 fn a_device_that_hangs_is_left_by_ctrl_c() {
     let Some(user) = User::new("a_device_that_hangs_is_left_by_ctrl_c") else { return };
@@ -240,7 +240,7 @@ fn a_device_that_hangs_is_left_by_ctrl_c() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}: it should hang");
-        // It continues to hang.
+        // The command continues to hang.
         std::thread::sleep(Duration::from_millis(200));
         assert!(child.try_wait().unwrap().is_none(), "{policy} after {after}");
         assert_eq!(interrupted(child), Some(130), "{policy} after {after}");

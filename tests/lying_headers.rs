@@ -1,4 +1,4 @@
-//! A header that announces more than there is makes no reader allocate more than the file's size justifies.
+//! No reader allocates more than the size of the file justifies, whatever its header announces.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // a test may stop
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,33 +7,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use socbfs::input::{Format, ReadOptions, read};
 
-/// The largest block asked for since it was last reset.
+/// Size of the largest block requested since the last reset.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
 struct Watching;
 
-// SAFETY: everything is handed to the system's allocator as it came.
+// SAFETY: every call is passed on unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Watching {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller keeps the contract, and the call is passed on unchanged.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller keeps the contract, and the call is passed on unchanged.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         LARGEST.fetch_max(size, Ordering::Relaxed);
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller keeps the contract, and the call is passed on unchanged.
         unsafe { System.realloc(pointer, layout, size) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise, passed on.
+        // SAFETY: the caller keeps the contract, and the call is passed on unchanged.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -72,7 +72,7 @@ fn allocations_follow_the_file_not_its_header() {
             LARGEST.store(0, Ordering::Relaxed);
             let error = read(&path, &ReadOptions { format, progress: None }).unwrap_err();
             let largest = LARGEST.load(Ordering::Relaxed);
-            // Streams have buffers of 8 MiB; a mapped file of a few bytes needs next to nothing.
+            // Streams have buffers of 8 MiB; a mapped file of a few bytes needs hardly any memory.
             let most = if name.ends_with(".gz") { 16 << 20 } else { 1 << 20 };
             assert!(largest < most, "{name}: {largest} bytes at once before: {error}");
         }

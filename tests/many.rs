@@ -1,4 +1,4 @@
-//! Many roots in one pass, searches that end early, and searches side by side over one layout, against the serial reference.
+//! Many roots in one pass, searches that end early, and concurrent searches over one layout, against the serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -23,7 +23,7 @@ use crate::{
     searches::{all_combinations, edges as random},
 };
 
-/// Every root, in one pass after another, with levels of both widths, and parents.
+/// Checks the levels, in both widths, and the parents of a search from many roots.
 fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
@@ -62,7 +62,7 @@ fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     }
 }
 
-/// Every depth up to the whole tree's, and some targets.
+/// Checks depth limits up to the depth of the whole tree, and some targets.
 fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets: &[u32], options: &SearchOptions) {
     for order in [Order::Original, Order::Degree] {
         check_until_by(order, n, edges, directed, root, targets, options);
@@ -76,7 +76,7 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
     let mut search = Search::new(&layout, options).unwrap();
     let whole = search.run(root).unwrap();
     let level = reference.levels(root);
-    // The last level may be of leaves, which are not searched: then it is known that there are no more.
+    // The last level may have only leaves, which are not searched: then a search up to it may know that there are no more levels.
     let leaves_are_last =
         (0..).zip(level).filter(|&(_, &level)| level.wrapping_add(1) == whole.levels).all(|(v, _)| layout.to_internal(v) == NONE);
     let check = |search: &mut Search<'_>, until: Until, cut: u32, end: End| {
@@ -88,7 +88,7 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
         assert_eq!(tree.level, wanted, "{until:?}");
         assert_eq!(partial.outcome.reached, level.iter().filter(|&&level| level <= cut).count() as u64);
         assert_eq!(partial.outcome.levels, whole.levels.min(cut.saturating_add(1)), "{until:?}");
-        // The same into arrays of the caller's: parents, levels, both, neither.
+        // The same with arrays of the caller for parents, levels, both, or neither.
         for (with_parents, with_levels) in [(true, true), (false, true), (true, false), (false, false)] {
             let (mut parents, mut levels) = (vec![7; n], vec![7; n]);
             let output = Output { parents: with_parents.then_some(&mut parents[..]), levels: with_levels.then_some(&mut levels[..]) };
@@ -108,7 +108,7 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
         }
     };
     for depth in (0..whole.levels + 2).step_by(1 + whole.levels as usize / 9) {
-        // With as many levels as there are, nothing has found yet that there are no more (but of a root without an edge it is known).
+        // A search that stops at the deepest level does not know yet that it is the last, except from a root without an edge.
         let end = if depth >= whole.levels || whole.levels == 1 && layout.to_internal(root) == NONE { End::Complete } else { End::Depth };
         check(&mut search, Until { depth: Some(depth), target: None }, depth, end);
     }
@@ -120,14 +120,14 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
         if far != NONE && far > 1 {
             check(&mut search, Until { depth: Some(far - 1), target: Some(target) }, far - 1, End::Depth);
         }
-        // And the whole tree again after it.
+        // The whole tree is right again afterwards.
         assert_eq!(search.run(root).unwrap().reached, whole.reached);
         assert_eq!(search.result(root).level, level);
     }
     check(&mut search, Until::default(), NONE - 1, End::Complete);
     let error = search.run_until(root, Until { depth: None, target: Some(n as u32) }).unwrap_err();
     assert!(matches!(error, SearchError::TargetOutOfRange { .. }), "{error}");
-    // What is refused leaves the last tree as it was.
+    // A refused call does not change the last tree.
     search.run(root).unwrap();
     let (mut short, mut right) = (vec![0; n - 1], vec![0; n]);
     let error = search.run_into(root, Until::default(), Output { parents: Some(&mut right), levels: Some(&mut short) }).unwrap_err();

@@ -1,5 +1,5 @@
-//! The pages of this repository: their form, where their links lead, and the commands that they show. The width of comments, which
-//! rustfmt leaves as they are.
+//! Checks the Markdown pages of this repository: their form, the targets of their links, and the commands that they show. Also checks the
+//! width of comments, which rustfmt does not change.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -7,10 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The widest line, in characters, as in rustfmt.toml. Tables and lines that are one link may be wider.
+/// Most characters of a line, as in rustfmt.toml. Tables and lines without a blank may be wider.
 const WIDTH: usize = 140;
 
-/// Markdown pages of the repository.
+/// Collects the Markdown pages below `folder`.
 fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -23,7 +23,7 @@ fn pages(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The anchor that a heading gets: lower case, spaces to hyphens, no punctuation, links by their text.
+/// The anchor of a heading: lower case, hyphens instead of spaces, no punctuation, links replaced by their text.
 fn anchor(heading: &str) -> String {
     let mut text = heading.trim().to_lowercase();
     while let (Some(open), Some(middle)) = (text.find('['), text.find("](")) {
@@ -63,7 +63,7 @@ fn links_between_pages_lead_somewhere() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
-/// A line of a page outside its code blocks or within one.
+/// A line of a page, outside or inside of a code block.
 enum Part<'a> {
     /// Text.
     Text(&'a str),
@@ -71,7 +71,7 @@ enum Part<'a> {
     Code(&'a str),
 }
 
-/// The lines of a page from 1 on, with what each is part of. A fence itself is text.
+/// The lines of a page, numbered from 1, as text or code. A fence itself is text.
 fn parts(page: &str) -> Vec<(usize, Part<'_>)> {
     let (mut fenced, mut indented, mut blank) = (false, false, true);
     let mut found = Vec::new();
@@ -87,7 +87,7 @@ fn parts(page: &str) -> Vec<(usize, Part<'_>)> {
     found
 }
 
-/// What is wrong with the form of a page: number of the line, and why.
+/// What is wrong with the form of a page: line numbers and reasons.
 fn faults(page: &str) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
     let (mut level, mut open, mut headings) = (0, None, Vec::new());
@@ -179,7 +179,7 @@ fn pages_have_one_form() {
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
-/// Rust and OpenCL C files below `folder`.
+/// Collects the Rust and OpenCL C files below `folder`.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -192,7 +192,7 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The numbers of the lines that are a comment wider than [`WIDTH`]. One that ends in a link may be.
+/// The numbers of the lines with a comment wider than [`WIDTH`]. A comment with a link may be wider.
 fn wide_comments(text: &str) -> Vec<usize> {
     let is_wide = |line: &str| line.trim_start().starts_with("//") && line.chars().count() > WIDTH && !line.contains("://");
     text.lines().enumerate().filter(|(_, line)| is_wide(line)).map(|(number, _)| number + 1).collect()
@@ -213,7 +213,7 @@ fn comments_are_as_wide_as_pages() {
     assert!(found.is_empty(), "comments of more than {WIDTH} characters:\n{}", found.join("\n"));
 }
 
-/// The calls of socbfs that a page shows, in code blocks and within a line, without what a shell does with them.
+/// The calls of socbfs on a page, in code blocks and within a line, without shell syntax such as redirections.
 #[cfg(feature = "cli")]
 fn calls(page: &str) -> Vec<(usize, Vec<&str>)> {
     let mut found = Vec::new();
@@ -241,14 +241,14 @@ fn calls_are_found() {
     assert_eq!(found, [(3, vec!["run", "G", "--root", "1"]), (5, vec!["energy", "--x=2"])]);
 }
 
-/// Every subcommand and flag that a page shows is one that the command knows.
-/// The help of a command; `None` where there is no such command.
+/// The help of a command (`None` if there is no such command).
 #[cfg(feature = "cli")]
 fn help_of(subcommands: &[&str]) -> Option<String> {
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_socbfs")).args(subcommands).arg("--help").output().unwrap();
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 
+/// Every subcommand and flag on a page exists.
 #[cfg(feature = "cli")]
 #[test]
 fn commands_on_pages_exist() {
@@ -268,7 +268,7 @@ fn commands_on_pages_exist() {
             let has_flag = call[0].starts_with('-');
             let subcommands = match call.get(1) {
                 _ if has_flag => &[][..],
-                // One of subcommands of a subcommand.
+                // The subcommand has subcommands of its own.
                 Some(second) if !second.starts_with('-') && help(&call[..1]).is_some_and(|text| text.contains("\nCommands:")) => &call[..2],
                 _ => &call[..1],
             };
@@ -287,7 +287,7 @@ fn commands_on_pages_exist() {
     assert!(unknown.is_empty(), "\n{}", unknown.join("\n"));
 }
 
-/// Every environment variable that sets a flag is in the list below `socbfs --help`.
+/// Every environment variable that sets a flag is listed in `socbfs --help`.
 #[cfg(feature = "cli")]
 #[test]
 fn environment_variables_are_listed() {
@@ -299,7 +299,7 @@ fn environment_variables_are_listed() {
     assert!(missing.is_empty(), "{missing:?} in\n{listed}");
 }
 
-/// The limits in the README are those of the library.
+/// The README states the limits of the library.
 #[test]
 fn the_readme_has_the_limits() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();

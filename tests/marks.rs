@@ -1,4 +1,4 @@
-//! What a policy learns from a search: counts are exact where they are not marked as estimates, and marked only where they may be wrong.
+//! The counts that a policy gets from a search: they are exact unless marked as estimates, and marked only if they may be wrong.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use socbfs::{
 
 use crate::searches::{devices, is_one_in_three, is_rusticl, is_slow};
 
-/// The counts of a level, whether each is marked, and what they are.
+/// The counts of a level: name, recorded value, whether it is marked as an estimate, and exact value.
 fn counts(record: &LevelRecord, exact: &ExactLevel) -> [(&'static str, u64, bool, u64); 4] {
     let stats = &record.stats;
     [
@@ -27,7 +27,7 @@ fn counts(record: &LevelRecord, exact: &ExactLevel) -> [(&'static str, u64, bool
     ]
 }
 
-/// How often one of the counts was marked, and how often it was wrong then, by what ran before: (direction, device).
+/// How often a count was marked, and how often it was then wrong, by count and by the level before (direction and device).
 type Marked = BTreeMap<(&'static str, String), (u32, u32)>;
 
 fn search(layout: &Layout, name: &str, options: &SearchOptions, roots: &[u32], marked: &mut Marked) {
@@ -82,7 +82,7 @@ fn counts_are_exact_or_marked_as_estimates() {
         }
     }
     println!("{marked:#?}");
-    // What is marked is wrong more often than not: it was estimated.
+    // More than half of the marked counts are wrong, so they were indeed estimated.
     for (what, before) in [("frontier edges", "BottomUp CPU"), ("frontier edges", "TopDown CPU"), ("unvisited edges", "BottomUp CPU")] {
         let (all, wrong) = marked[&(what, before.to_owned())];
         assert!(2 * wrong > all && all > 0, "{what} after {before}: {wrong} of {all} marked are wrong");
@@ -90,7 +90,7 @@ fn counts_are_exact_or_marked_as_estimates() {
     assert!(marked.keys().all(|(_, before)| before != "nothing"), "the root is known");
 }
 
-/// Where all vertices have the same degree, mean degrees are exact; and one thread counts no vertex twice.
+/// If all vertices have the same degree, mean degrees are exact; and a single thread counts no vertex twice.
 #[test]
 fn nothing_is_marked_without_need() {
     let mut marked = Marked::new();
@@ -128,7 +128,7 @@ fn counts_of_devices_are_exact_or_marked_as_estimates() {
             .into_iter()
             .enumerate()
             {
-                // Which compiles for every search.
+                // rusticl compiles for every search.
                 if is_rusticl(device.info()) && !is_one_in_three(a, b) {
                     continue;
                 }

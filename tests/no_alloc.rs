@@ -1,5 +1,5 @@
-//! From the call of `Search::run` to its return, nothing calls the allocator: every policy, order, thread count and
-//! kind of vector instructions (design rule 1). The same on every rank of a search over several.
+//! `Search::run` does not call the allocator, with any policy, order, thread count and kind of vector instructions (design rule 1). Neither
+//! does a search over several ranks, on any rank.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod counting;
@@ -30,13 +30,13 @@ fn graph(kind: &str) -> EdgeList {
                 [next(bound) as u32, next(n) as u32]
             })
             .collect(),
-        // Each level is a synchronisation; the last root has no edge.
+        // A path, where the threads synchronise at each level; the last root has no edge.
         _ => (1..4000).map(|v| [v - 1, v]).collect(),
     };
     EdgeList::new(n as usize, edges, Listing::Once).unwrap()
 }
 
-/// Ranks that are threads, so that one counter sees what any of them does.
+/// Searches over ranks that are threads, so that one counter covers them all. Returns the number of combinations.
 fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
     let mut combinations = 0;
     for size in [1, 2, 3] {
@@ -46,7 +46,7 @@ fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
                 let options = ClusterOptions { exchange, threads, sorted, ..ClusterOptions::default() };
                 let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
                 for root in [0, 17, 19_999] {
-                    // No rank begins before the count was read, and none continues before it is read again.
+                    // No rank begins before every rank has read the count, and none continues before every rank has read it again.
                     ranks.barrier();
                     let mut good = false;
                     let calls = calls(|| {
@@ -65,7 +65,7 @@ fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
     combinations
 }
 
-// Without the test harness, whose own allocations would be counted.
+// There is no test harness, since its allocations would be counted.
 fn main() {
     let (mut combinations, mut layouts) = (0, 0);
     let every_combination = std::env::var_os("SOCBFS_TEST_ALL").is_some();
@@ -76,12 +76,12 @@ fn main() {
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
                 layouts += 1;
-                // Every level of every search of a replay is sampled here, and each root has its own plans.
+                // This replay samples every level of every search, and each root has its own plans.
                 let record = |strategy: Strategy, levels| LevelRecord { plan: strategy.plan(), levels, ..LevelRecord::default() };
                 let (there, back) =
                     ([record(Strategy::Tc, 2), record(Strategy::Bc, 1), record(Strategy::Tc, 1)], [record(Strategy::Tc, 1)]);
                 let replay = Replay::of_roots([(0, &there[..]), (17, &back[..]), (19_999, &there[..])]).observing();
-                // Every policy that there is a name for, and needs no device.
+                // Every named policy that needs no device.
                 let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
                 let named = named.filter(|policy| !policy.needs_device()).chain(["cost-model:zhang".parse().unwrap()]);
                 // Bands that never leave the CPU need no device.
@@ -94,20 +94,20 @@ fn main() {
                     }
                     for threads in [1, 2, 3] {
                         for (form, simd) in Simd::ALL.into_iter().filter(|simd| simd.available()).enumerate() {
-                            // One combination out of three. The layout counts too, so that each of the others is tried on some layouts.
+                            // One combination in three. The sum includes the layout, so that each other choice is tried on some layouts.
                             if !every_combination && (layouts + number + threads + form) % 3 != 0 {
                                 continue;
                             }
                             let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
                             let mut search = Search::new(&layout, &options).unwrap();
-                            // The very first search counts, and so does one after another.
+                            // The first search must not allocate either, and neither may later ones.
                             for root in [0, 17, 19_999] {
                                 let mut good = false;
                                 let calls = calls(|| good = search.run(root).is_ok());
                                 assert!(good);
                                 assert_eq!(calls, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
                             }
-                            // Nor where levels are noted, be there few or many of them.
+                            // Nor does a search into arrays of the caller.
                             let mut arrays = [vec![0; 20_000], vec![0; 20_000]];
                             let mut good = false;
                             let calls_made = calls(|| {
@@ -116,7 +116,7 @@ fn main() {
                                 good = search.run_into(17, Until::default(), output).is_ok();
                             });
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
-                            // Nor where threads note when they work, be there room for all of it or not.
+                            // Nor does a traced search, with enough room for its records or not.
                             for room in [1000, 1] {
                                 search.set_traced(room);
                                 let mut good = false;
@@ -130,7 +130,7 @@ fn main() {
             }
         }
     }
-    // The counter itself works.
+    // Check that the counter works.
     assert!(calls(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100)))) >= 2);
     assert!(combinations >= 100);
     println!("a_search_allocates_nothing: {combinations} combinations\n1 passed, 0 failed");

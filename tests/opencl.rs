@@ -1,4 +1,4 @@
-//! The OpenCL room on every implementation that is installed.
+//! Tests of the OpenCL room on every installed implementation.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{fs, sync::Arc, time::Instant};
@@ -110,12 +110,12 @@ fn every_way_carries_values_both_ways() {
                 slice.to_device(0..5_000).unwrap();
                 assert_eq!((slice.owner(), slice.len(), slice.device_len()), (Owner::Device, 0, 5_000));
                 add(&add_kernel, &slice, 5_000, 7);
-                // From the device to reading, and on.
+                // Handover from the device to both for reading, then to the host.
                 slice.read_both(0..5_000).unwrap();
                 assert!(slice.iter().enumerate().all(|(i, &value)| value == round + 2 * i as u32 + 7), "{name} {way} {round}");
                 slice.to_host(0..5_000).unwrap();
                 slice[9] = 1;
-                // From the host to reading, while a kernel reads.
+                // Handover from the host to both for reading, while a kernel reads.
                 slice.read_both(0..5_000).unwrap();
                 let result = Buffer::<u32>::from_host(device, &[0], "a test").unwrap();
                 let sum = kernel(device, "sum");
@@ -128,7 +128,7 @@ fn every_way_carries_values_both_ways() {
                 let mut total = [0];
                 result.read(0..1, &mut total).unwrap();
                 assert_eq!(total[0], (0..9).map(|i| round + 2 * i + 7).sum::<u32>() + 1, "{name} {way} {round}");
-                // From reading to the device, straight back.
+                // Handover from reading by both back to the device.
                 slice.to_device(0..5_000).unwrap();
                 add(&add_kernel, &slice, 5_000, 0);
                 slice.to_host(0..5_000).unwrap();
@@ -201,7 +201,7 @@ fn memory_is_used_by_its_owner_only() {
             assert!(written.is_err(), "writing while both read");
             slice.to_device(0..10).unwrap();
             run(&add_kernel, 1, 1).unwrap();
-            // The kernel keeps the memory alive while it runs, and never runs with it again.
+            // The kernel keeps the memory alive while it runs, and can't be launched with it again.
             drop(slice);
             assert_eq!(run(&add_kernel, 1, 1).unwrap_err().code, HOST_OWNS_ARGUMENT, "{name} {way}");
         }
@@ -210,7 +210,7 @@ fn memory_is_used_by_its_owner_only() {
         let second = Device::open(device.info(), Limits::default()).unwrap();
         let other = Buffer::<u32>::new(&second, 10, "a test").unwrap();
         assert_eq!(add_kernel.set_buffer(0, &other).unwrap_err().code, OTHER_DEVICE);
-        // A dropped buffer stays as long as a kernel could be launched with it.
+        // A dropped buffer stays alive as long as a kernel has it as an argument.
         let buffer = Buffer::from_host(device, &[0u32; 10], "a test").unwrap();
         add_kernel.set_buffer(0, &buffer).unwrap();
         drop(buffer);
@@ -225,7 +225,7 @@ fn the_hosts_own_arrays_are_read_in_place() {
         let numbers: Vec<u32> = (0..5_001).map(|i| i * 7).collect();
         let paged = Slab::copy_of(&numbers, "a test").unwrap();
         let sum = kernel(device, "sum");
-        // From the start of a page, and from beside it.
+        // Slices that begin at the start of a page, one that does not, and an empty one.
         for (values, zero_copy) in [(&paged[..], true), (&paged[1..], false), (&paged[..4_001], true), (&paged[..0], false)] {
             let shared = // SAFETY: dropped before the values are.
             unsafe { Buffer::over_host(device, values, "a test") }.unwrap();
@@ -238,7 +238,7 @@ fn the_hosts_own_arrays_are_read_in_place() {
             run(&sum, 2, 8).unwrap();
             let mut total = [0];
             result.read(0..1, &mut total).unwrap();
-            // The host reads on meanwhile.
+            // The host can read the values meanwhile.
             assert_eq!(total[0], shared.iter().sum::<u32>(), "{name} {}", values.len());
             drop(shared);
             assert_eq!(run(&sum, 1, 1).unwrap_err().code, ARGUMENT_FREED, "{name}");
@@ -258,7 +258,7 @@ fn limits_are_kept_even_where_the_driver_would_not() {
         );
         for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             assert!(SharedSlice::<u32>::on(device, way, 1 << 18, "a test").unwrap_err().to_string().contains("1048572"), "{name} {way}");
-            // As large as can be, though no multiple of a page.
+            // The largest allowed size, though it is not a multiple of a page.
             let mut slice = SharedSlice::<u32>::on(device, way, (1 << 18) - 1, "a test").unwrap();
             slice.to_device(0..10).unwrap();
         }
@@ -317,16 +317,16 @@ fn a_device_keeps_the_times_of_its_kernels() {
             let all = times(device);
             assert_eq!(all.len(), wanted, "{name}");
             assert!(all.iter().all(|time| time.start_ns <= time.end_ns), "{name}: {all:?}");
-            // The clock of Mesa's software device stands still.
+            // Only PoCL is checked: the clock of Mesa's software device stands still.
             if name == "PoCL" {
-                // One after the other, none of no length, and together no longer than it took.
+                // The kernels run one after another, each takes time, and their sum is at most the elapsed time.
                 assert!(all.iter().all(|time| time.start_ns < time.end_ns), "{name}: {all:?}");
                 assert!(all.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns), "{name}: {all:?}");
                 assert!(all.iter().map(|time| time.end_ns - time.start_ns).sum::<u64>() <= wall, "{name}: {all:?} in {wall} ns");
             }
             assert!(times(device).is_empty(), "{name}: each is told once");
         }
-        // More launches than there is room for: the first are kept.
+        // With more launches than there is room for, the first ones are kept.
         let values = Buffer::from_host(device, &[1], "a test").unwrap();
         let add_kernel = kernel(device, "add");
         (0..1100).for_each(|_| add(&add_kernel, &values, 1, 1));
@@ -385,12 +385,12 @@ fn programs_are_kept_and_damaged_ones_are_built_again() {
             fs::write(&first, &damaged).unwrap();
             assert_eq!([cached(one), cached(one)], [(false, 1), (true, 1)], "{name} with {} bytes", damaged.len());
         }
-        // The entry of another program under this one's name must not be run instead.
+        // The entry of another program under the name of this one must not be used.
         assert_eq!(cached(two), (false, 2), "{name}");
         let second = entries().into_iter().find(|path| *path != first).unwrap();
         fs::copy(&second, &first).unwrap();
         assert_eq!([cached(one), cached(two)], [(false, 1), (true, 2)], "{name}");
-        // Without a folder that can be written, it is built each time.
+        // Without a writable folder, the program is built each time.
         let program = device.program_in(&first, one, "").unwrap();
         assert!(!program.from_cache());
     });
@@ -415,7 +415,7 @@ fn hand_overs_are_measured_in_every_way_that_is_offered() {
         let json = serde_json::to_string(&table).unwrap();
         assert_eq!(serde_json::from_str::<socbfs::calibrate::HandoverTable>(&json).unwrap(), table);
     });
-    // What does not fit is not measured, and says why.
+    // Sizes that do not fit are not measured, and the reason is recorded.
     let limits = Limits { max_alloc_bytes: Some(100_000), ..Limits::default() };
     on_each("hand_overs_are_measured_in_every_way_that_is_offered", limits, |name, device| {
         for way in measure_quickly(device).ways {

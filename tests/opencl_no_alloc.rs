@@ -1,5 +1,5 @@
-//! What a search calls of the OpenCL room, handovers of memory, and whole searches on a device never call the Rust allocator
-//! (design rule 1).
+//! The functions of the OpenCL room that a search calls, handovers of memory, and whole searches on a device never call the Rust
+//! allocator (design rule 1).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 mod counting;
@@ -30,14 +30,14 @@ kernel void add(global uint *values, uint count, local uint *room) {
 }
 ";
 
-/// Searches from each root and demands that nothing was allocated meanwhile.
+/// Searches from each root, which must not allocate.
 fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt::Display) {
     for &root in roots {
         let mut good = false;
         let calls = calls(|| good = search.run(root).is_ok());
         assert_eq!((good, calls), (true, 0), "{what} root {root}");
     }
-    // Nor where threads note when they work, and the device's launches are kept, be there room for all of it or not.
+    // Nor may a traced search, with enough room for its records or not.
     for room in [1000, 1] {
         search.set_traced(room);
         let mut good = false;
@@ -47,10 +47,10 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
     search.set_traced(0);
 }
 
-/// Every policy, each way of sharing memory, both kinds of work-groups, neighbours in one part and in three, one device and two.
+/// Searches with every policy, every sharing mode, both kinds of work-groups, neighbours in one part and in three, one device and two.
 fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
-    // What is left has every launch and handover.
+    // On a slow device fewer combinations run, which still have every launch and handover.
     let few = is_slow(device);
     if searches::emulated() {
         skipped(
@@ -97,7 +97,7 @@ fn search(name: &str, device: &Arc<Device>) {
                     combinations += 1;
                 }
                 if parts > 0 && kind != "path" {
-                    // The very first search counts, with what this policy alone needs. Each compiles on rusticl.
+                    // The first search with the kernels of one policy alone must not allocate either. Each compiles on rusticl.
                     let step = if is_rusticl(device.info()) && !searches::all_combinations() { 4 } else { 1 };
                     for (policy, runs) in policies_in_turn(&every.devices).into_iter().step_by(step) {
                         let what = format!("{kind} directed {directed} {policy} {runs:?} {way}, first search");
@@ -112,17 +112,17 @@ fn search(name: &str, device: &Arc<Device>) {
     println!("{name}: searches by {combinations} combinations of graph, way, group, parts and policy allocate nothing");
 }
 
-/// Ranks that are threads, so that one counter sees what any of them does; the first has no device.
+/// Searches over ranks that are threads, so that one counter covers them all; the first rank has no device.
 fn over_ranks(name: &str, device: &Arc<Device>) {
     let n = if is_slow(device) { 300 } else { 3000u32 };
     let list = EdgeList::new(n as usize, searches::edges(u64::from(n), n as usize * 3, 8, 1), Listing::Once).unwrap();
     let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
     for (index, &way) in ways.iter().enumerate().filter(|&(index, _)| index == 0 || !is_slow(device)) {
         let options = GpuOptions { group: Some([1, 32][index % 2]), ..GpuOptions::default() };
-        // Oclgrind ends where two threads launch.
+        // Two ranks, of which one has a device, since Oclgrind exits if two threads launch.
         ThreadRanks::run(2, |ranks| {
             let part = Part::build(&list, Order::Degree, ranks).unwrap();
-            // Levels of both directions, on the device and, where they are small, on the CPU.
+            // Levels of both directions run on the device, small top-down levels on the CPU.
             let places = Places::By(Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) });
             let setup = GpuSetup { device: Arc::clone(device), way, options };
             let own = RankDevice { setup, bottom_up: GpuKernel::Bgc, places, fall_back: false };
@@ -130,7 +130,7 @@ fn over_ranks(name: &str, device: &Arc<Device>) {
             let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
             let mut on_device = 0;
             for root in [0, 17, n - 1] {
-                // No rank begins before the count was read, and none continues before it is read again.
+                // No rank begins before every rank has read the count, and none continues before every rank has read it again.
                 ranks.barrier();
                 let mut good = false;
                 let calls = calls(|| {
@@ -148,19 +148,19 @@ fn over_ranks(name: &str, device: &Arc<Device>) {
     println!("{name}: searches over ranks allocate nothing");
 }
 
-// Without the test harness, whose own allocations would be counted.
+// There is no test harness, since its allocations would be counted.
 fn main() {
-    // As the harness would: `tests/run` has this program beside the others.
+    // Handles `--skip` like the test harness, since `tests/run` runs this program like the others.
     if std::env::args().skip_while(|argument| argument != "--skip").any(|argument| argument == "opencl_no_alloc") {
         return println!("0 passed, 0 failed, 1 filtered out");
     }
     on_each("opencl_no_alloc", Limits::default(), |name, device| {
-        // With times, which are more work: events are kept and asked.
+        // The device records times, which is more work: events are kept and queried.
         let device = &Device::open_timed(device.info(), Limits::default()).unwrap();
         let kernel = device.program(SOURCE, "-cl-std=CL1.2").unwrap().kernel("add").unwrap();
         let buffer = Buffer::from_host(device, &[1u32; 1000], "a test").unwrap();
         let shared = [7u32; 1024];
-        // SAFETY: dropped before the values are.
+        // SAFETY: the buffer is dropped before the values.
         let over = unsafe { Buffer::over_host(device, &shared, "a test") }.unwrap();
         let round = |slice: Option<&mut SharedSlice<u32>>| {
             kernel.set(1, 1000u32).unwrap();
@@ -178,7 +178,7 @@ fn main() {
                     slice.fill_on_device(9).unwrap();
                     slice.to_host(0..1000).unwrap();
                     assert_eq!(slice[999], 9);
-                    // And what fails: the host owns it.
+                    // A launch that fails, since the host owns the slice, must not allocate either.
                     assert!(run(&kernel, 2, 8).is_err());
                 }
                 None => {
@@ -199,13 +199,13 @@ fn main() {
                 }
             }
         };
-        // The very first round counts too.
+        // The first round must not allocate either.
         for turn in 0..3 {
             assert_eq!(calls(|| round(None)), 0, "{name}, turn {turn}");
         }
         for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 1000, "a test").unwrap();
-            // The kernel holds the last slice, which is gone, and would free it when it is given another.
+            // The kernel still holds the dropped slice of the last mode, and would free it when its argument is replaced.
             kernel.set_buffer(0, &slice).unwrap();
             for turn in 0..3 {
                 assert_eq!(calls(|| round(Some(&mut slice))), 0, "{name}, {way}, turn {turn}");
@@ -215,7 +215,7 @@ fn main() {
         over_ranks(name, device);
         search(name, device);
     });
-    // The counter itself works.
+    // Check that the counter works.
     assert!(calls(|| drop(std::hint::black_box(Vec::<u8>::with_capacity(100)))) >= 2);
     println!("1 passed, 0 failed");
 }

@@ -1,4 +1,4 @@
-//! `socbfs analyze` and `socbfs report`: text, record and page say the same.
+//! Tests of pages made by `analyze`, `report` and other commands: text, record and page agree.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{fs, path::Path};
@@ -26,7 +26,7 @@ fn record(file: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
 }
 
-/// The rows of the table of figure `id`, read back out of a page: every `data-value`, `None` where there is no number.
+/// The rows of the table of figure `id` in a page: every `data-value` (`None` if the cell has no number).
 fn rows(page: &str, id: &str) -> Vec<Vec<Option<f64>>> {
     let begin = page.find(&format!("data-figure=\"{id}\"")).unwrap_or_else(|| panic!("no figure {id}"));
     let figure = &page[begin..begin + page[begin..].find("</figure>").unwrap()];
@@ -50,7 +50,7 @@ fn stands_alone(page: &str) {
     }
 }
 
-/// `keys` of every entry of a list, as the page shows them.
+/// The values of `keys` in every entry of a list.
 fn numbers(list: &Value, keys: &[&str]) -> Vec<Vec<Option<f64>>> {
     list.as_array().unwrap().iter().map(|entry| keys.iter().map(|key| entry[key].as_f64()).collect()).collect()
 }
@@ -91,7 +91,7 @@ fn text_record_and_page_agree() {
         assert!(text.contains(&format!(" {count} ")), "{count} in\n{text}");
     }
     assert!(page.contains(&format!("data-fact=\"mean degree m_d\" data-value=\"{}\"", graph["profile"]["mean_degree"])));
-    // Each chart says what it is, what it shows, and how it was made.
+    // Each chart has a title, a description, the command that made it, and its numbers.
     assert_eq!(page.matches("<svg ").count(), 4);
     for part in ["<title>", "<desc>", "Made by <code>", "Numbers</summary>"] {
         assert!(page.matches(part).count() >= 4, "{part}");
@@ -196,7 +196,7 @@ fn a_page_of_four_graphs_is_small() {
     assert!(size < 2_000_000, "{size} bytes");
 }
 
-/// What a heat map's table shows of each strategy and level, and the sums below.
+/// The times of each level by each measured strategy, as in the table of a heat map.
 fn own_times(graph: &Value) -> Vec<Vec<f64>> {
     let table = &graph["policies"]["evaluation"]["roots"][0]["table"];
     let measured: Vec<usize> = (0..6).filter(|&strategy| table["levels"][0]["own"][strategy].is_number()).collect();
@@ -221,14 +221,14 @@ fn measured_analyses_agree_with_their_record() {
     for (row, times) in heat.iter().zip(&times) {
         assert_eq!(row[3..5].iter().map(|cell| cell.unwrap()).collect::<Vec<_>>(), *times);
     }
-    // Counts are exact: those of the profile, not what policies read.
+    // The counts are the exact ones of the profile, not the estimates that policies read.
     let counts = numbers(&record["graphs"][0]["profile"]["levels"], &["vertices", "arcs"]);
     assert_eq!(heat[..times.len()].iter().map(|row| row[1..3].to_vec()).collect::<Vec<_>>(), counts);
     let sum = |column: usize| times.iter().map(|times| times[column]).sum::<f64>();
     for column in 0..2 {
         assert!((heat[times.len()][3 + column].unwrap() / sum(column) - 1.0).abs() < 1e-9);
     }
-    // Speeds by Graph500's rule: the harmonic mean over the roots.
+    // Speeds follow Graph500's rule: the harmonic mean over the roots.
     let evaluation = &record["graphs"][0]["policies"]["evaluation"]["roots"];
     let per_edge: Vec<f64> = evaluation
         .as_array()
@@ -239,7 +239,7 @@ fn measured_analyses_agree_with_their_record() {
     let mteps = 1e3 * per_edge.len() as f64 / per_edge.iter().sum::<f64>();
     assert!((rows(&page, "performance")[0][1].unwrap() / mteps - 1.0).abs() < 1e-9);
     assert!(text.contains("MTEPS/W is n/a: "), "{text}");
-    // The dropped inputs stand beside the whole network, which is the policy's own accuracy where it decided all levels.
+    // There is one row for the whole network and one for each dropped input.
     let dropped = rows(&page, "surf-inputs");
     assert_eq!(dropped.len(), 7);
     assert!(dropped.iter().all(|row| (0.0..=1.0).contains(&row[1].unwrap())));
@@ -312,7 +312,7 @@ fn a_trace_has_exact_counts_on_request() {
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|row| row.len() > 12 && row[1] == "top-down").collect();
     assert!(!rows.is_empty(), "{text}");
     for row in rows {
-        // Small levels that went by in one go share a row, with the counts of the first.
+        // Small levels that were run together share a row, with the counts of the first.
         let first: usize = row[0].split('-').next().unwrap().parse().unwrap();
         let counts = ["vertices", "arcs", "unvisited_vertices", "unvisited_arcs"].map(|key| levels[first][key].as_u64().unwrap());
         assert_eq!(row[3..7], counts.map(socbfs::report::numbers::grouped), "{text}");
@@ -339,7 +339,7 @@ fn benchmarks_have_pages_timelines_and_comparisons() {
     let recorded = run["roots"][0]["level_records"].as_array().unwrap();
     assert_eq!(levels, recorded.iter().map(|level| level["elapsed_ns"].as_f64()).collect::<Vec<_>>());
     assert_eq!(rows(&page, "mapping").len(), 6);
-    // Without a sensor the page says why there is no energy.
+    // Without a measurement the page says why there is no energy.
     assert!(page.contains("Energy is n/a: switched off with --energy off."), "no reason");
     let mteps = run["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() / 1e6;
     assert!(page.contains(&format!("data-fact=\"harmonic mean, MTEPS\" data-value=\"{mteps}\"")));
@@ -362,14 +362,14 @@ fn benchmarks_have_pages_timelines_and_comparisons() {
     assert_eq!(code, 2);
 }
 
-/// A stretch of a track; times in microseconds.
+/// A span on a track; times in microseconds.
 struct Drawn {
     name: String,
     begin: f64,
     end: f64,
 }
 
-/// A timeline, read as Chrome's trace format is documented ("Trace Event Format", the JSON object form), and nothing else allowed.
+/// A timeline in Chrome's trace format ("Trace Event Format", the JSON object form).
 struct Timeline {
     tracks: Vec<(u64, String)>,
     spans: Vec<(u64, Drawn)>,
@@ -386,8 +386,8 @@ impl Timeline {
     }
 }
 
-/// Reads the timeline at `path` strictly: known phases with their fields and no others, every track named once, and what stands on a track
-/// nests.
+/// Reads the timeline at `path` strictly: only known phases with exactly their fields are allowed, every track has one name, and the spans
+/// of a track nest.
 fn timeline(path: &str) -> Timeline {
     let trace = record(path);
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -428,7 +428,7 @@ fn timeline(path: &str) -> Timeline {
     }
     for (tid, name) in &found.tracks {
         let mut of: Vec<&Drawn> = found.spans.iter().filter(|(track, _)| track == tid).map(|(_, span)| span).collect();
-        // As a reader sorts: by begin, the longer one first.
+        // Sorted as by viewers: by begin, then the longer span first.
         of.sort_by(|a, b| a.begin.total_cmp(&b.begin).then(b.end.total_cmp(&a.end)));
         let mut open: Vec<f64> = Vec::new();
         for span in of {
@@ -450,14 +450,14 @@ fn a_timeline_has_a_track_for_each_thread_and_device() {
     let folder = TempDir::new().unwrap();
     let trace = path(&folder, "t.json");
     let few = ["bench", "kronecker:14", "--roots", "3", "--threads", "2", "--energy", "off", "--trace", &trace];
-    // Beside other programs a search may be over before the second thread was woken.
+    // On a busy machine a search may be over before the second thread has woken up, so several runs are tried.
     let traced = || {
         good(&[&few[..], &["--device", "cpu"]].concat());
         timeline(&trace)
     };
     let cpu = (0..20).map(|_| traced()).find(|cpu| !cpu.on("CPU, thread 1").is_empty()).expect("the other thread never worked");
     assert_eq!(cpu.names(), ["levels", "deciding, handover, conversion", "CPU, calling thread", "CPU, thread 1"]);
-    // A search of this size shares levels, and maps back at the end.
+    // A search of this size has levels shared by threads, and maps the tree back at the end.
     let last = cpu.on("levels").iter().map(|span| span.end).fold(0.0, f64::max);
     for thread in ["CPU, calling thread", "CPU, thread 1"] {
         assert!(cpu.on(thread).iter().all(|span| span.end <= last + 1.0), "{thread}");
@@ -473,7 +473,7 @@ fn a_timeline_has_a_track_for_each_thread_and_device() {
     assert_eq!(both.names()[2..], ["CPU, calling thread", "CPU, thread 1", &queue]);
     let (kernels, levels) = (both.on(&queue), both.on("levels"));
     assert!(kernels.len() >= 3 && kernels.iter().all(|kernel| !kernel.name.starts_with("level")), "by its own events");
-    // Each within a search, by the host's clock.
+    // By the host's clock, each kernel runs within a search.
     for kernel in kernels {
         let roots = levels.iter().filter(|span| span.name.starts_with("root "));
         assert!(
@@ -509,7 +509,7 @@ fn a_paper_is_set_beside_this_machine() {
     let energy = ["--energy", "ina2xx", "--sysfs-root", &machine, "--energy-seconds", "0.1", "--energy-repeats", "1"];
     let few = ["--quick", "--device", "cpu", "--threads", "1", "--json", &json, "--html", &html];
     for paper in ["zhang", "remis", "surf", "sunway"] {
-        // Windows take their time.
+        // Energy windows take time, so only two papers measure energy.
         let energy = if ["zhang", "sunway"].contains(&paper) { &energy[..] } else { &[] };
         good(&[&["reproduce", paper], &few[..], energy].concat());
         good(&["report", &json, "--html", &again]);
@@ -527,14 +527,15 @@ fn a_paper_is_set_beside_this_machine() {
             }
         }
         let compared = |claims: &[Value]| claims.iter().filter(|claim| claim["ours"].is_number()).count();
-        // zhang: over Yasui's, GTEPS of two for two machines, energy over Yasui's for two, remapping; by cell TC and BC at the levels there
-        // are. remis: iterations of Rodinia's graphs. surf: all means.
+        // Numbers of claims and of cells with a value of this machine. zhang: speed over Yasui's, GTEPS of two policies beside two
+        // machines, MTEPS/W over Yasui's beside two machines, remapping; cells of TC and BC at existing levels. remis: iterations of
+        // Rodinia's graphs. surf: all means.
         let known = [("zhang", 8, 8..=16), ("remis", 1, 0..=0), ("surf", 25, 0..=0), ("sunway", 0, 0..=0)];
         let (_, means, of_cells) = known.iter().find(|known| known.0 == paper).unwrap();
         assert_eq!(compared(claims), *means, "{claims:?}");
         assert!(of_cells.contains(&compared(cells)), "{paper}: {} cells", compared(cells));
         assert!(!record["paper"]["missing"].as_array().unwrap().is_empty());
-        // Energy is measured in windows of each policy, and stands in a figure of its own.
+        // Energy is measured in windows of each policy, and has a figure of its own.
         let measured = &record["graphs"][0]["policies"]["energy"]["policies"];
         assert_eq!(measured.is_array(), !energy.is_empty(), "{paper}: {measured}");
         if !energy.is_empty() {
@@ -568,7 +569,7 @@ fn a_file_of_the_paper_is_searched_by_its_name() {
     assert_eq!(record["paper"]["searched"][0][0], "soc-pokec (PK)");
     let cells = record["paper"]["cells"].as_array().unwrap();
     let ours: Vec<&Value> = cells.iter().filter(|cell| cell["ours"].is_number()).collect();
-    // Four methods by four tables, and three programs.
+    // Four methods in four tables, and three programs.
     assert_eq!(ours.len(), 19, "{ours:?}");
     assert!(ours.iter().all(|cell| cell["what"].as_str().unwrap().starts_with("soc-pokec (PK), ")));
     let pokec = |what: &str| cells.iter().find(|cell| cell["what"] == format!("soc-pokec (PK), {what}")).unwrap();
@@ -576,11 +577,11 @@ fn a_file_of_the_paper_is_searched_by_its_name() {
     assert_eq!(record["dropped"]["not_retrained"].as_str().map(str::is_empty), Some(false), "one graph is too few");
 }
 
-/// A machine with one INA219 that says 18 W.
+/// Makes a machine with one INA219 that reads 18 W, and returns its root.
 fn sensor(folder: &TempDir) -> String {
     let chip = folder.path().join("machine/sys/class/hwmon/hwmon0");
     fs::create_dir_all(&chip).unwrap();
-    // A sensor that is slow makes long windows.
+    // The sensor is fast, since a slow one would need long windows.
     for (name, text) in [("name", "ina219"), ("power1_input", "18000000"), ("update_interval", "1")] {
         fs::write(chip.join(name), text).unwrap();
     }
@@ -600,7 +601,7 @@ fn policies_have_energy_in_windows_in_turn() {
     let measured = &record["graphs"][0]["energy"];
     assert_eq!((&measured["baseline"], measured["policies"].as_array().unwrap().len()), (&"bc".into(), 2));
     let windows = |policy: usize| measured["policies"][policy]["windows"].as_array().unwrap();
-    // A B A B: each window of the second begins after that of the first, and before the next of the first.
+    // The windows of the two policies alternate: A B A B.
     let begins = |policy: usize, turn: usize| windows(policy)[turn]["energy"]["begin_monotonic_seconds"].as_f64().unwrap();
     assert!(begins(0, 0) < begins(1, 0) && begins(1, 0) < begins(0, 1) && begins(0, 1) < begins(1, 1), "{measured}");
     let efficiency = |policy: usize, turn: usize| windows(policy)[turn]["teps"].as_f64().unwrap() / 18e6;
@@ -614,7 +615,7 @@ fn policies_have_energy_in_windows_in_turn() {
     assert!(text.contains("MTEPS/W") && text.contains("baseline bc") && text.contains("18 +/- 0.00"), "{text}");
     let (code, _, error) = socbfs(&[&few[..], &energy[..], &["--baseline", "daga"]].concat());
     assert!(code == 2 && error.contains("daga is not compared here"), "{error}");
-    // The environment asks as the flag does, and `off` there asks for nothing.
+    // The environment variable requests energy like the flag, and its value `off` requests none.
     let text = |setting: &str| {
         let mut command = crate::built::socbfs(&[&few[..], &energy[2..]].concat());
         let output = command.env("SOCBFS_ENERGY", setting).output().unwrap();
@@ -622,7 +623,7 @@ fn policies_have_energy_in_windows_in_turn() {
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(text("ina2xx").contains("MTEPS/W") && !text("off").contains("Energy"));
-    // Asked for where nothing measures: a reason, in text and page.
+    // If requested energy can't be measured, text and page give the reason.
     let none = ["--energy", "off", "--html", &html];
     assert!(good(&[&few[..], &none[..]].concat()).contains("Energy: n/a: switched off"));
     assert!(fs::read_to_string(&html).unwrap().contains("MTEPS/W is n/a: switched off"));
@@ -646,7 +647,7 @@ fn a_benchmark_shows_its_energy_windows() {
     }
 }
 
-/// Whether tests that take long are asked for; says SKIPPED where they are not.
+/// Whether long tests are requested. Prints SKIPPED if not.
 fn all(test: &str, why: &str) -> bool {
     let all = std::env::var_os("SOCBFS_TEST_ALL").is_some_and(|all| all == "1");
     if !all {
@@ -665,7 +666,8 @@ fn the_picture_of_the_readme_is_what_its_command_makes() {
     assert!(fs::read_to_string(&svg).unwrap() == kept, "make docs/directions.svg anew by the commands in docs/analysis.md");
 }
 
-/// Texts of a chart that overlap, words that run out of their cell, and a page wider than its window, as the page's title.
+/// A script that sets the page's title to the faults of its layout: chart texts that overlap, words wider than their cell, a page wider
+/// than its window.
 const LAYOUT: &str = "<script>const out=[];document.querySelectorAll('svg').forEach(s=>{const t=[...s.querySelectorAll('text')].map(\
     e=>[e.getBoundingClientRect(),e.textContent.trim()]);for(let a=0;a<t.length;a++)for(let b=a+1;b<t.length;b++){const [p,n]=t[a],[q,m]=t[b];\
     const x=Math.min(p.right,q.right)-Math.max(p.left,q.left),y=Math.min(p.bottom,q.bottom)-Math.max(p.top,q.top);\
@@ -686,16 +688,16 @@ fn a_browser_shows_pages_without_overlap() {
     let folder = TempDir::new().unwrap();
     let [graphs, paper, probe, frame] = ["graphs.html", "paper.html", "probe.html", "frame.html"].map(|name| path(&folder, name));
     good(&["analyze", "kronecker:8", "grid:12x12", "--device", "cpu", "--threads", "1", "--turns", "1", "--roots", "1", "--html", &graphs]);
-    // Long addresses in a table.
+    // This page has long addresses in a table.
     good(&["reproduce", "surf", "--quick", "--device", "cpu", "--threads", "1", "--energy", "off", "--html", &paper]);
     for html in [&graphs, &paper] {
         let page = fs::read_to_string(html).unwrap();
-        // The page forbids scripts: its copy does not, to be measured.
+        // The page forbids scripts, so the copy to be measured leaves that out.
         let (before, rest) = page.split_once("<meta http-equiv").unwrap();
         let (_, after) = rest.split_once('>').unwrap();
         fs::write(&probe, format!("{before}{}", after.replace("</body>", LAYOUT))).unwrap();
         for width in [360, 800, 1280] {
-            // A window of the browser has at least 500 pixels.
+            // A browser window is at least 500 pixels wide, so the page is shown in a frame.
             let inside = format!("<iframe src=probe.html width={width} height=900></iframe>");
             let wait = "<script>onload=()=>{document.title=frames[0].document.title}</script>";
             fs::write(&frame, format!("<body>{inside}{wait}</body>")).unwrap();
@@ -745,7 +747,7 @@ fn a_heat_map_has_room_for_every_strategy() {
         table: Table::default(),
     };
     let drawn = picture(&figure).unwrap();
-    // The names of the columns, which stand in the middle of them, 68 pixels apart: no number or name is wider.
+    // The names of columns are centred, and 68 pixels apart: no number or name is wider.
     let places: Vec<f64> = drawn
         .split("<text ")
         .filter(|text| text.contains("\ntd "))
@@ -755,6 +757,6 @@ fn a_heat_map_has_room_for_every_strategy() {
     assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 68.0), "{places:?}");
     let width: f64 = drawn.split("viewBox=\"0 0 ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     assert!(places[11] + 102.0 <= width, "{places:?} in {width}");
-    // One that is too long for its column stands in two lines.
+    // A name that is too long for its column takes two lines.
     assert!(drawn.contains("\nbu\n") && drawn.contains("\nBGC 12.5 %\n"), "{drawn}");
 }

@@ -1,4 +1,4 @@
-//! `--policy replay:FILE`: the plans of a recorded run once more, on the CPU and with a device, and what is refused.
+//! Tests of `--policy replay:FILE`: replay of the plans of a recorded run, on the CPU and with a device, and records that are refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{collections::BTreeMap, fs, process::Output};
@@ -17,7 +17,7 @@ fn socbfs(arguments: &[&str]) -> Output {
     built::socbfs(arguments).output().unwrap()
 }
 
-/// A benchmark of a Kronecker graph and its record, in `folder`.
+/// Runs a benchmark of a Kronecker graph, and returns the path of its record in `folder` and the record.
 fn bench(folder: &TempDir, name: &str, policy: &str, more: &[&str]) -> (String, Value) {
     let path = folder.path().join(name).to_str().unwrap().to_owned();
     let arguments = ["bench", "--kronecker", "10", "--roots", "5", "--threads", "2", "--policy", policy, "--json", &path];
@@ -36,7 +36,7 @@ fn plans(record: &Value) -> BTreeMap<u64, Vec<Value>> {
     record["roots"].as_array().unwrap().iter().map(|root| (root["root"].as_u64().unwrap(), levels(root))).collect()
 }
 
-/// Records by `policy`, replays, and demands the same plans.
+/// Records a run with `policy`, replays it, and checks that the plans are the same.
 fn round_trip(folder: &TempDir, policy: &str, more: &[&str]) -> Value {
     let (path, record) = bench(folder, "first.json", policy, more);
     let (_, again) = bench(folder, "again.json", &format!("replay:{path}"), more);
@@ -68,7 +68,7 @@ fn plans_are_replayed_root_by_root() {
 fn the_record_decides_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut record) = bench(&folder, "r.json", "tc", &[]);
-    // One level of one root bottom-up.
+    // Changes one level of one root to bottom-up.
     let root = &mut record["roots"][3];
     root["level_records"][2]["plan"]["direction"] = json!("bottom-up");
     let edited = root["root"].as_u64().unwrap();
@@ -80,7 +80,7 @@ fn the_record_decides_and_nothing_else() {
             assert_eq!(plan["direction"], wanted, "root {root} level {level}");
         }
     }
-    // And one search alone, from that root.
+    // A single search from that root follows the edited record too.
     let (root, policy) = (edited.to_string(), format!("replay:{path}"));
     let output = socbfs(&["run", "kronecker:10", "--root", &root, "--trace", "--policy", &policy]);
     let text = String::from_utf8_lossy(&output.stdout);
@@ -95,7 +95,7 @@ fn plans_of_two_devices_are_replayed() {
         return skipped(TEST, "PoCL is not installed");
     }
     let folder = tempfile::tempdir().unwrap();
-    // A handover is free: where it is dear, selective and adaptive stay on the CPU with so small a graph, as they should.
+    // On this board handovers are free. If they cost much, selective and adaptive rightly stay on the CPU for so small a graph.
     let board = folder.path().join("free.toml");
     fs::write(&board, "schema = 1\n[board]\nname = 'free'\n[adaptive.handover]\nfixed_us = 0.0\nmega_vertex_us = 0.0\n").unwrap();
     let more = ["--device", POCL, "--board", board.to_str().unwrap()];
@@ -114,7 +114,7 @@ fn plans_of_two_devices_are_replayed() {
             assert!(text.contains(place), "{policy} has no level at {place}: {text}");
         }
     }
-    // Shares that were adapted to how long either side took come from the record, not from the clock.
+    // Shares that were adapted to the times of CPU and GPU come from the record, not from the clock.
     let record = round_trip(&folder, "concurrent:0,0,300", &["--device", POCL]);
     let shares: Vec<_> = plans(&record).into_values().flatten().map(|plan| plan["placement"]["split"]["gpu_permille"].clone()).collect();
     assert!(shares.iter().any(|share| share.is_u64() && *share != 300), "{shares:?}");

@@ -1,4 +1,4 @@
-//! The rooms of `src/` stand in one order, and a room imports only rooms before it.
+//! Checks the order of the rooms of `src/`: a room imports only rooms before it.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// From the ground up. Rooms that are still to be built keep their place.
+/// The rooms in their order. A room may be listed before it exists.
 const ROOMS: [&str; 25] = [
     "error",
     "stats",
@@ -36,14 +36,14 @@ const ROOMS: [&str; 25] = [
     "main",
 ];
 
-/// Every `room` that `text` names as `crate::room` or `socbfs::room`, in `use` lines (grouped ones too) and in paths, with its line.
-/// Comments and string literals don't count.
+/// Every `room` that `text` names as `crate::room` or `socbfs::room`, in `use` lines (grouped ones too) and in paths, with its line
+/// number. Comments and string literals are ignored.
 fn imports(text: &str) -> Vec<(usize, String)> {
     let code = without_comments_and_strings(text);
     let mut found = Vec::new();
     for name in ["crate", "socbfs"] {
         for (at, _) in code.match_indices(&format!("{name}::")) {
-            // `mycrate::` and `$crate::` name something else, or the same by another way.
+            // `mycrate::` is another crate.
             if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
                 continue;
             }
@@ -81,7 +81,7 @@ fn first_names(path: &str) -> Vec<String> {
     names
 }
 
-/// The text with comments and the insides of string literals blanked, line breaks kept.
+/// The text with comments and string literals replaced by blanks; line breaks are kept.
 fn without_comments_and_strings(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -112,13 +112,13 @@ fn without_comments_and_strings(text: &str) -> String {
     code
 }
 
-/// What a file of `room` must not import: `line: import`.
+/// The forbidden imports of a file of `room`, each with its line number.
 fn violations(room: &str, text: &str) -> Vec<String> {
     let place = |room: &str| ROOMS.iter().position(|known| *known == room);
     let Some(own) = place(room) else { return vec![format!("0: room {room} has no place in the list")] };
     imports(text)
         .into_iter()
-        // Macros and items of lib.rs itself have no room: names that are in no room are left to the compiler.
+        // Names that are no room, such as macros and items of lib.rs, are ignored.
         .filter(|(_, import)| import != room && place(import).is_some_and(|other| other > own))
         .map(|(line, import)| format!("{line}: {room} imports {import}, which stands above it"))
         .collect()
@@ -145,7 +145,7 @@ fn every_room_imports_only_rooms_below_it() {
     for path in all {
         let inside = path.strip_prefix(&source).unwrap();
         let first = Path::new(inside.components().next().unwrap().as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned();
-        // lib.rs is the roof over all rooms: it declares them and links to them in its text.
+        // lib.rs declares all rooms and links to them in its documentation.
         if first == "lib" {
             continue;
         }

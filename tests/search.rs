@@ -1,4 +1,4 @@
-//! Every policy, order, direction, thread count and kind of vector instructions against a serial reference.
+//! Searches with every policy, order, thread count and kind of vector instructions, directed and undirected, against a serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ use crate::{
     searches::{all_combinations, is_tried},
 };
 
-/// Every policy that there is a name for and needs no device, and some that turn earlier or later: what decides by shares of a graph turns
-/// on small ones as on large ones.
+/// Every named policy that needs no device, and some with other thresholds, which change direction earlier or later. Policies that decide
+/// by shares of a graph also change direction on small graphs.
 fn policies() -> Vec<Policy> {
     let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
     let tuned = ["gunrock:0.5,10", "enterprise-released:0.1", "yasui:2,2", "cost-model:zhang", "alpha-beta:1000,1"];
@@ -37,7 +37,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
         assert_eq!(layout.order(), order);
         for (b, &threads) in threads.iter().enumerate() {
             for (c, &simd) in simds.iter().enumerate() {
-                // One out of three, each with any two of the others; all of them with `SOCBFS_TEST_ALL`.
+                // Some of the combinations ([`is_tried`]); all of them with `SOCBFS_TEST_ALL`.
                 for (_, policy) in policies.iter().enumerate().filter(|&(d, _)| is_tried(&[a, b, c, d], &lengths)) {
                     let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
                     reference.compare(&layout, &options);
@@ -45,7 +45,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
             }
         }
     }
-    // The automatic choice is one of the orders above, so that one search with everything left to choice is enough.
+    // The automatic choice is one of the orders above, so one search with default options is enough.
     let layout = build(Order::Auto);
     assert!(matches!(layout.order(), Order::Original | Order::Degree));
     reference.compare(&layout, &SearchOptions::default());
@@ -65,7 +65,7 @@ fn random(n: u64, m: usize, skewed: bool, mut x: u64) -> Vec<[u32; 2]> {
         .collect()
 }
 
-/// Levels are found from the parents by all threads, on trees of a few levels and on a long path whose vertices are out of order.
+/// All threads compute the levels from the parents, on a tree of a few levels and on a long path whose vertices are out of order.
 #[test]
 fn levels_and_counts_of_large_trees() {
     let n = 300_000u32;
@@ -100,7 +100,7 @@ fn odd_graphs() {
     let star: Vec<[u32; 2]> = (1..5000).map(|v| [0, v]).collect();
     check(5000, &star, false, &[0, 17]);
     check(5000, &star, true, &[0, 17]);
-    // Bottom-up takes as many levels as vertices, over all of them.
+    // Bottom-up has as many levels as there are vertices, and each visits all unvisited vertices.
     let long = if all_combinations() { 5000 } else { 1200 };
     let path: Vec<[u32; 2]> = (1..long).map(|v| [v - 1, v]).collect();
     check(long as usize, &path, false, &[0, long / 2]);
@@ -124,7 +124,8 @@ fn larger_graphs_share_their_levels() {
     }
 }
 
-/// Large enough for levels that note places in the frontier (`engine/cpu/wide.rs`), with vertices that have no arc, repeats and self-loops.
+/// Graphs large enough for levels that record positions in the frontier (`engine/cpu/wide.rs`), with isolated vertices, repeats and
+/// self-loops.
 #[test]
 fn wide_levels_of_graphs_in_their_own_order() {
     let n = 140_000;
@@ -145,7 +146,7 @@ fn wide_levels_of_graphs_in_their_own_order() {
     }
 }
 
-/// Thresholds at which threads share everything, or nothing, and pieces of any size change no result.
+/// Thresholds that make threads share everything or nothing, and pieces of any size, change no result.
 #[test]
 fn thresholds_of_threads_change_no_result() {
     let graphs = [
@@ -190,8 +191,8 @@ fn a_root_out_of_range_is_refused() {
 
 #[test]
 fn a_search_is_stopped_and_the_next_one_is_right() {
-    // A path, whose levels a lone thread runs many at a time, and a graph of few levels.
-    // (Short under an emulator, where a run is over in one go.)
+    // A path, where a single thread runs many levels at a time, and a graph of few levels. (The path is shorter under an emulator, where
+    // the stop in the middle of a search is not tested.)
     let is_emulated = std::env::var_os("SOCBFS_TEST_EMULATED").is_some();
     let length = if is_emulated { 100_000 } else { 2_500_000 };
     let path: Vec<[u32; 2]> = (1..length).map(|v| [v - 1, v]).collect();
@@ -206,17 +207,17 @@ fn a_search_is_stopped_and_the_next_one_is_right() {
             assert!(matches!(error, SearchError::Stopped(0)), "{error}");
             assert!(search.parents().is_empty());
         };
-        // Before it begins, as long as it is said.
+        // Stopped before it begins, until the stopper is reset.
         stopper.stop();
         stopped(&mut search);
         stopped(&mut search);
         stopper.reset();
-        // By a deadline that is over, and by none.
+        // Stopped by a deadline in the past, and not by one in the future.
         search.set_deadline(Some(Instant::now()));
         stopped(&mut search);
         search.set_deadline(Some(Instant::now() + Duration::from_secs(3600)));
         assert_eq!(search.run(0).unwrap().reached, whole.reached);
-        // In its midst, by another thread.
+        // Stopped while it runs, by another thread.
         if threads == 1 && !is_emulated {
             let after = whole.elapsed / 4;
             let begin = Instant::now();
@@ -251,13 +252,13 @@ fn a_replay_by_roots_knows_its_roots_only() {
         assert!(search.records().iter().all(|record| record.plan == strategy.plan()), "{root}");
     }
     assert!(matches!(search.run(1), Err(SearchError::NotRecorded(1))));
-    // And goes on after that.
+    // The search is still usable after that.
     assert_eq!(search.run(2).unwrap().reached, 3);
 }
 
 #[test]
 fn levels_run_in_one_go_count_their_edges() {
-    // A path of 1,000 vertices, to whose end two more levels of 5,000 vertices are joined.
+    // A path of 1,000 vertices, followed by two levels of 5,000 vertices.
     let mut edges: Vec<[u32; 2]> = (1..1000).map(|v| [v - 1, v]).collect();
     edges.extend((0..5000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 6000 + leaf]]));
     let list = EdgeList::new(11_000, edges, Listing::Once).unwrap();
@@ -269,7 +270,7 @@ fn levels_run_in_one_go_count_their_edges() {
         let records = search.records();
         let wide = records.iter().find(|record| record.stats.frontier_vertices == 5000).unwrap();
         assert!(records.iter().any(|record| record.levels > 900), "{records:?}");
-        // The 5,000 of the last level have one arc each, and the frontier two.
+        // The 5,000 vertices of the last level have one arc each, those of the frontier two.
         assert_eq!((wide.stats.frontier_edges, wide.stats.unvisited_edges), (10_000, 5000), "{threads} threads");
     }
 }

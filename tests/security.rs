@@ -1,4 +1,4 @@
-//! The built command among hostile files, limits and signals: it ends with 0, 1 or 2, says why, and leaves nothing behind.
+//! The built command with hostile files, limits and signals: it exits with 0, 1 or 2, reports why, and leaves nothing behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -27,7 +27,7 @@ use crate::{
     implementations,
 };
 
-/// The command with `arguments` under what the shell sets up before: `ulimit -v 100000`.
+/// A command that runs `socbfs` with `arguments` after the shell commands `shell`, such as `ulimit -v 100000`.
 fn under(shell: &str, arguments: &[&str]) -> Command {
     let mut command = plain("sh");
     command.env("SOCBFS_DEVICE", "cpu").args(["-c", &format!("{shell}; exec \"$0\" \"$@\""), BINARY]).args(arguments);
@@ -40,7 +40,7 @@ fn socbfs(arguments: &[&str]) -> Command {
     command
 }
 
-/// Demands exit code 2 and every one of `words` in what it says. Gives what it says.
+/// Runs `command`, which must exit with code 2 and name all `words` in its errors. Returns the errors.
 fn refused(mut command: Command, words: &[&str]) -> String {
     let output = command.output().unwrap();
     let said = text(&output.stderr);
@@ -55,7 +55,7 @@ fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
 }
 
-/// Waits until `path` is there.
+/// Waits until `path` exists.
 fn wait_for(path: &str) {
     let limit = Instant::now() + Duration::from_secs(60);
     while fs::metadata(path).is_err() {
@@ -71,7 +71,7 @@ fn a_signal_reaches_the_command_whose_energy_is_measured() {
     for (name, number) in [(Signal::SIGINT, 2), (Signal::SIGTERM, 15), (Signal::SIGHUP, 1)] {
         let folder = Folder::new();
         let ready = folder.path("ready");
-        // One that ends in its own way.
+        // A command that handles the signal.
         let script = format!("trap 'exit 7' INT TERM HUP; touch {ready}; while :; do sleep 0.02; done");
         let child = socbfs(&["energy", "--", "sh", "-c", &script]).process_group(0).stderr(Stdio::piped()).spawn().unwrap();
         wait_for(&ready);
@@ -79,7 +79,7 @@ fn a_signal_reaches_the_command_whose_energy_is_measured() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(7), "{name}: {}", text(&output.stderr));
         assert!(text(&output.stderr).contains("Energy of sh"), "{name}");
-        // And one that the signal ends.
+        // A command that the signal ends.
         fs::remove_file(&ready).unwrap();
         let script = format!("touch {ready}; exec sleep 100");
         let child = socbfs(&["energy", "--repeat", "3", "--", "sh", "-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
@@ -147,7 +147,7 @@ fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
         }
         signal(&child, kind);
         child.wait().unwrap();
-        // The file system of the folder may know no files without a name: then SIGKILL leaves one.
+        // If the file system does not support files without a name, SIGKILL leaves one.
         if kind == Signal::SIGQUIT || !folder.names().iter().any(|name| name.ends_with(".tmp")) {
             assert_eq!(folder.names(), Vec::<String>::new(), "{kind}");
         } else {
@@ -158,7 +158,7 @@ fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
 
 // --- Drivers ---------------------------------------------------------------------------------------------------------
 
-/// What a driver does when it is loaded, or when it is asked for its platforms: hang, abort, crash.
+/// A driver that hangs, aborts or crashes when it is loaded, or when its platforms are queried.
 const FAILING: &str = r#"
     #include <stdlib.h>
     #include <string.h>
@@ -225,7 +225,7 @@ fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
         signal(&child, Signal::SIGINT);
         assert_eq!(child.wait().unwrap().code(), Some(130));
     }
-    // Before the warning it reacts to signals as well.
+    // It also reacts to signals before the warning.
     let (mut child, _) = hanging("asked-hangs", &["run", "grid:8x8", "--root", "0"]);
     sleep(Duration::from_millis(if emulated() { 4000 } else { 500 }));
     signal(&child, Signal::SIGTERM);
@@ -239,7 +239,7 @@ fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
 
 // --- Input -----------------------------------------------------------------------------------------------------------
 
-/// Waits until the process has mapped `path`; false where it has ended before.
+/// Waits until the process has mapped `path`. Returns false if it ends before.
 fn maps(child: &mut Child, path: &str) -> bool {
     let maps = format!("/proc/{}/maps", child.id());
     while child.try_wait().unwrap().is_none() {
@@ -266,7 +266,7 @@ fn a_file_that_changes_under_its_reader_is_an_error() {
     type Change = fn(&fs::File);
     let cut: Change = |file| file.set_len(0).unwrap();
     let touch: Change = |file| file.write_at(b"0", 0).map(|_| ()).unwrap();
-    // Targets that are no vertices, where there were some.
+    // Overwrites targets with numbers that are not vertices.
     let spoil: Change = |file| file.write_at(&[0xff; 1 << 20], 17 + 8 * 9002).map(|_| ()).unwrap();
     for (path, content, change, words) in [
         (&graph, text.as_bytes(), cut, "cut off while it was read"),
@@ -322,7 +322,7 @@ fn a_meter_that_is_silent_holds_nobody() {
     nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begin = Instant::now();
     let sensor = format!("external:{pipe}");
-    // No process writes to it; and one process has it open, but writes nothing.
+    // First no process has the pipe open for writing; then one has, but writes nothing.
     for is_open in [false, true] {
         let _writer = is_open.then(|| fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap());
         refused(socbfs(&["bench", "grid:8x8", "--roots", "1", "--energy", &sensor]), &["external:", "no valid reading"]);
@@ -333,11 +333,11 @@ fn a_meter_that_is_silent_holds_nobody() {
 #[test]
 fn ctrl_c_ends_the_line_of_progress() {
     let mut ends = (0, 0);
-    // SAFETY: fills both numbers; the other pointers may be null.
+    // SAFETY: the call writes both descriptors; the other pointers may be null.
     let made =
         unsafe { nix::libc::openpty(&raw mut ends.0, &raw mut ends.1, std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut()) };
     assert_eq!(made, 0, "no terminal to be had");
-    // SAFETY: both are open, and nothing else uses them.
+    // SAFETY: both descriptors are open, and nothing else owns them.
     let (mut screen, terminal) = unsafe { (fs::File::from_raw_fd(ends.0), fs::File::from_raw_fd(ends.1)) };
     let folder = Folder::new();
     let arguments = ["generate", "uniform", "--vertices", "1000", "--edges", "60000000", "-o", &folder.path("g.el")];
@@ -349,7 +349,7 @@ fn ctrl_c_ends_the_line_of_progress() {
         shown.extend_from_slice(&part[..count]);
     }
     signal(&child, Signal::SIGINT);
-    // The terminal is gone with the process.
+    // The terminal closes when the process ends.
     while let Ok(count @ 1..) = screen.read(&mut part) {
         shown.extend_from_slice(&part[..count]);
     }
@@ -403,7 +403,7 @@ fn what_is_no_file_or_too_large_is_no_configuration() {
     }
 }
 
-/// Output of a process that must have ended, not been ended.
+/// Whether the process exited with 0, 1 or 2, and was not killed.
 fn ended(output: &Output) -> bool {
     matches!(output.status.code(), Some(0..=2))
 }
@@ -424,7 +424,7 @@ fn measurements_beside_a_calibration_take_nothing_over() {
     if geteuid().is_root() && std::os::unix::fs::chown(folder.path("c.toml.partial"), Some(65534), None).is_ok() {
         refused(socbfs(&quick), &["c.toml.partial", "another user"]);
     } else {
-        // (A namespace of users may not have that user.)
+        // (That user may not exist in a user namespace.)
         let _ = std::io::stderr().write_all(b"SKIPPED: no file can be given to another user here\n");
     }
     assert_eq!(folder.names(), ["c.toml.partial", "precious"]);
@@ -450,7 +450,7 @@ fn a_result_is_not_lost_where_another_output_fails() {
         let output = socbfs(arguments).output().unwrap();
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
-        // A name like that of a device may not say which format is meant: that is reported before any work.
+        // The name of a device may not imply a format, which is reported before any work.
         assert!(
             said.contains("error: can't write /dev/full") && !output.stdout.is_empty() || said.contains("name"),
             "{arguments:?}: {said}"
@@ -464,7 +464,7 @@ fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
     let theirs = folder.path("shared");
     fs::create_dir(&theirs).unwrap();
     for output in ["/proc/r.json", "/nowhere/r.json", "/dev/null/r.json"] {
-        // Work that would take hours.
+        // The work would take hours.
         refused(socbfs(&["bench", "kronecker:31", "--json", output]), &["can't write", output]);
     }
     if !geteuid().is_root() {
@@ -477,7 +477,7 @@ fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
         fs::set_permissions(folder.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(&record, "root's").unwrap();
         fs::set_permissions(&record, fs::Permissions::from_mode(0o666)).unwrap();
-        // A copy that every user can run.
+        // The same command as another user.
         let mut command = socbfs(&["bench", "kronecker:31", "--json", &record]);
         command.uid(65534).gid(65534);
         if command.output().is_ok_and(|output| output.status.code() == Some(2)) {
@@ -491,7 +491,7 @@ fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
 
 // --- Memory, threads and files -----------------------------------------------------------------------------------------
 
-/// Says SKIPPED where limits of memory are not those of the process.
+/// Whether memory limits are the emulator's and not those of the process. Prints SKIPPED if so.
 fn memory_is_emulated(test: &str) -> bool {
     if emulated() {
         let _ = std::io::stderr().write_all(format!("SKIPPED {test}: the memory is the emulator's\n").as_bytes());
@@ -499,7 +499,7 @@ fn memory_is_emulated(test: &str) -> bool {
     emulated()
 }
 
-/// Lines of 4 bytes, compressed to a thousandth, in members that decompressors read one after the other.
+/// Writes a file with lines of 4 bytes, compressed to a thousandth, in gzip members that decompressors read one after another.
 fn bomb(folder: &Folder, members: usize) -> String {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&b"1 2\n".repeat(4 << 20)).unwrap();
@@ -513,7 +513,7 @@ fn what_does_not_fit_the_memory_is_refused_with_its_size() {
     }
     let folder = Folder::new();
     let (el, gz) = (folder.path("g.el"), bomb(&folder, 40));
-    // 134,217,728 edges of 8 bytes.
+    // The graph has 134,217,728 edges of 8 bytes.
     refused(under("ulimit -v 1000000", &["bench", "--kronecker", "23"]), &["1073741824 bytes", "available"]);
     refused(socbfs(&["bench", "kronecker:31,edgefactor=1024"]), &["bytes", "available"]);
     refused(
@@ -531,7 +531,7 @@ fn what_does_not_fit_the_memory_is_refused_with_its_size() {
     assert_eq!(folder.names(), ["bomb.el.gz"]);
 }
 
-/// Eight commands, with outputs into `folder`.
+/// Eight commands with outputs in `folder`.
 fn eight(folder: &Folder) -> Vec<Vec<String>> {
     let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let path = |name: &str| folder.path(name);
@@ -547,7 +547,7 @@ fn eight(folder: &Folder) -> Vec<Vec<String>> {
     ]
 }
 
-/// Runs each command under each of the `limits` of the shell: it ends with 0, 1 or 2, and leaves its whole output or none.
+/// Runs each command under each of the shell's `limits`. It must exit with 0, 1 or 2, and leave its whole output or none.
 fn swept(limits: &[String]) {
     let folder = Folder::new();
     let text: String = (0..200_000_u32).map(|i| format!("{} {}\n", i % 5000, i * 7 % 9001)).collect();
@@ -587,7 +587,7 @@ fn swept(limits: &[String]) {
 #[test]
 fn no_limit_of_memory_kills() {
     if !memory_is_emulated("no_limit_of_memory_kills") {
-        // Below some 30 MB the dynamic linker itself fails to map a program of tests.
+        // Below about 30 MB even the dynamic linker fails to map a test program.
         swept(&[40_000, 120_000].map(|kilobytes| format!("ulimit -v {kilobytes}")));
     }
 }
@@ -629,7 +629,7 @@ fn no_limit_of_processes_kills() {
     fs::remove_dir(&group).unwrap();
 }
 
-/// A control group of its own, with a limit. `None` where none can be made.
+/// Makes a control group with a limit (`None` if that is not possible).
 fn control_group(controller: &str, file: &str, limit: u64) -> Option<PathBuf> {
     let root = PathBuf::from("/sys/fs/cgroup");
     let name = format!("socbfs-test-{}", std::process::id());
@@ -642,7 +642,7 @@ fn control_group(controller: &str, file: &str, limit: u64) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// The file of a control group that limits its memory.
+/// Name of the file that limits the memory of a control group.
 fn memory_limit() -> &'static str {
     if PathBuf::from("/sys/fs/cgroup/cgroup.controllers").exists() { "memory.max" } else { "memory.limit_in_bytes" }
 }
@@ -654,7 +654,7 @@ fn no_control_group_of_memory_kills_at_any_size() {
         let _ = std::io::stderr().write_all(b"SKIPPED no_control_group_of_memory_kills_at_any_size: no control group can be made here\n");
         return;
     };
-    // With less than 16 MB the system ends the shell that enters the group, or the program before its first line.
+    // With less than 16 MB the system kills the shell that enters the group, or the program before it starts.
     let enter = |mega: u64| format!("echo {} >{1}/{2}; echo $$ >{1}/cgroup.procs", mega << 20, group.display(), memory_limit());
     swept(&(16..=64).step_by(4).chain([80, 100, 150, 300]).map(enter).collect::<Vec<_>>());
     fs::remove_dir(&group).unwrap();
@@ -718,12 +718,12 @@ fn nothing_that_comes_from_elsewhere_reaches_a_terminal_raw() {
 
 // --- What every output does ----------------------------------------------------------------------------------------------
 
-/// A right profile: what `board tune` adds to.
+/// A valid profile, to which `board tune` adds.
 const PROFILE: &str = "schema = 1\n[board]\nname = 'mine'\n";
-/// The only output that has to be there before.
+/// The only output that must exist before.
 const TUNED: &str = "tune.toml";
 
-/// Every way to a file of results, with its name. What is read as well is put into `inputs`.
+/// Every command that writes a file of results, with the file's name. Files that commands read are made in `inputs`.
 fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
     let words = |command: &str, output: &str| -> Vec<String> {
         let word = |word: &str| match word {
@@ -753,7 +753,7 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
         ("report ANALYSIS --html OUT", "b.html"),
         ("report ANALYSIS --figure profile --svg OUT", "b.svg"),
     ];
-    // What the last ones read is made by others.
+    // The inputs of the last commands are made by others.
     for (maker, input) in [(12, "MEASURED"), (14, "ANALYSIS")] {
         let path = inputs.path(input);
         let made = socbfs(&words(all[maker].0, &path).iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
@@ -769,7 +769,7 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
     all.into_iter().map(|(command, name)| (words(command, &format!("{folder}/{name}")), name.to_owned())).collect()
 }
 
-/// What is in an output of this name before.
+/// Content of the output of this name before the command runs.
 fn before(name: &str) -> &'static str {
     if name == TUNED { PROFILE } else { "root's" }
 }
@@ -790,7 +790,7 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
         let _ = std::io::stderr().write_all(format!("SKIPPED {TEST}: nothing can be mounted here\n").as_bytes());
         return;
     }
-    // What is there is listed while the disk is.
+    // The files on the disk are listed while it is mounted.
     let (inputs, profile) = (Folder::new(), folder.file("profile", PROFILE));
     let run = |before: &str| {
         let is_kept = format!("cmp {profile} {disk}/{TUNED} >&2");
@@ -808,7 +808,7 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
             assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
             assert!(!said.contains("differ:"), "{how} {arguments:?}: {said}");
             let left: Vec<&str> = said.lines().filter(|&line| line.ends_with(".tmp") || line == name && line != TUNED).collect();
-            // Measurements that grow from run to run have their file from the beginning.
+            // A file of measurements that grows from run to run exists from the beginning.
             let may_stay = how == "full" && name == "t.jsonl" && left == [&*name];
             assert!(left.is_empty() || may_stay, "{how} {arguments:?} left {left:?}");
         }

@@ -1,9 +1,9 @@
-//! `adaptive` on boards that are not here: levels of real searches, and times that a table says for every strategy.
+//! Tests `adaptive` on simulated boards: levels of real searches, with computed times for every strategy.
 //!
-//! Every level of a search is the same set of vertices wherever it runs, so what a policy would do on another board needs no such board:
-//! the statistics of the levels are those of searches on this machine, and a formula for each board tells what a level costs by every plan.
-//! Formulas bend where the policy's model is straight, and each time is off by up to 4 %. The bands and the model come from other graphs
-//! than those that are searched, by the very code of a calibration.
+//! Every level of a search is the same set of vertices wherever it runs, so the board is not needed to find what a policy would do on it.
+//! The statistics of the levels are those of searches on this machine, and formulas for each board give the cost of a level by every plan.
+//! Unlike the policy's model, the formulas are not linear, and each time is off by up to 4 %. The bands and the model are fitted by the
+//! code of a calibration, to other graphs than those that are searched.
 
 use std::{env, path::PathBuf};
 
@@ -16,14 +16,14 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
-/// A board: nanoseconds of a level by any plan, and of handing the state over.
+/// A board: nanoseconds of a level by any plan, and of a handover.
 struct Board {
     name: &'static str,
     /// A level on the GPU alone.
     gpu: Gpu,
-    /// What a split level takes beyond the longer part.
+    /// Time of a split level in addition to its longer part.
     beside: fn(&LevelStats) -> f64,
-    /// To the GPU; to the CPU it is as much.
+    /// Time of a handover to the GPU, and also of one to the CPU.
     handover: fn(&LevelStats) -> f64,
 }
 
@@ -31,7 +31,7 @@ fn probes(stats: &LevelStats) -> f64 {
     f64::from(stats.sampled_probes.unwrap_or(1.0))
 }
 
-/// The CPU of all boards: an arc takes longer in a graph that does not fit into its caches.
+/// Nanoseconds of a level on the CPU, which is the same for all boards. An arc takes longer if the graph does not fit into the caches.
 fn cpu(stats: &LevelStats, direction: Direction) -> f64 {
     let cache = 1.0 + 0.4 * ((stats.vertices as f64 / 65_536.0).log2() / 4.0).clamp(0.0, 1.0);
     let (vertices, edges) = (stats.frontier_vertices as f64, stats.frontier_edges as f64);
@@ -43,8 +43,8 @@ fn cpu(stats: &LevelStats, direction: Direction) -> f64 {
     }
 }
 
-/// Nanoseconds of a level by one kernel: the first number, the second for every vertex (TG) or word of the masks, the third for every arc
-/// of the frontier or unvisited vertex, the fourth for the square root of the arcs (TG) or for every probe of an unvisited vertex.
+/// Terms of the nanoseconds of a level, for each kernel: fixed; per frontier vertex (TG) or per word of the masks; per arc of the frontier
+/// (top-down) or per unvisited vertex; per square root of the arcs (top-down) or per probe of an unvisited vertex.
 type Gpu = [[f64; 4]; 4];
 
 fn by_gpu([tg, tgm, bg, bgc]: Gpu, stats: &LevelStats, kernel: GpuKernel) -> f64 {
@@ -59,15 +59,15 @@ fn by_gpu([tg, tgm, bg, bgc]: Gpu, stats: &LevelStats, kernel: GpuKernel) -> f64
     }
 }
 
-/// A discrete card: launches take 25 us, large levels a tenth of the CPU's time, small ones don't fill it.
+/// A discrete card: launches take 25 us, and large levels a tenth of the CPU's time. Small levels do not fill it.
 const FAST_GPU: Gpu = [[25_000.0, 0.6, 0.2, 25.6], [30_000.0, 1.5, 0.18, 0.0], [22_000.0, 0.5, 0.3, 0.11], [28_000.0, 0.5, 0.24, 0.09]];
 /// A small GPU on the chip: launches take 8 us, and large levels one and a half times as long as on the CPU.
 const SLOW_GPU: Gpu = [[8000.0, 9.0, 2.6, 0.0], [9000.0, 20.0, 2.5, 0.0], [8000.0, 6.0, 2.8, 0.8], [9000.0, 6.0, 2.7, 0.7]];
-/// A GPU on the chip that is worth having: launches take 9 us, and large levels half as long as on the CPU.
+/// A useful GPU on the chip: launches take 9 us, and large levels half as long as on the CPU.
 const INTEGRATED_GPU: Gpu = [[9000.0, 1.6, 0.55, 35.2], [10_000.0, 3.0, 0.5, 0.0], [9000.0, 1.5, 0.8, 0.25], [10_000.0, 1.5, 0.7, 0.21]];
 
 const BOARDS: [Board; 3] = [
-    // Over PCI Express: parents, bitmaps and queue are copied at 4 bytes a nanosecond.
+    // Parents, bitmaps and queue are copied over PCI Express at 4 bytes per nanosecond.
     Board {
         name: "fast GPU, dear handover",
         gpu: FAST_GPU,
@@ -88,7 +88,7 @@ const BOARDS: [Board; 3] = [
     },
 ];
 
-/// The same graph, level and plan are always off by the same: -4 to 4 %.
+/// A factor of 0.96 to 1.04, which is always the same for the same graph, level and plan.
 fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
     let plan = match plan.placement {
         Placement::Split { gpu_permille, kernel } => u64::from(gpu_permille) + kernel as u64,
@@ -102,20 +102,20 @@ fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
 }
 
 impl Board {
-    /// The two parts of a split level. Both devices read the same memory, and are slowed down by a tenth.
+    /// Times of the CPU's and the GPU's part of a split level. Both use the same memory, which slows each down by a tenth.
     fn parts(&self, stats: &LevelStats, kernel: GpuKernel, gpu_permille: u16) -> (f64, f64) {
         let share = f64::from(gpu_permille) / 1000.0;
         (1.1 * cpu(stats, kernel.direction()) * (1.0 - share), 1.1 * by_gpu(self.gpu, stats, kernel) * share)
     }
 
-    /// What the searches of `tables` cost where `policy` plans them.
+    /// The cost of the searches of `tables` if `policy` plans them.
     fn planned_ns(&self, tables: &[LevelTable], policy: &Policy) -> f64 {
         let mut planner = PolicyPlanner::new(policy.clone(), LevelDevice::Gpu(GpuKernel::Bg));
         let mut search = |table: &LevelTable| {
             planner.begin();
             let (mut previous, mut parts) = (None::<LevelPlan>, (0.0, 0.0));
             let plan = |level: &LevelTimes| {
-                // It is told what it is told in a search.
+                // The planner gets the same statistics as in a search.
                 let mut stats = LevelStats {
                     previous_direction: previous.map(|plan| plan.direction),
                     previous_placement: previous.map(|plan| plan.placement),
@@ -167,20 +167,20 @@ impl Board {
     }
 }
 
-/// Bounds of the regret: the mean over the graphs, and the worst graph.
+/// Bounds of the regret: of the mean over the graphs, and of the worst graph.
 const MOST_MEAN: f64 = 0.05;
 const MOST: f64 = 0.15;
-/// Bounds of the time beyond the better device alone, by the best plan of each level on it: of the real graphs, and of those made here.
+/// Bounds of the time beyond that of the better device alone with its best plan of each level: for real graphs, and for generated ones.
 const MOST_OVER_ALONE: f64 = 0.05;
 const MOST_OVER_ALONE_MADE: f64 = 0.12;
 
-/// Seeds of the sets of graphs that bands and model are fitted to.
+/// Seeds of the sets of graphs to which bands and model are fitted.
 const TRAINING: [u64; 2] = [11, 12];
 
 /// The levels of searches from some roots.
 fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
     let layout = Layout::build(edges, &BuildOptions::default()).unwrap();
-    // One thread counts the same at every run of the test.
+    // With one thread the counts are the same at every run of the test.
     let mut search = Search::new(&layout, &SearchOptions { every_policy: true, threads: 1, ..SearchOptions::default() }).unwrap();
     let once = Turns { turns: 1, ..Turns::default() };
     let n = layout.vertices() as u32;
@@ -197,14 +197,14 @@ fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
     tables
 }
 
-/// A graph that nothing was fitted to.
+/// A graph that was not used for fitting.
 struct Graph {
     name: String,
     is_real: bool,
     levels: Vec<LevelTable>,
 }
 
-/// Some that are made here, and with `SOCBFS_TEST_ALL` the real ones where their folder is.
+/// Some generated graphs, and with `SOCBFS_TEST_ALL` the real graphs if their folder exists.
 fn graphs() -> Vec<Graph> {
     let kronecker = |scale| Generator::Kronecker { scale, edge_factor: 16, seed1: 2, seed2: 3 };
     let made = [
@@ -233,17 +233,17 @@ fn graphs() -> Vec<Graph> {
     all
 }
 
-/// What came of one board and one training set.
+/// The results of one board and one training set.
 #[derive(Default)]
 struct Summary {
     mean: f64,
     worst: f64,
-    /// Beyond the better device alone, at worst: the graphs made here, and the real ones.
+    /// Worst time beyond that of the better device alone: of the generated graphs, and of the real ones.
     over: [f64; 2],
 }
 
 impl Board {
-    /// The policy as a calibration on `training` would have it, on `graphs`.
+    /// Judges the policy on `graphs`, fitted to `training` as by a calibration.
     fn summary(&self, training: &[LevelTable], graphs: &[Graph]) -> Summary {
         let training: Vec<LevelTable> = training.iter().map(|measured| self.table(measured)).collect();
         let (bands, model) = (bands(&training), fit(&training).unwrap());
@@ -252,7 +252,7 @@ impl Board {
         let mut summary = Summary { over: [f64::NEG_INFINITY; 2], ..Summary::default() };
         for graph in graphs {
             let tables: Vec<LevelTable> = graph.levels.iter().map(|measured| self.table(measured)).collect();
-            // The better device alone, by its best plan of every level.
+            // Time of one device alone with its best plan of every level.
             let alone = |of: &dyn Fn(Strategy) -> bool| {
                 let plans: Vec<LevelPlan> = Strategy::ALL.into_iter().filter(|&strategy| of(strategy)).map(Strategy::plan).collect();
                 tables.iter().map(|table| table.cheapest(&plans).1).sum::<f64>()
@@ -274,7 +274,7 @@ impl Board {
 #[test]
 fn adaptive_comes_close_to_the_oracle_on_every_board() {
     let graphs = graphs();
-    // One training set, and of smaller graphs, says in half the time whether the code is right.
+    // By default one training set of smaller graphs is used, which takes half the time.
     let (seeds, most_scale) = if env::var_os("SOCBFS_TEST_ALL").is_some() { (&TRAINING[..], 15) } else { (&TRAINING[..1], 14) };
     let trained = |&seed: &u64| -> Vec<LevelTable> {
         (0..16).flat_map(|place| searches(&training_graph(place, seed, most_scale).generate(&|_| {}).unwrap(), 2)).collect()
@@ -291,13 +291,13 @@ fn adaptive_comes_close_to_the_oracle_on_every_board() {
                 ));
             }
         }
-        // Without the real graphs there is no worst of them.
+        // Without real graphs there is no worst of them.
         let cell = |value: f64| if value.is_finite() { format!("{:.1} %", 100.0 * value) } else { "n/a".to_owned() };
         let cells = |of: fn(&Summary) -> f64| both.iter().map(|summary| cell(of(summary))).collect::<Vec<_>>().join(", ");
         let columns: [fn(&Summary) -> f64; 4] = [|all| all.mean, |all| all.worst, |all| all.over[1], |all| all.over[0]];
         rows.push(format!("| {} | {} |", board.name, columns.map(cells).join(" | ")));
     }
-    // As docs/policies.md has it.
+    // The table in docs/policies.md.
     println!(
         "\n| board | mean regret | worst | beyond the better device alone, worst real graph | worst of the others |\n|---|---:|---:|---:|---:|"
     );

@@ -1,6 +1,6 @@
-//! All integration tests as modules of one program: every test program more takes seconds to link, and holds the library again.
+//! All integration tests as modules of one program, since each further test program takes seconds to link and contains the library again.
 //!
-//! A new file of tests is a module here. Apart stand tests whose allocator counts (see Cargo.toml).
+//! Add a new file of tests as a module here. Tests with a counting allocator are programs of their own (see Cargo.toml).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{fs, path::Path};
@@ -58,7 +58,7 @@ mod simulated_boards;
 mod trained;
 mod vm_energy;
 
-/// Cargo would not find a file that is named nowhere, and its tests would never run.
+/// Cargo would ignore a file that is neither a module nor a target, and its tests would never run.
 #[test]
 fn every_file_of_tests_is_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

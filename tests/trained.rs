@@ -1,5 +1,5 @@
-//! The shipped networks decide as well as they are said to: on the records of graphs that they did not learn from, and (where the
-//! folder of real graphs is) on levels measured here and now.
+//! The shipped networks decide as well as their files state: on records of held-out graphs, and on levels measured now (if the folder of
+//! real graphs exists).
 #![allow(clippy::expect_used, clippy::unwrap_used)] // a test may stop
 
 use std::{
@@ -18,7 +18,7 @@ use socbfs::{
     train::{Mean, RecordsFile, Rules, SearchSample, collect, eligible, mean, score},
 };
 
-/// What the head of a file of weights says: accuracy and reduced time in percent.
+/// The figures in the head of a file of weights: number of graphs, accuracy and reduced time in percent.
 fn said(weights: &str) -> (usize, f64, f64) {
     let line = weights.lines().find_map(|line| line.strip_prefix("# On ")).expect("a line on the graphs held out");
     let numbers: Vec<f64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
@@ -39,19 +39,19 @@ fn the_shipped_weights_decide_as_well_as_their_files_say() {
         let (graphs, accuracy, reduced_time) = said(weights);
         let found = mean_of(policy, records.searches());
         assert_eq!(found.graphs, graphs, "{policy}");
-        // The file says hundredths of a percent.
+        // The file gives hundredths of a percent.
         let same = |said: f64, found: f64| (said - 100.0 * found).abs() < 0.00501;
         assert!(same(accuracy, found.accuracy) && same(reduced_time, found.reduced_time), "{policy}: {found:?}");
     }
-    // The goals for ours; SURF's paper reports 97.62 % of the saveable time (table 3), and 94.96 % of the directions.
+    // The goals of `mlp`; SURF's paper reports 97.62 % of the saveable time (table 3), and 94.96 % of the directions.
     let ours = mean_of("mlp", records.searches());
     assert!(ours.accuracy >= 0.95 && ours.reduced_time >= 0.98, "{ours:?}");
 }
 
-/// Real graphs that the networks did not learn from.
+/// Real graphs that were not used for training.
 const HELD_OUT: [&str; 4] = ["soc-Slashdot0902.txt.gz", "email-Enron.txt.gz", "p2p-Gnutella31.txt.xz", "cnr-2000.txt.xz"];
 
-/// The bounds are wider than on the records: the machine may be another one, and busy.
+/// The bounds are wider than for the records, since the machine may be another one, and busy.
 #[test]
 #[ignore = "measures for some seconds; tests/run --all runs it"]
 fn our_network_decides_well_on_levels_measured_now() {
@@ -71,7 +71,7 @@ fn our_network_decides_well_on_levels_measured_now() {
     for name in HELD_OUT {
         let path = folder.join(name);
         if !path.is_file() {
-            // Not by a macro: the test harness would swallow it.
+            // Written without a print macro, whose output the test harness would capture.
             let line = format!("SKIPPED our_network_decides_well_on_levels_measured_now: {} is absent (set SOCBFS_DATA)\n", path.display());
             std::io::stderr().write_all(line.as_bytes()).unwrap();
             continue;

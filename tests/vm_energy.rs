@@ -1,15 +1,15 @@
-//! What socbfs said in virtual machines with the real sensor drivers. `tests/vm/run` boots them and runs this test with their outputs.
+//! Checks the outputs of socbfs in virtual machines with the real sensor drivers. `tests/vm/run` boots these guests and runs this test.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
 use serde_json::Value;
 
-/// The outputs of one guest: section name to text.
+/// The outputs of one guest, by section name.
 struct Guest(BTreeMap<String, String>);
 
 impl Guest {
-    /// `None` where this guest was not booted.
+    /// Reads the outputs of a guest (`None` if it was not booted).
     fn read(name: &str) -> Option<Self> {
         let Some(folder) = std::env::var_os("SOCBFS_VM_OUTPUT") else {
             eprintln!("SKIPPED vm_energy of {name}: tests/vm/run boots the guests and runs this");
@@ -51,7 +51,7 @@ impl Guest {
         text.lines().find_map(|line| line.strip_prefix("@rc ")).unwrap_or_else(|| panic!("{section}: {text}")).parse().unwrap()
     }
 
-    /// The powers that were set, as (seconds, watts).
+    /// The powers that were set in a section, as (seconds, watts).
     fn log(&self, section: &str) -> Vec<(f64, f64)> {
         let (_, log) = self.text(section).split_once("@log\n").unwrap();
         let entry = |line: &str| {
@@ -62,7 +62,7 @@ impl Guest {
     }
 }
 
-/// The energy that the powers in `log` give from `begin` for `seconds`.
+/// The energy of the powers in `log`, from `begin` for `seconds`.
 fn programmed(log: &[(f64, f64)], begin: f64, seconds: f64) -> f64 {
     assert!(log.first().unwrap().0 <= begin && log.last().unwrap().0 >= begin + seconds - 2.5, "{log:?} from {begin} for {seconds}");
     let changes = log.iter().zip(log[1..].iter().map(|next| next.0).chain([f64::INFINITY]));
@@ -73,7 +73,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
 }
 
-/// The energy of `window` is that of the log within `tolerance`, over at least 6 s.
+/// Checks that the energy of `window`, of at least 6 s, is that of the log plus `others` watts, within `tolerance`.
 fn assert_programmed(window: &Value, log: &[(f64, f64)], others: f64, tolerance: f64) {
     let seconds = number(&window["seconds"]);
     let expected = programmed(log, number(&window["begin_monotonic_seconds"]), seconds) + others * seconds;
@@ -120,14 +120,14 @@ fn intel_rapl_ina_chips_and_battery() {
     assert_watts(&found, &ina3221(2), 0.4 * 3.296, 0.001);
     assert!(unusable(&found, &ina3221(3)).contains("dead channel"), "{found}");
     assert_watts(&found, "power-supply:test_battery", 6.08, 0.001);
-    // psys is there, and its counter stands still.
+    // psys exists, but its counter stands still.
     let psys = found["unusable"].as_array().unwrap().iter().find(|s| s["sensor"].as_str().unwrap().contains("psys")).unwrap();
     assert!(psys["reason"].as_str().unwrap().contains("did not change"), "{psys}");
     assert_eq!(found["auto"]["scope"], "cpu-package");
     let auto: Vec<&str> = found["auto"]["sensors"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(auto.contains(&"powercap:intel-rapl:0") && auto.iter().all(|name| !name.contains("ina")), "{auto:?}");
 
-    // Another user may not read the counters, and is told what to do; the benchmark runs all the same.
+    // Another user may not read the counters, and gets the commands that allow it. The benchmark still runs.
     let theirs = guest.good("sensors-of-a-user");
     assert!(unusable(&theirs, "powercap:intel-rapl:0").contains("may not be read"), "{theirs}");
     let cure = theirs["unusable"][0]["cure"].as_str().unwrap();
@@ -141,7 +141,7 @@ fn intel_rapl_ina_chips_and_battery() {
     let others = guest.good("still-closed");
     assert!(unusable(&others, "powercap:intel-rapl:0").contains("may not be read"), "{others}");
 
-    // Counters within 2 %, across their wrap.
+    // Counters are right within 2 %, across a wrap.
     let record = guest.good("bench-rapl");
     let windows = record["energy"]["measured"]["windows"].as_array().unwrap();
     for window in windows {
@@ -154,7 +154,7 @@ fn intel_rapl_ina_chips_and_battery() {
     assert!(number(&record["energy"]["measured"]["summary"]["mteps_per_watt"]["mean"]) > 0.0);
     assert!(number(&window["search_seconds"]) > 0.5 * number(&window["energy"]["seconds"]), "{window}");
 
-    // Sampled sensors within 5 %.
+    // Sampled sensors are right within 5 %.
     let record = guest.good("bench-ina226");
     let window = &record["energy"]["measured"]["windows"][0];
     assert_programmed(&window["energy"], &guest.log("bench-ina226"), 0.0, 0.05);
@@ -164,7 +164,7 @@ fn intel_rapl_ina_chips_and_battery() {
     assert_ne!(guest.code("charging"), 0);
     assert!(guest.text("charging").contains("unplug the charger"), "{}", guest.text("charging"));
 
-    // All rails at once: 18 + 18 + 1 W, 5 W and 1.3184 W; the dead channel is left out and named.
+    // All rails at once: 18 + 18 + 1 W, 5 W and 1.3184 W. The dead channel is left out and reported.
     let all = guest.good("all-rails");
     assert!((number(&all["runs"][0]["watts"]) / (18.0 + 18.0 + 1.0 + 5.0 + 0.4 * 3.296) - 1.0).abs() < 0.01, "{all}");
     assert!(all["skipped"].as_array().unwrap().iter().any(|skipped| skipped["sensor"] == ina3221(3)), "{all}");
@@ -187,7 +187,7 @@ fn amd_rapl() {
     let (joules, seconds) = (number(&energy["joules"]), number(&energy["seconds"]));
     println!("AMD: {joules:.2} J measured, {:.2} J programmed in {seconds:.2} s", 12.0 * seconds);
     assert!(seconds >= 6.0 && (joules / (12.0 * seconds) - 1.0).abs() < 0.02, "{energy}");
-    // The core is a single one, and inside the package: it is shown and not counted.
+    // The core zone is a single core inside the package, so it is reported and not counted.
     assert_eq!((&energy["rails"][1]["counted"], &energy["rails"][1]["domain"]), (&Value::from(false), &Value::from("cpu-core")));
 }
 
@@ -204,7 +204,7 @@ fn arm64_board_with_rails() {
         ("0045", Some("VDD_KFC"), "cpu-little", 0.38),
     ] {
         let name = format!("ina2xx:0-{address}");
-        // The chip steps 6.25 mW.
+        // The chip's resolution is 6.25 mW.
         assert!((number(&sensor(&found, &name)["watts"]) - watts).abs() < 0.007, "{found}");
         assert_eq!(sensor(&found, &name)["domain"], domain);
         assert_eq!(sensor(&found, &name)["label"].as_str(), label);
@@ -212,7 +212,7 @@ fn arm64_board_with_rails() {
     assert_watts(&found, "ina3221:0-0042:1", 38.4, 0.001);
     assert_eq!(sensor(&found, "ina3221:0-0042:1")["label"], "VDD_IN");
     assert_eq!(sensor(&found, "ina3221:0-0042:2")["label"], "VDD_CPU_GPU_CV");
-    // Left out of the device tree's channels: dead, or without files at all.
+    // A channel that the device tree leaves out is dead or has no files.
     assert!(found["sensors"].as_array().unwrap().iter().all(|sensor| sensor["sensor"] != "ina3221:0-0042:3"));
     assert_eq!(found["auto"]["scope"], "soc-rails");
 
@@ -224,7 +224,7 @@ fn arm64_board_with_rails() {
     let domains: Vec<&str> =
         measured["summary"]["domains"].as_array().unwrap().iter().map(|domain| domain["domain"].as_str().unwrap()).collect();
     assert_eq!(domains, ["cpu-big", "memory", "gpu", "cpu-little"]);
-    // VDD_IN contains the rest: by its family alone it is the sum.
+    // VDD_IN contains the other rails, so it alone is the sum of its family.
     let jetson = &guest.good("jetson")["runs"][0];
     assert_eq!(jetson["scope"], "board-input");
     assert!((number(&jetson["watts"]) / 38.4 - 1.0).abs() < 0.01, "{jetson}");

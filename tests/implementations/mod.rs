@@ -1,5 +1,5 @@
-//! The OpenCL implementations that tests run on. Each is chosen by name, for the order in which they are listed is arbitrary.
-//! `. tests/opencl_env` (which `tests/run` does) lets all be found that are installed.
+//! The OpenCL implementations on which tests run. Each is chosen by name, since the order in which they are listed is arbitrary.
+//! After `. tests/opencl_env` (which `tests/run` does) all installed ones are found.
 #![allow(dead_code, reason = "not every test needs everything")]
 
 use std::{
@@ -11,15 +11,15 @@ use std::{
 
 use socbfs::opencl::{Device, DeviceError, DeviceInfo, Kernel, Limits, OpenClError, choose, devices};
 
-/// Name for people, and what its device's or platform's name holds.
+/// The name in messages, and a part of the name of its device or platform.
 pub const IMPLEMENTATIONS: [(&str, &str); 3] = [("PoCL", "Portable Computing Language"), ("rusticl", "rusticl"), ("Oclgrind", "Oclgrind")];
 
-/// Says that `test` was not run, past the test harness.
+/// Prints that `test` was not run, bypassing the output capture of the test harness.
 pub fn skipped(test: &str, why: &str) {
     std::io::stderr().write_all(format!("SKIPPED {test}: {why}\n").as_bytes()).unwrap();
 }
 
-/// The device of an implementation; `None` where it is not installed.
+/// The device of an implementation (`None` if it is not installed).
 pub fn device(wanted: &str) -> Option<DeviceInfo> {
     let devices = match devices() {
         Ok(devices) => devices,
@@ -29,7 +29,7 @@ pub fn device(wanted: &str) -> Option<DeviceInfo> {
     choose(&devices, &wanted.parse().unwrap()).ok().map(|mut chosen| chosen.remove(0))
 }
 
-/// The device of an implementation that `test` is about; says SKIPPED where it is not installed, or `SOCBFS_TEST_DEVICE` asks for another.
+/// The device of the implementation that `test` is about. Prints SKIPPED if it is not installed, or if `SOCBFS_TEST_DEVICE` names another.
 pub fn device_of(test: &str, wanted: &str) -> Option<DeviceInfo> {
     let Some(info) = device(wanted) else {
         skipped(test, &format!("{wanted} is not installed, or not found without tests/opencl_env"));
@@ -43,7 +43,7 @@ pub fn device_of(test: &str, wanted: &str) -> Option<DeviceInfo> {
     None
 }
 
-/// Every implementation that is installed; of the others it says SKIPPED.
+/// Every installed implementation. Prints SKIPPED for the others.
 pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     let mut found = Vec::new();
     for (name, wanted) in IMPLEMENTATIONS {
@@ -57,13 +57,13 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
-/// One test of a process has the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time, and
-/// PoCL 3.1 has been seen to crash. Commands that a test starts are processes of their own.
+/// Lets only one test of a process use the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time,
+/// and PoCL 3.1 has been seen to crash. (Commands that a test starts are other processes, and need no turn.)
 pub fn turn() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs `body` on every implementation that is installed, opened with `limits`.
+/// Runs `body` on the device of every installed implementation, opened with `limits`.
 pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
     for (name, info) in installed(test) {
         let _turn = turn();
@@ -73,20 +73,20 @@ pub fn on_each(test: &str, limits: Limits, body: impl Fn(&str, &Arc<Device>)) {
 
 /// Starts a kernel of a test.
 pub fn run(kernel: &Kernel, groups: usize, local: usize) -> Result<(), DeviceError> {
-    // SAFETY: the kernels of tests stay inside what they are given, and tests wait before they take it back.
+    // SAFETY: the kernels of tests stay inside the buffers they are given, and tests wait for them before using the buffers.
     unsafe { kernel.run(groups, local) }
 }
 
-/// Tells a process that it was started by [`inside`], and by which test.
+/// Environment variable that is set in a process started by [`inside`], to the name of the test.
 const INSIDE: &str = "SOCBFS_TEST_INSIDE";
 
-/// A command, and its arguments, that [`inside`] runs the other process by, such as "valgrind -q".
+/// Environment variable with a command and its arguments under which [`inside`] runs the new process, such as "valgrind -q".
 pub const UNDER: &str = "SOCBFS_TEST_UNDER";
 
-/// Whether the test `test` of `module` (`module_path!()`) goes on here: in a process of its own with `variables` set, since
-/// implementations read them when they are loaded. In any other process it starts that one, and fails where that fails.
+/// Runs the test `test` of `module` (`module_path!()`) in a new process with `variables` set, since implementations read them when they
+/// are loaded. Returns true in that process; in the first process, waits for it, fails if it fails, and returns false.
 pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
-    // The test harness leaves the name of the crate out.
+    // The test harness omits the name of the crate.
     let test = &module.split_once("::").map_or_else(|| test.to_owned(), |(_, module)| format!("{module}::{test}"));
     if std::env::var(INSIDE).is_ok_and(|inside| inside == *test) {
         return true;
@@ -109,19 +109,19 @@ pub fn inside(module: &str, test: &str, variables: &[(&str, &str)]) -> bool {
         .output()
         .unwrap();
     let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // "1 passed": a name that fits no test would pass as well.
+    // "1 passed" is checked because a name that matches no test would succeed too.
     assert!(output.status.success() && out.contains("1 passed"), "{test} with {variables:?}: {}\n{out}\n{err}", output.status);
     print!("{out}");
     false
 }
 
-/// An OpenCL library, for `OPENCL_DYLIB_PATH`, that passes everything on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and loses
-/// the device then; or as the file `SOCBFS_TEST_LOSE_FILE` says (see there). `None` where there is no C compiler or no OpenCL library.
+/// Builds an OpenCL library for `OPENCL_DYLIB_PATH`. It passes all calls on until `SOCBFS_TEST_LOSE_AFTER` commands are enqueued, and then
+/// loses the device; `loses.c` describes its other settings. `None` if there is no C compiler or no OpenCL library.
 pub fn losing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "loses")
 }
 
-/// The same of `refuses.c`: it builds no program whose work-groups are larger than `SOCBFS_TEST_LARGEST_GROUP`.
+/// Builds the library of `refuses.c` in the same way. It refuses programs whose work-groups are larger than `SOCBFS_TEST_LARGEST_GROUP`.
 pub fn refusing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "refuses")
 }
@@ -142,10 +142,10 @@ fn library(folder: &Path, name: &str) -> Option<PathBuf> {
     }
 }
 
-/// What `counts.c` has counted, of all devices and threads.
+/// The counts of `counts.c`, over all devices and threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Kernels.
+    /// Launches of kernels.
     pub launches: u64,
     /// Fills of buffers and of shared virtual memory.
     pub fills: u64,
@@ -157,15 +157,15 @@ pub struct Counts {
     pub writes: u64,
     /// Bytes that a device with memory of its own sends to the host, in maps and reads.
     pub to_host: u64,
-    /// Bytes that such a device is sent, in unmaps and writes.
+    /// Bytes that the host sends to such a device, in unmaps and writes.
     pub to_device: u64,
     pub flushes: u64,
-    /// Programs made of source, not of what a cache has kept.
+    /// Programs built from source, and not taken from a cache.
     pub programs: u64,
 }
 
 impl Counts {
-    /// Up to now. Only inside of [`counting`].
+    /// The counts up to now. Must be called inside of [`counting`].
     pub fn now() -> Self {
         let bytes = std::fs::read(std::env::var_os(COUNTS).unwrap()).unwrap();
         let numbers: Vec<u64> = bytes.chunks_exact(8).map(|bytes| u64::from_ne_bytes(bytes.try_into().unwrap())).collect();
@@ -173,7 +173,7 @@ impl Counts {
         Self { launches, fills, waits, maps, unmaps, reads, writes, to_host, to_device, flushes, programs }
     }
 
-    /// From `before` until now.
+    /// The counts from `before` until now.
     pub fn since(before: &Self) -> Self {
         let now = Self::now();
         Self {
@@ -197,15 +197,15 @@ impl Counts {
     }
 }
 
-/// Tells `counts.c` the file that it counts in.
+/// Environment variable with the file in which `counts.c` counts.
 const COUNTS: &str = "SOCBFS_TEST_COUNTS";
 
-/// Runs `body` of the test `test` in a process of its own on PoCL, where [`Counts`] are counted. Says SKIPPED where that can't be.
+/// Runs the `body` of `test` in a new process on PoCL, where [`Counts`] are counted. Prints SKIPPED if that is not possible.
 pub fn counting(module: &str, test: &str, body: impl FnOnce(&DeviceInfo)) {
     counting_with(module, test, &[], body);
 }
 
-/// The same with more variables of the environment.
+/// The same as [`counting`], with more environment variables.
 pub fn counting_with(module: &str, test: &str, more: &[(&str, &str)], body: impl FnOnce(&DeviceInfo)) {
     const POCL: &str = "Portable Computing Language";
     let folder = tempfile::tempdir().unwrap();

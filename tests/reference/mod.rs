@@ -1,4 +1,4 @@
-//! A serial reference, and the comparison of any search with it.
+//! A serial reference search, and the comparison of any search with it.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -9,14 +9,14 @@ use socbfs::{
     search::{Search, SearchOptions},
 };
 
-/// A graph as plain lists, and what every search from some roots must find.
+/// A graph as plain lists, and the expected results of searches from some roots.
 pub struct Reference {
     /// Neighbours (successors of a directed graph), ascending.
     lists: Vec<Vec<u32>>,
     wanted: Vec<Wanted>,
 }
 
-/// The one right answer for a root: the levels. Which parents are right follows from them.
+/// The expected result for a root. The levels are unique; which parents are right follows from them.
 pub struct Wanted {
     root: u32,
     level: Vec<u32>,
@@ -41,17 +41,17 @@ impl Reference {
         Self { lists, wanted }
     }
 
-    /// Searches from every root and compares.
+    /// Searches from every root, and compares the results.
     pub fn compare(&self, layout: &Layout, options: &SearchOptions) {
         self.compare_with(layout, options, &mut Search::new(layout, options).unwrap());
     }
 
-    /// The same with a search that exists.
+    /// The same as [`Self::compare`], with an existing search.
     pub fn compare_with(&self, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>) {
         self.compare_roots(layout, options, search, 0..self.wanted.len());
     }
 
-    /// The same from one of the roots, taken in turn by `number`.
+    /// The same as [`Self::compare_with`], from one root only, chosen by `number`.
     pub fn compare_in_turn(&self, number: usize, layout: &Layout, options: &SearchOptions, search: &mut Search<'_>) {
         let root = number % self.wanted.len();
         self.compare_roots(layout, options, search, root..root + 1);
@@ -74,7 +74,7 @@ impl Reference {
             }
             assert_eq!((outcome.reached, outcome.levels), (wanted.reached, wanted.levels), "{}", what());
             let found: u64 = search.records().iter().map(|record| record.found).sum();
-            // Where leaves are left out, no level finds them.
+            // Leaves that are left out are not found by a level.
             let is_searched = |&v: &usize| wanted.level[v] != NONE && layout.to_internal(v as u32) != NONE;
             let searched = (0..wanted.level.len()).filter(is_searched).count() as u64;
             assert_eq!(found + 1, searched.max(1), "found: {}: {:?}", what(), search.records());
@@ -90,12 +90,12 @@ impl Reference {
         }
     }
 
-    /// Levels of a search from `root`, one of those given.
+    /// Levels of a search from `root`, which must be one of the given roots.
     pub fn levels(&self, root: u32) -> &[u32] {
         &self.wanted.iter().find(|wanted| wanted.root == root).unwrap().level
     }
 
-    /// Compares the parents of one search.
+    /// Compares the parents of one search with the reference.
     pub fn compare_tree(&self, root: u32, parents: &[u32]) {
         let wanted = self.wanted.iter().find(|wanted| wanted.root == root).unwrap();
         for (v, &parent) in (0..).zip(parents) {
@@ -113,7 +113,7 @@ impl Reference {
 }
 
 impl Wanted {
-    /// Levels by a plain queue.
+    /// Searches with a plain queue.
     fn new(lists: &[Vec<u32>], root: u32) -> Self {
         let mut level = vec![NONE; lists.len()];
         level[root as usize] = 0;

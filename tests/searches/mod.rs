@@ -1,4 +1,4 @@
-//! Searches by every kernel and every way of working together, compared with the serial reference.
+//! Searches with every kernel and every way of working together, compared with the serial reference.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 #![allow(dead_code, reason = "not every test needs everything")]
 
@@ -25,15 +25,15 @@ use crate::{
     reference::Reference,
 };
 
-/// Devices that one test has for itself.
+/// The devices, which only one test uses at a time.
 pub struct Devices {
     pub all: Vec<Arc<Device>>,
     _turn: MutexGuard<'static, ()>,
 }
 
-/// The devices to test on: those with the word `SOCBFS_TEST_DEVICE` in the name of device or platform, all that can be used
-/// without it (`tests/run` goes through the implementations one by one). Fails where the one asked for is not there, and says SKIPPED
-/// where there is none at all.
+/// The devices to test on: those with the word `SOCBFS_TEST_DEVICE` in the name of the device or platform, or all usable devices if it is
+/// not set (`tests/run` takes the implementations one by one). Fails if a requested device does not exist, and prints SKIPPED if there is
+/// no device at all.
 pub fn devices(test: &str, limits: Limits) -> Devices {
     let _turn = turn();
     let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
@@ -61,32 +61,32 @@ pub fn devices(test: &str, limits: Limits) -> Devices {
     Devices { all, _turn }
 }
 
-/// Whether the processor is emulated, and all that a test does 10 to 50 times slower (`tests/arm/run`).
+/// Whether the processor is emulated (`tests/arm/run`), which makes tests 10 to 50 times slower.
 pub fn emulated() -> bool {
     std::env::var_os("SOCBFS_TEST_EMULATED").is_some()
 }
 
-/// Oclgrind interprets kernels, thousands of times slower than a device runs them; under an emulator all devices are slow.
+/// Whether a device is slow. Oclgrind interprets kernels, thousands of times slower than a device; under an emulator all devices are slow.
 pub fn is_slow(device: &Device) -> bool {
     emulated() || device.info().platform.to_lowercase().contains("oclgrind")
 }
 
-/// rusticl compiles for the processor at every launch of a new kind, and is fast only then.
+/// Whether a device is rusticl's, which compiles at the first launch of every kind, and is fast only afterwards.
 pub fn is_rusticl(info: &DeviceInfo) -> bool {
     info.platform.to_lowercase().contains("rusticl")
 }
 
-/// Whether kernels of one item in a work-group are known to be computed wrongly: rusticl of Mesa 22.3 confuses the masks of loops. The
-/// engine finds that out by itself and takes groups of 32.
+/// Whether a device is known to compute work-groups of one item wrongly: rusticl of Mesa 22.3 confuses the masks of loops. The engine
+/// detects this and takes groups of 32.
 pub fn breaks_groups_of_one(info: &DeviceInfo) -> bool {
     is_rusticl(info) && info.driver.starts_with("22.3")
 }
 
-/// Levels change device and direction often: by turns of work that small graphs have.
+/// Policies that change device and direction often, at amounts of work that occur in small graphs.
 pub fn back_and_forth() -> Vec<Policy> {
     let adaptive = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
     let selective = |top_down, bottom_up| Policy::Selective(Box::new(Selective::new(adaptive(top_down, bottom_up))));
-    // From the device a level comes back only where that pays.
+    // With this cost, a level returns from the device only if that pays.
     let mut slow = adaptive(Band::gpu_from(40), Band::gpu_from(60));
     slow.model.to_cpu.fixed_ns = 20.0;
     vec![
@@ -101,7 +101,7 @@ pub fn back_and_forth() -> Vec<Policy> {
     ]
 }
 
-/// A cost model by which small levels are the CPU's and larger ones the device's, in either direction.
+/// A cost model that places small levels on the CPU and larger ones on the device, in both directions.
 fn model() -> CostModel {
     let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
     let bottom_up = |fixed_ns, probe_ns| Some(StrategyCost { fixed_ns, probe_ns, ..StrategyCost::default() });
@@ -114,7 +114,7 @@ fn model() -> CostModel {
     }
 }
 
-/// CPU and devices at the same time.
+/// Policies that use CPU and devices at the same time.
 pub fn together() -> Vec<Policy> {
     let split = |top_down_from_edges, bottom_up_from_vertices, gpu_permille| {
         let (top_down, bottom_up) =
@@ -138,7 +138,7 @@ pub fn together() -> Vec<Policy> {
     ]
 }
 
-/// The device alone: every kernel, and directions that change on it.
+/// Policies that use the device alone: every kernel, and changes of direction on the device.
 pub fn alone() -> Vec<(Policy, LevelDevice)> {
     let mut all: Vec<_> = [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc]
         .into_iter()
@@ -152,7 +152,7 @@ pub fn alone() -> Vec<(Policy, LevelDevice)> {
     all
 }
 
-/// CPU, device and both in one search, in either direction.
+/// Policies that use the CPU, the device, and both in one search, in both directions.
 pub fn adaptive() -> Vec<Policy> {
     let band = |gpu_from, split_from, up_to, gpu_permille| Band {
         gpu_from: Some(gpu_from),
@@ -163,7 +163,7 @@ pub fn adaptive() -> Vec<Policy> {
     let bands = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
     let mut measured = bands(band(5, 60, 400, 300), band(20, 90, NEVER, 700));
     measured.model = model();
-    // Both kernels are measured, and each is the cheaper one somewhere.
+    // The model has costs of both kernels of a direction, and each is the cheaper one for some levels.
     let beside = Some(ChangeCost { fixed_ns: 5.0, ..ChangeCost::default() });
     let other = |cost: Option<StrategyCost>, edge_ns, probe_ns| {
         let other = |cost| StrategyCost { fixed_ns: 300.0, frontier_edge_ns: edge_ns, probe_ns, ..cost };
@@ -183,15 +183,15 @@ pub fn adaptive() -> Vec<Policy> {
         .collect()
 }
 
-/// All of these, the CPU alone between them, and whatever else there is a name for.
+/// All policies above, with the default policy between them, and all other named policies.
 pub fn policies() -> Vec<(Policy, LevelDevice)> {
     let others = back_and_forth().into_iter().chain(together()).chain([Policy::default()]);
     let others = others.map(|policy| (policy, LevelDevice::Cpu));
-    // Those of both devices that name no kernel take the one that is named here.
+    // Policies for both devices that name no kernel use the one given here.
     let adaptive = adaptive().into_iter().map(|policy| (policy, LevelDevice::Gpu(GpuKernel::Bgc)));
     let mut all: Vec<_> = alone().into_iter().chain(others).chain(adaptive).collect();
     for known in socbfs::policy::known() {
-        // Strategies of the CPU are those of the CPU's own tests.
+        // The strategies of the CPU have tests of their own.
         if !["tc", "bc"].contains(&known.kind) && all.iter().all(|(policy, _)| policy.kind() != known.kind) {
             all.push((known.kind.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bgc)));
         }
@@ -199,41 +199,42 @@ pub fn policies() -> Vec<(Policy, LevelDevice)> {
     all
 }
 
-/// What is tried on each graph.
+/// The choices that are tried on each graph.
 #[derive(Clone)]
 pub struct Variety {
-    /// Items in a work-group (`None`: what the engine takes by itself).
+    /// Work-group sizes (`None`: the engine's default).
     pub groups: Vec<Option<usize>>,
     pub parts: Vec<usize>,
     pub ways: Vec<SharingMode>,
     pub orders: Vec<Order>,
     pub threads: Vec<usize>,
-    /// Arcs up to which one group runs a level; 0 has all of them run by many.
+    /// Arcs up to which one group runs a level; with 0 many groups run every level.
     pub run_arcs: Vec<Option<u32>>,
-    /// Words of the bitmap in local memory: fewer than a graph has, so that bits come from both memories.
+    /// Words of the bitmap in local memory. They are fewer than a graph has, so that bits are read from both memories.
     pub cached_words: Option<usize>,
 }
 
-/// The items in a work-group that a device must end up with.
+/// Whether a device has the work-group size that it should have.
 fn group_is_as_wanted(device: &Device, wanted: Option<usize>, got: usize) -> bool {
     let most = device.max_work_group();
     match wanted {
         Some(1) if breaks_groups_of_one(device.info()) => got == 32,
-        // Kernels of the other kind in their place are what a kernel with a mistake looks like.
+        // Another size would mean that the kernels for groups of one failed their check.
         Some(1) => got == 1,
-        // A kernel may take less than its device.
+        // A kernel may allow smaller groups than its device.
         Some(wanted) => got > 1 && got <= wanted.min(most) && got % 32 == 0,
         None => got <= most,
     }
 }
 
-/// Whether every combination is tried: `tests/run --all` sets `SOCBFS_TEST_ALL`.
+/// Whether every combination is tried (`tests/run --all` sets `SOCBFS_TEST_ALL`).
 pub fn all_combinations() -> bool {
     std::env::var_os("SOCBFS_TEST_ALL").is_some()
 }
 
-/// Of combinations of choices in as many dimensions as `lengths` has, whether that with these indices is tried. Each choice of each
-/// dimension is tried: along another dimension that is at least as long as the divisor the sum of the indices takes every remainder.
+/// Whether the combination with these indices is tried, out of dimensions with `lengths` choices. The divisor is the second largest
+/// length, so each choice of each dimension is tried: along another dimension of at least that length, the sum of the indices takes every
+/// remainder.
 pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
@@ -241,21 +242,21 @@ pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
     all_combinations() || indices.iter().sum::<usize>() % second == 0
 }
 
-/// The same with as few combinations as there can be: by the largest divisor for which the sum of the other indices takes every
-/// remainder, whichever choice it is.
+/// The same as [`is_tried`] with as few combinations as possible: the divisor is the largest one for which, with any choice fixed, the sum
+/// of the other indices takes every remainder.
 pub fn is_one_of_few(indices: &[usize], lengths: &[usize]) -> bool {
     let sums = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length.saturating_sub(1)).sum::<usize>();
     let others = sums(&mut lengths.iter().copied()) - lengths.iter().max().map_or(0, |most| most.saturating_sub(1));
     all_combinations() || indices.iter().sum::<usize>() % (others + 1) == 0
 }
 
-/// Of combinations of two choices, a third: each choice of either dimension, if the other has three at least.
+/// Whether a combination of two choices is tried: one in three. Each choice is tried if the other dimension has at least three.
 pub fn is_one_in_three(first: usize, second: usize) -> bool {
     all_combinations() || (first + second) % 3 == 0
 }
 
-/// Searches `edges` from `roots`, in this variety: one combination out of three (fewer where kernels are compiled for every search), or
-/// all of them with `SOCBFS_TEST_ALL`.
+/// Searches `edges` from `roots` with the choices of `variety`: some of the combinations (fewer with rusticl, which compiles for every
+/// search), or all of them with `SOCBFS_TEST_ALL`.
 pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32], variety: &Variety) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
@@ -274,7 +275,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             if !is_tried(&[a, b, c, d, e, f], &lengths) {
                                 continue;
                             }
-                            // Claims by atomics and by bins in turn.
+                            // Alternates between claims by atomics and by bins.
                             bins = !bins;
                             let cached_words = variety.cached_words;
                             let options = GpuOptions { group, parts, run_arcs, cached_words, bins: Some(bins), ..GpuOptions::default() };
@@ -289,7 +290,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
     }
 }
 
-/// Whether others lead an engine along the same ways: left out on devices that are slow.
+/// Whether other policies cover the same paths of an engine. Such policies are left out on slow devices.
 fn leads_where_others_do(policy: &Policy) -> bool {
     matches!(
         policy.kind(),
@@ -297,18 +298,18 @@ fn leads_where_others_do(policy: &Policy) -> bool {
     )
 }
 
-/// Whether not everything is tried on these devices by default: Oclgrind interprets, rusticl compiles.
+/// Whether only a part is tried on these devices by default, since they are slow or rusticl's.
 fn takes_long(devices: &[GpuSetup]) -> bool {
     !all_combinations() && devices.iter().any(|setup| is_slow(&setup.device) || is_rusticl(setup.device.info()))
 }
 
 thread_local! {
-    /// Calls of [`policies_in_turn`] for devices that take long.
+    /// Number of calls of [`policies_in_turn`] for devices that take long.
     static TURN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The policies to try on these devices next. Where searches take long these are the device alone, by every kernel, and a third of the
-/// others, which run the same kernels in other orders: with each call of a test another third.
+/// The policies to try on these devices next. If searches take long, these are the policies of the device alone, with every kernel, and a
+/// third of the others, which run the same kernels in other orders; each call of a test takes another third.
 pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
     let slow = devices.iter().any(|setup| is_slow(&setup.device));
     let all = policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy));
@@ -319,11 +320,11 @@ pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
     all.enumerate().filter(|(number, _)| *number < alone || number % 3 == turn % 3).map(|(_, policy)| policy).collect()
 }
 
-/// One search after another, each by another policy ([`policies_in_turn`]), over one engine. Where searches take long, each policy has
-/// one of the roots in turn; with `SOCBFS_TEST_ALL` all of them.
+/// Searches over one engine with one policy after another ([`policies_in_turn`]). If searches take long, each policy searches from one
+/// root only; with `SOCBFS_TEST_ALL` from all of them.
 pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
     let mut search = Search::new(layout, &options).unwrap();
-    // Without an edge there is nothing by which a device could be checked.
+    // A graph without an edge does not allow to check the device.
     if layout.csr().arcs() > 0 {
         for (setup, got) in options.devices.iter().zip(search.devices()) {
             let (wanted, name) = (setup.options, &setup.device.info().name);
@@ -359,16 +360,16 @@ pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
         .collect()
 }
 
-/// Two vertices with more arcs than a group of 32 expands by itself, and many neighbours that both have.
+/// Edges of two vertices with more arcs than a group of 32 expands by itself, and with many common neighbours.
 pub fn two_hubs(n: u32) -> Vec<[u32; 2]> {
     (2..n).flat_map(|v| [(v % 3 != 0).then_some([0, v]), (v % 3 != 1).then_some([1, v])]).flatten().collect()
 }
 
-/// What is tried of a device by default, within the minutes there are.
+/// The choices that are tried on a device by default.
 pub fn everything(device: &Device) -> Variety {
     let (slow, rusticl) = (is_slow(device), is_rusticl(device.info()));
     let groups = match (slow, breaks_groups_of_one(device.info())) {
-        // Where groups of one become groups of 32 anyway; a test of its own sees to it.
+        // Groups of one would become groups of 32, which another test checks.
         (_, true) => vec![Some(32)],
         (true, _) => vec![Some(1), Some(32)],
         _ => vec![Some(1), Some(32), Some(256)],
