@@ -118,7 +118,7 @@ fn odd_graphs() {
     check(300, &star, &[0, 7, 299], &SIZES);
     // A path: each end is a leaf. From an end it has more levels than one byte can count.
     let path: Vec<[u32; 2]> = (1..300).map(|v| [v - 1, v]).collect();
-    // Few roots, since the ranks synchronize at each of its many levels.
+    // Few roots, since the ranks synchronise at each of its many levels.
     let ends: &[u32] = if all_combinations() { &[0, 1, 150, 298, 299] } else { &[1, 299] };
     check(300, &path, ends, &[1, 2, 3]);
     // Two components, a self-loop, repeats, and an isolated vertex.

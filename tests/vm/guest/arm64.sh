@@ -1,4 +1,4 @@
-# Guest that looks like an Odroid-XU3 (four INA231, two with labels) with the INA3221 of a Jetson beside it, from a device tree.
+# Guest with the device tree of an Odroid-XU3 (four INA231, two with labels) and the INA3221 of a Jetson.
 . ./common.sh
 bus 0x40,0x41,0x42,0x44,0x45
 insmod /m/ina2xx.ko; insmod /m/ina3221.ko; insmod /m/test_power.ko
@@ -12,7 +12,7 @@ section bus; echo "$B"
 section sensors; say ./socbfs sensors --json --board ./odroid-xu3.toml
 section bench-profile
 set_arm() { reg 0x40 3 "$1"; }
-# VDD_ARM between 3 W and 1 W; the three others of the profile stay.
+# VDD_ARM alternates between 3 W and 1 W; the other three rails of the profile are constant.
 vary /tmp/arm 0.5 set_arm 3 480 1 160 & vary=$!
 bench /tmp/arm auto --board ./odroid-xu3.toml
 kill $vary

@@ -1,9 +1,9 @@
-# What the scripts of all guests share. Output is cut into sections by lines "@@ NAME"; the exit code of a command stands in "@rc N".
+# Functions for the scripts of all guests. Lines "@@ NAME" divide the output into sections; "@rc N" gives the exit code of a command.
 
 section() { echo; echo "@@ $1"; }
 say() { "$@"; echo "@rc $?"; }
 
-# Seconds of CLOCK_MONOTONIC, to 10 ms: the guest was never suspended.
+# Seconds of CLOCK_MONOTONIC, in steps of 10 ms. (The uptime is the same, since the guest is never suspended.)
 now() { read -r up _ </proc/uptime; echo "$up"; }
 
 bus() {
@@ -14,11 +14,11 @@ bus() {
     done
     export B
 }
-# A 16-bit register: reg ADDRESS REGISTER VALUE. The wire is big endian, SMBus words are little endian.
+# Sets a 16-bit register: reg ADDRESS REGISTER VALUE. The wire is big endian, SMBus words are little endian.
 reg() { i2cset -f -y "$B" "$1" "$2" $((($3 & 255) << 8 | ($3 >> 8 & 255))) w; }
 new() { echo "$1" "$2" >/sys/bus/i2c/devices/i2c-"$B"/new_device; }
 
-# Changes a power again and again and logs when: vary LOG SECONDS COMMAND WATTS1 ARGUMENT1 WATTS2 ARGUMENT2
+# Switches a power between two values, and logs each change: vary LOG SECONDS COMMAND WATTS1 ARGUMENT1 WATTS2 ARGUMENT2
 vary() {
     while :; do
         "$3" $5; echo "$(now) $4" >>"$1"; sleep "$2"
@@ -26,8 +26,8 @@ vary() {
     done
 }
 
-# A benchmark on a small graph, its record as one line of JSON, and the log of the power that was set while it ran. $windows: how often
-# energy is measured [default: once]. With one thread, or searches keep two processors of the host busy.
+# Runs a benchmark on a small graph, and prints its record as one line of JSON, and the log of the powers set while it ran. $windows: number
+# of energy windows [default: 1]. It uses one thread, since two would keep two processors of the host busy.
 bench() { # LOG SENSORS ARGUMENT...
     log=$1 sensors=$2
     shift 2

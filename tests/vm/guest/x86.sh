@@ -2,7 +2,7 @@
 . ./common.sh
 bus 0x40,0x41,0x44,0x45
 for module in ina2xx ina3221 test_power intel_rapl_common; do insmod /m/$module.ko; done
-# The registers of all domains begin 64 J before their wrap; psys is there and never moves.
+# The registers of all domains begin 64 J before their wrap; psys exists and never changes.
 rapl() { insmod /m/fakerapl.ko uw="$1" raw0=0xfff00000; }
 rapl 20000000,9000000,3000000,1500000,0
 set_rapl() { echo "$1" >/sys/module/fakerapl/parameters/uw; }
@@ -15,7 +15,7 @@ new ina231 0x45; reg 0x45 1 3000; reg 0x45 2 800; reg 0x45 3 160; reg 0x45 4 300
 new ina3221 0x41
 reg 0x41 1 $((250 << 3)); reg 0x41 2 $((625 << 3)); reg 0x41 3 $((100 << 3)); reg 0x41 4 $((412 << 3)); reg 0x41 5 $((50 << 3)); reg 0x41 6 $((225 << 3))
 echo 0 >"$(dirname /sys/bus/i2c/devices/"$B"-0041/hwmon/hwmon*/in3_enable)"/in3_enable
-# The driver says milliampere and millivolt and means micro: a battery of 1.6 A at 3.8 V, current counted as negative.
+# The driver documents milliampere and millivolt, but takes micro: a battery of 1.6 A at 3.8 V, with a negative current.
 echo -1600000 >/sys/module/test_power/parameters/battery_current
 echo 3800000 >/sys/module/test_power/parameters/battery_voltage
 echo discharging >/sys/module/test_power/parameters/battery_status
@@ -24,7 +24,7 @@ section bus; echo "$B"
 section sensors; say ./socbfs sensors --json
 section sensors-of-a-user; say su -s /bin/sh -c "./socbfs sensors --json" nobody
 section bench-of-a-user; say su -s /bin/sh -c "./socbfs bench --kronecker 6 --roots 1 --simd scalar --quiet" nobody
-# What udev does at a counter by the rule of the package: then members of the group read it, and nobody else.
+# Does what udev does with a counter by the rule of the package. Then members of the group can read it, and other users can't.
 section cure
 echo 'socbfs-power:x:990:member' >/etc/group
 echo 'member:x:1000:1000::/:/bin/sh' >>/etc/passwd
@@ -37,10 +37,10 @@ say su -s /bin/sh -c "./socbfs sensors --json" member
 section still-closed
 say su -s /bin/sh -c "./socbfs sensors --json" nobody
 
-# QEMU 7.2 emulates AVX2 not as processors do it (a search with it fails validation there, and on none of them), so without.
+# QEMU 7.2 emulates AVX2 wrongly (a search with it fails validation there, and on no processor), so it is not used.
 section bench-rapl
-# 225 J before the wrap again: at 15 W it falls into one of three windows of 6 s, the first of which begins after some 4 s, or later
-# where the machine is busy.
+# The counter begins 225 J before its wrap: at 15 W it wraps in one of three windows of 6 s, of which the first begins after about 4 s, or
+# later if the machine is busy.
 rmmod fakerapl
 insmod /m/fakerapl.ko uw=20000000,9000000,3000000,0,0 raw0=0xffc7c000
 vary /tmp/rapl 1 set_rapl 20 20000000,9000000,3000000,0,0 10 10000000,4000000,1000000,0,0 & vary=$!
