@@ -63,7 +63,7 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
                 let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
-                // Searches with more launches than a device keeps times for, unless these are fetched.
+                // Together these searches make more launches than a device keeps times for, so the times must be fetched in between.
                 for _ in 0..if is_rusticl(device.info()) { 3 } else { 250 } {
                     search.run(3).unwrap();
                 }

@@ -472,7 +472,7 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
             }
         };
         let load: Vec<_> = (0..std::thread::available_parallelism().map_or(2, usize::from)).map(|_| scope.spawn(busy)).collect();
-        // 8 policies, at least 3 ways, 9 points: more than 200.
+        // More points than in the test above.
         let outcome = std::panic::catch_unwind(|| goes_on_with_what_it_was_given(TEST, 0..9));
         stop.store(true, Relaxed);
         drop(load);

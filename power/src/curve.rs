@@ -46,7 +46,7 @@ struct Point {
     totals: Totals,
 }
 
-/// A moment whose totals are wanted.
+/// A marked time, and its totals as soon as they are known.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     id: u64,
@@ -83,7 +83,7 @@ impl Curve {
         Self { counter, factor, longest, last: None, before: None, marks: Vec::with_capacity(16), lost: None, counting: Totals::default() }
     }
 
-    /// Takes a reading that was true at `at`. Allocates nothing.
+    /// Adds a reading that was true at `at`. Allocates nothing.
     pub(crate) fn push(&mut self, at: u64, reading: Reading) {
         if self.last.is_some_and(|last| at <= last.at) {
             // A second reading of the same moment adds nothing. An earlier moment means that the clock was set back.
