@@ -293,7 +293,7 @@ mod tests {
     use crate::train::LEAST_GRAPHS;
 
     #[test]
-    fn enough_graphs_to_learn_from_are_left() {
+    fn every_partition_leaves_enough_training_graphs() {
         for usable in LEAST_GRAPHS + 1..100 {
             let parts = parts(usable);
             assert!(parts <= usable && usable - usable.div_ceil(parts) >= LEAST_GRAPHS, "{usable} graphs in {parts} parts");

@@ -100,7 +100,7 @@ mod tests {
     use crate::input::generate::Generator;
 
     #[test]
-    fn every_number_of_ranks_finds_the_same_and_only_several_talk() {
+    fn every_number_of_ranks_finds_the_same_and_one_rank_receives_nothing() {
         let edges = Generator::graph500(8).generate(&|_| ()).unwrap();
         let scaling = rank_scaling(&edges, 5, &[1, 2, 3], 1).unwrap();
         assert_eq!(scaling.times.len(), 6);

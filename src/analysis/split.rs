@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_splits_nothing_gains_nothing() {
+    fn gain_is_one_where_the_best_share_splits_nothing() {
         let split = [share(0, 100.0, 0.0), share(500, 50.0, 40.0), share(1000, 0.0, 80.0)];
         assert_eq!(gain(&split), 1.6);
         // Other work disturbed the measurement of the CPU alone.
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_cross_between_shares() {
+    fn crossing_is_interpolated_between_shares() {
         let shares = [share(0, 100.0, 0.0), share(500, 50.0, 30.0), share(1000, 0.0, 80.0)];
         // The difference goes from -20 to 80.
         assert_eq!(crossing(&shares), Some(600.0));

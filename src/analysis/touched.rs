@@ -352,7 +352,7 @@ mod tests {
 
     /// A star of 1,000 vertices in the order of the input, so that the lines can be counted by hand.
     #[test]
-    fn lines_of_a_star_are_those_counted_by_hand() {
+    fn touched_lines_of_a_star_match_a_count_by_hand() {
         let star = || (1..1000).map(|v| [0, v]).collect::<Vec<_>>();
         let steps = of(star(), 1000, "tc", Order::Original);
         let padded = 1024;
@@ -376,7 +376,7 @@ mod tests {
 
     /// A hub with half of a large graph as neighbours, and a second hub through which the rest is reached.
     #[test]
-    fn a_level_that_leads_to_half_of_the_graph_notes_where_it_met_what() {
+    fn wide_levels_write_notes_only_where_their_places_fit_16_bits() {
         let (n, half) = (1 << 18, 1 << 17);
         let edges = (2..half + 2).map(|v| [0, v]).chain([[2, 1]]).chain((half + 2..n).map(|v| [1, v])).collect();
         let steps = of(edges, n as usize, "tc", Order::Original);
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_been_reached_is_not_touched_again() {
+    fn later_levels_do_not_touch_reached_vertices_again() {
         // In a skewed graph later levels touch less. Mapping back reads a place and writes a parent for each vertex.
         let edges =
             crate::input::generate::Generator::Kronecker { scale: 12, edge_factor: 16, seed1: 1, seed2: 2 }.generate(&|_| ()).unwrap();

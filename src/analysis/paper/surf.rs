@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_have_the_means_that_the_paper_says() {
+    fn the_tables_have_the_means_printed_in_the_paper() {
         let near = |values: &ByGraph, method: usize, mean: f64, deviation: f64| {
             let summary = Summary::of(&values.map(|row| row[method])).unwrap();
             assert!((summary.mean - mean).abs() < 0.02, "{} {mean}", summary.mean);
