@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn the_powers_of_boards_are_added_and_a_shared_sensor_once() {
+    fn powers_of_boards_are_added_and_a_shared_sensor_is_counted_once() {
         let of_ranks = measured(|_, _| ());
         for record in &of_ranks {
             assert_eq!(record.measured, of_ranks[0].measured, "every rank has the same sums");
@@ -369,14 +369,14 @@ mod tests {
     }
 
     #[test]
-    fn a_search_unlike_the_validated_one_is_told_by_all_ranks() {
+    fn all_ranks_report_a_search_that_differs_from_the_validated_one() {
         for found in try_measured(|_, _| (), |records| records[1].levels = 9) {
             assert!(matches!(found, Err(EnergyError::Different { root: 2, validated: 9, .. })), "{found:?}");
         }
     }
 
     #[test]
-    fn a_sensor_that_vanishes_leaves_no_sum_and_names_the_board() {
+    fn a_vanished_sensor_leaves_no_sum_and_the_reason_names_its_board() {
         let of_ranks = measured(|board, done| {
             if done == 2 {
                 fs::write(board.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_ranks_of_a_board_read_is_counted_once() {
+    fn sensors_read_by_two_ranks_of_a_board_are_counted_once() {
         let (a, b) = ("ina2xx:0-0040".to_owned(), "ina2xx:0-0041".to_owned());
         let two = [sensors_of("x", "1", "soc-rails", &[&a]), sensors_of("y", "2", "soc-rails", &[&a])];
         assert_eq!(counted(&two), [("x".into(), vec![a.clone()]), ("y".into(), vec![a.clone()])], "boards have sensors of the same name");
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_without_a_sensor_is_named() {
+    fn boards_without_a_sensor_or_with_mixed_scopes_are_named() {
         let reason = |all: &[RankSensors]| counting(all).unwrap_err().unavailable.unwrap();
         assert_eq!(
             reason(&[sensors_of("x", "1", "board", &["wt310"]), sensors_of("y", "2", "", &[])]),

@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_and_memory_bound_the_scale() {
+    fn threads_and_memory_limit_the_scale() {
         assert_eq!(default_scale(1, None), 19);
         assert_eq!(default_scale(2, None), 20);
         assert_eq!(default_scale(3, None), 20);

@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_hold_nothing_but_searches_and_give_the_programmed_power() {
+    fn windows_contain_only_searches_and_give_the_simulated_power() {
         let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
         let record = measured(&options, |_| ());
         let energy = record.measured.as_ref().unwrap();
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sensor_that_vanishes_leaves_no_figure() {
+    fn a_vanished_sensor_leaves_no_energy_figures() {
         let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
         let record = measured(&options, |root| {
             std::thread::sleep(Duration::from_millis(350));
@@ -677,7 +677,7 @@ mod tests {
     }
 
     #[test]
-    fn a_different_tree_is_told() {
+    fn a_search_that_differs_from_the_validated_one_is_an_error() {
         let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
@@ -688,7 +688,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_ends_when_both_are_reached_and_does_not_wait_for_the_dead() {
+    fn windows_end_at_both_minimums_or_if_the_sensor_is_too_slow() {
         let options = EnergyOptions { seconds: 10.0, refreshes: 200, repeats: 1 };
         for (seconds, refreshes, enough) in
             [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_is_read_from_its_files() {
+    fn the_environment_of_a_board_is_read_from_its_files() {
         let tree = tempfile::tempdir().unwrap();
         let root = tree.path();
         write(root, "proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xc0f\n\nHardware\t: ODROID-XU3\n");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_left_out() {
+    fn absent_files_leave_fields_empty() {
         let tree = tempfile::tempdir().unwrap();
         let e = Environment::read(tree.path());
         assert_eq!((e.cpu.model, e.memory_bytes, e.load, e.system.kernel), (None, None, None, None));
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_the_kernel() {
+    fn sizes_are_read_as_the_kernel_writes_them() {
         assert_eq!(kernel_size("32K"), Some(32 << 10));
         assert_eq!(kernel_size("300M"), Some(300 << 20));
         assert_eq!(kernel_size("12"), Some(12));

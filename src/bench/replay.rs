@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn plans_are_read_root_by_root() {
+    fn plans_are_read_for_each_root() {
         let plans = RecordedPlans::parse(&text(), "r.json").unwrap();
         assert_eq!(plans.replay().plans(), [Strategy::Tc, Strategy::Tc, Strategy::Bc].map(Strategy::plan));
         assert_eq!(plans.check_root(0), Ok(()));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn another_graph_is_told() {
+    fn records_of_another_graph_are_refused() {
         let plans = RecordedPlans::parse(&text(), "r.json").unwrap();
         assert_eq!(plans.check_graph(&layout(&[[0, 1], [2, 1]], 3, false)), Ok(()));
         for (edges, vertices, directed, field) in [
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused() {
+    fn files_that_are_not_records_are_refused() {
         let refused = |text: &str| RecordedPlans::parse(text, "r.json").unwrap_err();
         assert!(matches!(refused("{"), ReplayError::NotARecord { line: 1, .. }));
         assert!(matches!(refused("{}"), ReplayError::NotARecord { .. }));
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_no_search_has_are_refused_before_they_take_memory() {
+    fn impossible_numbers_of_levels_are_refused_before_allocation() {
         let claiming = |vertices: &str, levels: &str| text().replace("\"vertices\":3", vertices).replacen("\"levels\":2", levels, 1);
         for (vertices, levels, words) in [
             ("\"vertices\":3", "\"levels\":4294967295", "from root 0 has 4294967296 levels, more than the graph has vertices"),
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn many_roots_are_not_all_listed() {
+    fn long_lists_of_roots_are_shortened() {
         assert_eq!(roots(&[1, 2]), "1, 2");
         assert_eq!(roots(&(0..10).collect::<Vec<_>>()), "0, 1, 2, 3, 4, 5, 6, 7 and 2 more");
     }

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn few_vertices_qualify() {
+    fn roots_are_found_where_few_vertices_qualify() {
         let source = RootSource::default();
         assert!(roots(0, |_| 1, 64, source).is_empty());
         assert!(roots(1000, |_| 0, 64, source).is_empty());
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn vertices_that_are_no_power_of_two() {
+    fn roots_are_drawn_where_the_vertices_are_not_a_power_of_two() {
         let some = roots(1000, |v| v % 3, 64, RootSource::GRAPH500);
         assert!(some.len() == 64 && some.iter().all(|v| v % 3 > 0 && *v < 1000));
         // The roots are drawn at random, not counted up from 0.

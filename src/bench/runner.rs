@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn no_root_is_no_search() {
+    fn an_empty_list_gives_no_records_and_a_wrong_root_is_an_error() {
         let (edges, layout) = built();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
         assert!(measure(&edges, &layout, &mut search, &[], &mut |_| ()).unwrap().is_empty());
@@ -160,13 +160,13 @@ mod tests {
     }
 
     /// Gives right trees for its first `good` searches, the warm-up included. Then vertex 3 has the wrong parent 0.
-    struct Errs {
+    struct FaultySearch {
         good: usize,
         edges: u64,
         parents: Vec<Vertex>,
     }
 
-    impl Searcher for Errs {
+    impl Searcher for FaultySearch {
         fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
             self.parents = vec![0, 0, 1, 2, NONE];
             match self.good.checked_sub(1) {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_wrong_tree_ends_the_run_and_has_no_time() {
-        let mut search = Errs { good: 2, edges: 3, parents: Vec::new() };
+        let mut search = FaultySearch { good: 2, edges: 3, parents: Vec::new() };
         let (edges, layout) = built();
         let records = measure_with(&edges, &layout, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
         assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
@@ -209,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_count_is_no_speed_either() {
-        let mut search = Errs { good: 9, edges: 4, parents: Vec::new() };
+    fn a_wrong_edge_count_fails_validation_and_has_no_time() {
+        let mut search = FaultySearch { good: 9, edges: 4, parents: Vec::new() };
         let (edges, layout) = built();
         let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
         assert!(!records[0].validation.passed && records[0].seconds.is_none());

@@ -96,14 +96,14 @@ mod tests {
     }
 
     #[test]
-    fn one_root_has_no_spread() {
+    fn one_root_has_no_standard_deviation() {
         let s = Summary::new(&[root(10, Some(1.0))], 10).unwrap();
         assert_eq!(s.teps.harmonic_stddev, None);
         assert_eq!(s.seconds.stddev, None);
     }
 
     #[test]
-    fn no_speed_without_validation_or_edges() {
+    fn no_summary_is_given_without_validated_roots_and_edges() {
         assert_eq!(Summary::new(&[], 10), None);
         assert_eq!(Summary::new(&[root(10, Some(1.0)), root(10, None)], 10), None);
         assert_eq!(Summary::new(&[root(0, Some(1.0))], 10), None);

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn threads_that_take_turns_are_told() {
+    fn more_threads_than_cpus_give_a_warning() {
         assert_eq!(take_turns(2, &[], 2), None);
         assert_eq!(take_turns(2, &[4, 5], 8), None);
         for (threads, bound, cpus) in [(3, &[][..], 2), (3, &[4, 5], 2), (2, &[4, 4], 1)] {
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_that_wait_are_told() {
+    fn long_waits_of_ranks_give_a_warning() {
         let root = |wait_ns| ClusterRoot { received_most: 0, sent: 0, wait_ns, levels: Vec::new() };
         assert_eq!(waits_too_long(&[], 0.0), None);
         assert_eq!(waits_too_long(&[root(400_000_000), root(500_000_000)], 2.0), None);
