@@ -278,7 +278,7 @@ mod tests {
     type Plain = Board<toml::Table>;
 
     #[test]
-    fn each_check_fails_on_its_value_at_its_line() {
+    fn each_check_reports_the_line_of_its_value() {
         let start = "schema = 1\n[board]\nname = 'a'\n";
         let device = "[[opencl.devices]]\nname = 'x'\n";
         let rail = "[power]\nscope = 'soc-rails'\n[[power.rails]]\nfamily = 'ina2xx'\ndomain = 'gpu'\ncounted = true\n";

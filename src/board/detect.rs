@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn every_board_is_known_by_its_files() {
+    fn every_board_is_detected_from_its_files() {
         let machines = [
             ("odroid-xu4", "odroid-xu4", "hardkernel,odroid-xu4"),
             ("odroid-xu3", "odroid-xu3", "hardkernel,odroid-xu3"),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn other_machines_are_generic() {
+    fn other_machines_get_the_generic_profile() {
         let unknown = fixture("raspberry-pi-4");
         assert_eq!((unknown.name, unknown.others.len()), (GENERIC, 0));
         assert!(unknown.reason.contains("no profile fits") && unknown.reason.contains("raspberrypi,4-model-b"), "{}", unknown.reason);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_device_tree_is_read_at_either_place() {
+    fn the_device_tree_is_read_from_proc_or_from_sys() {
         assert_eq!(fixture("rock-5b").evidence.device_tree, ["radxa,rock-5b", "rockchip,rk3588"]);
         let only_in_sys = fixture("raspberry-pi-5").evidence;
         assert_eq!(only_in_sys.device_tree, ["raspberrypi,5-model-b", "brcm,bcm2712"]);

@@ -229,7 +229,7 @@ z = [ # cores
 ";
 
     #[test]
-    fn keys_have_lines_values_marks_and_comments() {
+    fn entries_have_key_value_line_estimate_and_source() {
         let document = Document::parse(TEXT).unwrap();
         let entries = document.entries(&["a.x".to_owned(), "b[1]".to_owned()]);
         let found: Vec<_> = entries.iter().map(|e| (e.key.as_str(), e.value.as_str(), e.line, e.estimate, e.source.as_deref())).collect();
@@ -245,7 +245,7 @@ z = [ # cores
     }
 
     #[test]
-    fn a_fault_is_on_the_line_of_the_key_that_it_names() {
+    fn errors_get_the_line_of_the_key_they_name() {
         let document = Document::parse(TEXT).unwrap();
         assert_eq!(document.line_of_fault(6, "a does not take y = 3; it takes x"), 10);
         assert_eq!(document.line_of_fault(6, "x is 16; it must be y"), 9);
@@ -256,7 +256,7 @@ z = [ # cores
     }
 
     #[test]
-    fn tables_are_cut_out_with_their_comments() {
+    fn tables_are_extracted_with_their_comments() {
         let document = Document::parse(TEXT).unwrap();
         assert_eq!(document.tables(&["b"]), TEXT[TEXT.find("# counted").unwrap()..]);
         assert_eq!(document.tables(&["a"]), TEXT[TEXT.find("[a]").unwrap()..TEXT.find("# counted").unwrap()]);
@@ -264,7 +264,7 @@ z = [ # cores
     }
 
     #[test]
-    fn what_is_absent_is_where_it_would_stand() {
+    fn absent_keys_get_the_line_of_their_table() {
         let document = Document::parse(TEXT).unwrap();
         assert!(document.has("a") && document.has("b[1]") && !document.has("b[2]"));
         assert_eq!(document.line("a"), 6);

@@ -157,7 +157,7 @@ gpu_from = 15_000
     }
 
     #[test]
-    fn what_is_set_has_its_comment_and_is_no_estimate() {
+    fn set_values_get_a_comment_and_are_no_longer_estimates() {
         let changes = [change("adaptive.top_down.gpu_from", Some(7)), change("adaptive.bottom_up.gpu_from", Some(8))];
         let text = edit(TEXT, "b.toml", &changes).unwrap();
         let board = Board::<toml::Table>::parse(&text, "b.toml").unwrap();
@@ -170,7 +170,7 @@ gpu_from = 15_000
     }
 
     #[test]
-    fn what_is_absent_is_made_and_what_goes_goes() {
+    fn absent_keys_are_added_and_keys_without_a_value_removed() {
         let device = Change { path: "opencl.devices[0].name".into(), value: Some("GPU".into()), comment: "clinfo".into() };
         let changes = [
             change("adaptive.top_down.up_to", None),
@@ -190,7 +190,7 @@ gpu_from = 15_000
     }
 
     #[test]
-    fn a_table_of_one_line_is_unfolded() {
+    fn inline_tables_are_expanded() {
         let text = "schema = 1\nboard = { name = 'b' }\nadaptive = { top_down = { gpu_from = 3 } }\n";
         let edited = edit(text, "b.toml", &[change("adaptive.top_down.split_from", Some(9))]).unwrap();
         let board = Board::<toml::Table>::parse(&edited, "b.toml").unwrap();
@@ -198,7 +198,7 @@ gpu_from = 15_000
     }
 
     #[test]
-    fn what_would_be_no_profile_is_refused() {
+    fn edits_that_give_an_invalid_profile_are_refused() {
         let error = edit(TEXT, "b.toml", &[change("adaptive.top_down.gpu_from", Some(12_000_000))]).unwrap_err();
         assert!(error.to_string().contains("adaptive.top_down.up_to"), "{error}");
     }

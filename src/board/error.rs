@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_nearest_is_what_is_alike() {
+    fn the_nearest_name_is_a_similar_one_or_none() {
         let nearest = |given| nearest(given, ["threads", "cpus", "clusters"].into_iter());
         assert_eq!(nearest("thread"), Some("threads"));
         assert_eq!(nearest("cluster"), Some("clusters"));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_other_kinds_stay() {
+    fn only_messages_about_unknown_fields_are_rewritten() {
         assert_eq!(with_nearest("missing field `name`"), "missing field `name`");
         assert_eq!(with_nearest("unknown field `x`, there are no fields"), "unknown key `x`; known here: ");
         assert_eq!(with_nearest("unknown field `thread`, expected `threads` or `cpus`"), "unknown key `thread`; did you mean `threads`?");

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn every_machine_gets_a_good_profile_that_detects_it() {
+    fn every_machine_gets_a_valid_profile_with_detection_and_sources() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board");
         let mut machines = 0;
         for entry in fs::read_dir(folder).unwrap() {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_board_keeps_what_linux_does_not_say() {
+    fn known_boards_keep_shipped_values_that_linux_does_not_report() {
         let shipped = Plain::parse(shipped_text("odroid-xu3").unwrap(), "odroid-xu3").unwrap();
         let (text, board) = fixture("odroid-xu3");
         assert_eq!(
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_machine_is_described_by_linux_alone() {
+    fn unknown_machines_get_values_from_linux_alone() {
         let (_, board) = fixture("raspberry-pi-4");
         assert_eq!(board.board.name, "raspberry-pi-4-model-b-rev-1-4");
         assert_eq!(board.board.soc.as_deref(), Some("brcm,bcm2711"));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_switched_off_is_good_when_switched_on() {
+    fn commented_out_tables_are_valid_when_uncommented() {
         let on: String =
             EMPTY.lines().skip_while(|line| *line != "#").map(|line| format!("{}\n", line.trim_start_matches('#').trim_start())).collect();
         let board = Plain::parse(&format!("schema = 1\n[board]\nname = 'a'\n{on}"), "on.toml").unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn firmware_may_hold_any_character() {
+    fn firmware_strings_may_contain_any_character() {
         let evidence = super::super::Evidence {
             dmi_product: Some("To be \"filled\"\nby \\ O.E.M. é\u{7f}".into()),
             dmi_vendor: Some("# *".into()),

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_in_arrays_do_not_count() {
+    fn array_indices_are_ignored_when_a_key_is_looked_up() {
         assert_eq!(key("opencl.devices[12].via").unwrap().path, "opencl.devices[].via");
         assert_eq!(key("cpu.clusters[0].cores").unwrap().path, "cpu.clusters[].");
         assert_eq!(key("detect.dmi_board").unwrap().path, "detect.");

@@ -54,7 +54,7 @@ mod tests {
 
     /// `manifest` finds every file of the test machines, and no other.
     #[test]
-    fn the_manifest_of_a_machine_is_the_machine() {
+    fn the_manifest_lists_every_file_of_a_test_machine() {
         let mut machines = 0;
         for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/board")).unwrap() {
             let path = entry.unwrap().path();

@@ -304,7 +304,7 @@ scale = 0.5
 ";
 
     #[test]
-    fn every_shipped_profile_is_good_and_named_as_its_file() {
+    fn every_shipped_profile_is_valid_and_named_like_its_file() {
         assert!(shipped().count() > 0);
         for (name, text) in SHIPPED {
             let board = Board::parse(text, name).unwrap();
@@ -316,7 +316,7 @@ scale = 0.5
     }
 
     #[test]
-    fn every_value_shipped_says_where_it_is_from() {
+    fn every_shipped_value_has_a_source() {
         for (name, text) in SHIPPED {
             for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {
                 assert!(entry.key == "board.name" || entry.source.is_some(), "{name}:{}: {}", entry.line, entry.key);
@@ -325,7 +325,7 @@ scale = 0.5
     }
 
     #[test]
-    fn thresholds_and_shares_that_nobody_measured_are_estimates() {
+    fn unmeasured_thresholds_shares_and_speeds_are_marked_as_estimates() {
         // Values that a paper prints for the board. Every other value must be marked as an estimate.
         let printed = [("amd-a10-7850k", "adaptive.top_down.gpu_from")];
         for (name, text) in SHIPPED {
@@ -372,7 +372,7 @@ scale = 0.5
     }
 
     #[test]
-    fn the_use_of_every_key_is_known() {
+    fn every_key_is_listed_with_its_use() {
         let entries = Board::entries(FULL, "x.toml").unwrap();
         for entry in &entries {
             assert!(key(&entry.key).is_some(), "{}", entry.key);
@@ -383,7 +383,7 @@ scale = 0.5
     }
 
     #[test]
-    fn estimates_mark_what_they_cover() {
+    fn estimates_mark_all_keys_they_cover() {
         let entries = Board::entries(FULL, "x.toml").unwrap();
         let marked: Vec<_> = entries.iter().filter(|entry| entry.estimate).map(|entry| entry.key.as_str()).collect();
         assert_eq!(marked.len(), 5, "{marked:?}");
@@ -420,7 +420,7 @@ scale = 0.5
     }
 
     #[test]
-    fn keys_of_former_profiles_are_refused_with_what_to_write_instead() {
+    fn keys_of_former_versions_are_refused_with_their_replacement() {
         let good = "schema = 1\nestimates = ['selective']\n[board]\nname = 'a'\n";
         for (key, instead) in FORMER {
             let (table, key) = key.rsplit_once('.').unwrap_or((key, ""));
@@ -447,7 +447,7 @@ scale = 0.5
     }
 
     #[test]
-    fn other_versions_are_refused_before_their_keys() {
+    fn other_versions_are_refused_before_their_keys_are_read() {
         for (text, line, word) in [
             ("# new\nschema = 2\ncolour = 'red'", 2, "schema 2"),
             ("schema = 0", 1, "schema 0"),
@@ -462,7 +462,7 @@ scale = 0.5
     }
 
     #[test]
-    fn estimates_must_exist() {
+    fn estimates_must_name_keys_that_the_profile_sets() {
         let text = |names: &str| format!("schema = 1\nestimates = [{names}]\n[board]\nname = 'a'\n[cpu]\nthreads = 4");
         for (names, word) in [("'cpu.thread'", "did you mean cpu.threads?"), ("'cpu', 'cpu'", "twice"), ("'speeds'", "does not set")] {
             let error = Board::parse(&text(names), "my.toml").unwrap_err();

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_matches_everything_is_none() {
+    fn patterns_that_match_everything_are_refused() {
         for text in ["", "*", " ** "] {
             assert_eq!(text.parse::<Pattern>(), Err(PatternError(text.to_owned())));
         }

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_of_one_kind_are_a_cluster() {
+    fn cores_of_one_kind_form_a_cluster() {
         assert_eq!(
             fixture("odroid-xu4"),
             [
@@ -187,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn threads_of_one_core_are_one_core() {
+    fn hardware_threads_of_a_core_count_as_one_core() {
         assert_eq!(fixture("i7-4790"), [cluster("all", 4, None, 4000, "0-7", None)]);
     }
 
     #[test]
-    fn hybrid_processors_keep_their_kinds() {
+    fn hybrid_processors_have_a_cluster_for_each_kind_of_core() {
         // The favoured core has a higher clock but no cluster of its own.
         assert_eq!(
             fixture("core-ultra"),
@@ -201,12 +201,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_no_cluster() {
+    fn machines_without_files_have_no_clusters() {
         assert_eq!(clusters(Path::new("/nonexistent")), []);
     }
 
     #[test]
-    fn unknown_cores_keep_their_numbers() {
+    fn unknown_cores_are_named_by_their_numbers() {
         let text = "processor : 0\nCPU implementer : 0x61\nCPU part : 0x023\n\nprocessor : 1\nCPU part : 0xd03\n";
         assert_eq!(core_names(text), [(0, "0x61:0x023".to_owned())]);
     }
