@@ -625,7 +625,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn calibrations_are_read_as_written() {
         for calibration in [with_device(), without_device()] {
             let text = calibration.to_toml().unwrap();
             assert_eq!(Calibration::parse(&text, "c.toml").unwrap(), calibration, "{text}");
@@ -636,7 +636,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_can_not_be_used_is_refused_with_file_line_and_key() {
+    fn unusable_values_are_refused_with_file_line_and_key() {
         let good = with_device().to_toml().unwrap();
         let line = |text: &str, start: &str| 1 + text.lines().position(|line| line.starts_with(start)).unwrap();
         let replaced = |from: &str, to: &str| {
@@ -717,7 +717,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn other_weights_have_yet_to_win() {
+    fn a_policy_with_new_weights_is_no_longer_chosen() {
         let mut calibration = with_device();
         assert_eq!(calibration.decider(), Decider::Mlp);
         calibration.set_trained(Form::Surf, Trained { graphs: 7, ..trained(Form::Surf) });
@@ -741,7 +741,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn another_machine_is_told_by_what_differs() {
+    fn differences_from_another_machine_are_reported() {
         let calibrated = with_device().identity;
         assert_eq!(calibrated.difference(&calibrated), None);
         assert_eq!(calibrated.difference(&Identity { kernel: Some("6.2".into()), ..calibrated.clone() }), None);
@@ -771,7 +771,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_file_is_named_by_what_it_holds_for() {
+    fn the_file_name_identifies_board_cpus_and_device() {
         let identity = with_device().identity;
         assert_eq!(identity.file_name(), "odroid-xu4-4t-neon-cpus4-7-mali-t628-4cu.toml");
         assert_eq!(Identity { device: None, ..identity.clone() }.file_name(), "odroid-xu4-4t-neon-cpus4-7.toml");

@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_have_to_gain_more_than_noise() {
+    fn bins_must_gain_more_than_noise() {
         let ms = Duration::from_millis;
         assert!(pays(ms(100), ms(90)) && pays(ms(100), ms(95)));
         assert!(!pays(ms(100), ms(96)) && !pays(ms(100), ms(120)));

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_whose_bottom_up_levels_are_cheaper_has_a_smaller_number() {
+    fn cheaper_bottom_up_levels_give_a_smaller_number() {
         let model = CostModel::from(SampledCosts::default());
         let mut took = Both::default();
         // 10 ns an arc top-down, and half of that bottom-up for work that should take as long.

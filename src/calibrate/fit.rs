@@ -244,7 +244,7 @@ mod tests {
     use crate::calibrate::table_regret;
 
     #[test]
-    fn least_squares_finds_what_made_the_times() {
+    fn least_squares_finds_the_coefficients_of_the_times() {
         let rows: Vec<([f64; 3], f64)> = (0..50)
             .map(|i| {
                 let (a, b) = (f64::from(i * 37 % 101) * 100.0, f64::from(i * i % 53) * 1000.0);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_made_the_times_is_found_again() {
+    fn fit_recovers_the_model_that_generated_the_times() {
         let time = |stats: &LevelStats, strategy: Strategy| match strategy {
             Strategy::Tc => 800.0 + 6.0 * stats.frontier_vertices as f64 + 1.5 * stats.frontier_edges as f64,
             _ => {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn the_paper_takes_the_mean_speed() {
+    fn the_fit_of_zhang_takes_the_mean_speed() {
         let mut levels = search(9);
         levels.truncate(3);
         for stats in &mut levels {

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_told_from_mappings() {
+    fn copies_are_distinguished_from_mappings() {
         let table = table();
         assert_eq!(table.ways.iter().map(|way| way.copies).collect::<Vec<_>>(), [true, false, true]);
         // It grows by more than the factor, but no memory is that quick.
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_is_slow_to_access_is_passed_over() {
+    fn memory_that_is_slow_to_access_is_not_chosen() {
         let mut table = table();
         table.ways[1].sizes[2].device_fill_ns *= 3;
         assert_eq!(table.best(256 * MIB), SharingMode::Copy);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn costs_between_and_beyond_sizes_lie_on_lines() {
+    fn costs_are_linear_between_and_beyond_measured_sizes() {
         let way = way(SharingMode::Copy, &[(MIB, 100, 200), (3 * MIB, 300, 400)]);
         assert_eq!(way.cost_ns(1), Some((100, 200)));
         assert_eq!(way.cost_ns(MIB), Some((100, 200)));

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_wins_where_the_machine_is_another_than_that_of_the_constants() {
+    fn the_model_wins_where_the_machine_differs_from_the_constants() {
         // A bottom-up level costs twelve times as much as by the constants, for vertices and for probes.
         let tables: Vec<Vec<LevelTable>> =
             (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 3.0, 4.2)]).collect();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_constants_win_where_the_graphs_do_not_teach_the_model() {
+    fn the_constants_win_where_the_graphs_do_not_determine_the_model() {
         // If every vertex finds its parent at the first probe, the fit can't tell the cost of a vertex from that of a probe.
         let tables: Vec<Vec<LevelTable>> =
             [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_graphs_hold_no_contest() {
+    fn too_few_graphs_give_no_contest() {
         let tables = vec![table(1000, 3, |_| 1.0, 0.25, 0.35)];
         assert_eq!(held_out(&[&tables], &[]), None);
         assert_eq!(held_out(&[], &[]), None);

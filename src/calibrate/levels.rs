@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oracle_changes_where_it_pays() {
+    fn the_oracle_changes_its_strategy_where_that_pays() {
         let [tc, bc, bg] = [Strategy::Tc, Strategy::Bc, Strategy::Bg].map(Strategy::plan);
         let times = [[1.0, 9.0], [50.0, 10.0], [12.0, 10.0], [2.0, 8.0]];
         assert_eq!(table(&times, 0.0).oracle(), (vec![tc, bc, bc, tc], 23.0));

@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_value_has_to_be_faster_by_more_than_noise() {
+    fn another_value_must_be_faster_by_more_than_noise() {
         let key = ParallelKey::ParallelHubArcs;
         let times = |value, relative| ParallelTimes { key, value, relative };
         let other = ParallelTimes { key: ParallelKey::Piece, value: 64, relative: 0.1 };

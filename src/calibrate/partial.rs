@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_is_found_again() {
+    fn measured_graphs_are_read_again_after_an_interruption() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml.partial");
         let (mut partial, graphs, reason) = Partial::open(&path, &header(1)).unwrap();
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn measurements_of_another_kind_are_begun_anew() {
+    fn measurements_with_another_header_start_anew() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p");
         let other_build = PartialHeader { build: "2".into(), ..header(1) };
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ours_stays_as_it_is() {
+    fn files_of_other_programs_are_left_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("p");
         for text in ["something else\n", "something else", "{\"format\":\"mine\"}\n", "{}\n"] {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_set_holds_the_twenty_graphs_of_each_scale_of_the_paper() {
+    fn the_set_contains_the_twenty_graphs_of_each_scale_of_the_paper() {
         let graphs: Vec<Generator> = (0..TRAINING_GRAPHS).map(|place| training_graph(place, 1, 31)).collect();
         for wanted in 16..=19 {
             let of_paper = |graph: &&Generator| matches!(graph, Generator::Rmat { scale, edge_factor: 16, .. } if *scale == wanted);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_gives_the_same_graphs_and_another_others() {
+    fn the_same_seed_gives_the_same_graphs_and_another_seed_others() {
         assert_eq!(training_graph(5, 7, 31), training_graph(5, 7, 31));
         assert_ne!(training_graph(5, 7, 31), training_graph(5, 8, 31));
         let large = |graph: &Generator| match graph {

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_power_is_above_zero_or_a_problem() {
+    fn powers_not_above_zero_are_problems() {
         let measured = [Some(Watts(2.5)), Some(Watts(0.0)), Some(Watts(-3.0)), None];
         assert_eq!(measured.map(above_zero), [Some(Watts(2.5)), None, None, None]);
         assert_eq!(measured.map(|watts| impossible("for bg", watts).is_some()), [false, true, true, false]);

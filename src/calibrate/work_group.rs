@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_size_has_to_be_faster_by_more_than_noise() {
+    fn another_size_must_be_faster_by_more_than_noise() {
         let with = |relative| [GroupTimes { items: 256, relative: 1.0 }, GroupTimes { items: 64, relative }];
         assert_eq!(best_work_group(&with(0.5)), Some(64));
         assert_eq!(best_work_group(&with(0.97)), Some(256));
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_counts_the_same() {
+    fn every_case_has_the_same_weight() {
         // One case takes twice as long, another half as long. How long they take does not matter.
         assert!((geometric_mean(&[2.0, 0.5]) - 1.0).abs() < 1e-12);
         assert!((geometric_mean(&[4.0, 1.0]) - 2.0).abs() < 1e-12);
