@@ -241,7 +241,7 @@ mod tests {
     use crate::report::tests::record;
 
     #[test]
-    fn a_failed_validation_is_exit_code_1_and_no_complete_record() {
+    fn a_failed_validation_gives_exit_code_1_and_an_incomplete_record() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("board.json");
         let mut bad = record(&[0.001]);
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_finished_is_told_before_the_error_that_ended_it() {
+    fn an_error_gives_exit_code_2_and_an_incomplete_record() {
         let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
         let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
         all.add(record(&[0.001]));
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_are_ranges_and_lists() {
+    fn scales_are_read_from_ranges_and_lists() {
         let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
         assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
         assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));

@@ -482,7 +482,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_have_a_unit() {
+    fn times_are_read_with_their_units() {
         assert_eq!(parse_time("90"), Ok(Duration::from_secs(90)));
         assert_eq!(parse_time("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_time("20m"), Ok(Duration::from_secs(1200)));
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn scales_fit_the_memory() {
+    fn the_largest_scale_fits_the_memory() {
         assert_eq!(most_scale(Some(64 << 30)), 19);
         assert_eq!(most_scale(Some(1 << 30)), 19);
         assert_eq!(most_scale(Some(512 << 20)), 18);
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_graph_takes_is_told_from_those_of_its_kind_and_size() {
+    fn times_are_expected_from_graphs_of_the_same_kind_and_size() {
         let graph =
             |graph: &str, edges, seconds| MeasuredGraph { place: 0, graph: graph.into(), vertices: 9, edges, seconds, tables: Vec::new() };
         let uniform = |edges| Generator::Uniform { vertices: 1024, edges, seed: 1 };

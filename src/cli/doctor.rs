@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ending_is_told_by_its_own_words() {
+    fn failed_processes_are_described_by_error_exit_code_or_signal() {
         let exit = |code: i32| ExitStatus::from_raw(code << 8);
         assert_eq!(ending(exit(2), "warning: x\nerror: no device\n  help: y\n"), "no device");
         assert_eq!(ending(exit(1), "abort\nlast words\n"), "last words");
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_devices_of_one_name_each_is_tried() {
+    fn each_of_two_devices_of_one_name_is_tried() {
         // "Mali-T628" twice, as on an Odroid-XU4. The third one can't be used, and is not tried.
         let listed = r#"{"problem": null, "platforms": [
             {"name": "Other", "problem": null, "devices": [{"name": "Mali-T628 MP6", "kind": "gpu", "unusable": null, "problem": null}]},

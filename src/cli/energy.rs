@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wish_is_one_of_three() {
+    fn energy_arguments_mean_auto_off_or_named_sensors() {
         let arguments =
             |names: &[&str]| SensorArgs { energy: names.iter().map(|&n| n.to_owned()).collect(), sysfs_root: "/nowhere".into() };
         assert!(matches!(arguments(&["auto"]).wish(), Ok(Wish::Auto)));

@@ -141,7 +141,7 @@ mod tests {
     struct Outer(#[source] io::Error);
 
     #[test]
-    fn causes_stand_in_one_line() {
+    fn causes_are_joined_in_one_line() {
         let failure = Failure::because("reading a.el", &Outer(io::Error::other("disk on fire"))).cure("use water");
         let Failure::Error { message, cure } = &failure else { panic!("{failure:?}") };
         assert_eq!(message, "reading a.el: no graph: disk on fire");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_pipe_is_no_error() {
+    fn a_broken_pipe_is_not_an_error() {
         assert_eq!(Failure::stdout(&io::ErrorKind::BrokenPipe.into()).code(), 0);
         assert_eq!(Failure::stdout(&io::ErrorKind::StorageFull.into()).code(), 2);
         assert_eq!(Failure::Invalid.code(), 1);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roff_takes_nothing_for_a_request() {
+    fn text_is_escaped_for_roff() {
         assert_eq!(lines("a --b\n.c\n'd'\ne\\f\n"), "a \\-\\-b\n\\&.c\n\\&\\(aqd\\(aq\ne\\ef\n");
     }
 

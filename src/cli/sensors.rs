@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_machine_without_sensors_says_so() {
+    fn the_table_without_sensors_gives_the_reason() {
         let auto = Auto { scope: None, sensors: Vec::new(), reason: Some("no power sensor was found on this machine".into()), cure: None };
         let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
         assert_eq!(table(&none), "--energy auto measures nothing: no power sensor was found on this machine\n");

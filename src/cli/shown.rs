@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_moves_the_cursor() {
+    fn control_characters_are_escaped_and_long_lines_shortened() {
         assert_eq!(
             text("a\x1b]0;title\x07\r\u{9b}2J\u{202e}z\n\t\u{e9}\x7f"),
             "a\\u{1b}]0;title\\u{7}\\r\\u{9b}2J\\u{202e}z\n\t\u{e9}\\u{7f}"

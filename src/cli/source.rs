@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn specs_are_generators_and_all_else_is_a_file() {
+    fn specs_are_read_as_generators_and_other_names_as_files() {
         let kronecker = Generator::Kronecker { scale: 20, edge_factor: 16, seed1: 2, seed2: 3 };
         assert_eq!(parse("kronecker:20"), Source::Generated(kronecker));
         let kronecker = Generator::Kronecker { scale: 5, edge_factor: 8, seed1: 9, seed2: 10 };
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_generator_is_told() {
+    fn misspelt_generators_get_a_suggestion() {
         for (text, meant) in [("kroneckr:10", "kronecker:10"), ("Grid:3x4", "grid:3x4"), ("unifor:8,seed=2", "uniform:8,seed=2")] {
             let error = Source::parse(Path::new(text), None).unwrap_err();
             assert!(format!("{error:?}").contains(&format!("did you mean {meant}?")), "{error:?}");
