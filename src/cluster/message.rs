@@ -615,7 +615,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_is_as_long_as_its_list() {
+    fn the_chosen_code_has_the_expected_length() {
         assert_eq!(Code::choose(0, 0), (Code::Nothing, 0));
         assert_eq!(Code::choose(9, 9), (Code::Everything, 0));
         assert_eq!(Code::choose(2048, 1000), (Code::Bits, 2048));
@@ -632,7 +632,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_rank_writes_is_refused() {
+    fn malformed_messages_are_refused() {
         let before = [0u64; 40];
         let refused = |form: u8, payload: &[u8]| {
             let mut message = vec![form];
@@ -656,7 +656,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn messages_are_read_as_written_and_damage_finds_no_visited_vertex(
             words in prop::collection::vec((any::<u64>(), any::<u64>(), 0u32..6), 0..120),
             density in 0u32..6,
             flipped in prop::collection::vec(any::<(prop::sample::Index, u8)>(), 1..4),

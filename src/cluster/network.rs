@@ -70,7 +70,7 @@ mod tests {
     use crate::cluster::ThreadRanks;
 
     #[test]
-    fn every_pair_is_measured_once_and_all_ranks_know() {
+    fn every_pair_is_measured_once_and_all_ranks_get_all_links() {
         let of_ranks = ThreadRanks::run(3, |ranks| measure_links(ranks));
         assert!(of_ranks.iter().all(|links| links == &of_ranks[0]));
         assert_eq!(of_ranks[0].iter().map(|link| link.ranks).collect::<Vec<_>>(), [[0, 1], [0, 2], [1, 2]]);

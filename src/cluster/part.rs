@@ -561,7 +561,7 @@ mod tests {
 
     /// An edge to a vertex out of range makes the build fail on all ranks.
     #[test]
-    fn a_wrong_edge_of_one_slice_is_told_on_all_ranks() {
+    fn all_ranks_report_an_edge_out_of_range_in_one_slice() {
         let errors = ThreadRanks::run(3, |ranks| {
             let edges = if ranks.rank() == 1 { vec![[0, 1], [2, 9]] } else { vec![[1, 2]] };
             let length = edges.len();

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_of_the_ranks_own_work() {
+    fn bounds_apply_to_the_work_of_one_rank() {
         let bands = Bands { top_down: Band { up_to: Some(500), ..Band::gpu_from(100) }, bottom_up: Band::split_from(10, 500) };
         let at = |frontier_edges, unvisited_vertices| LevelStats { frontier_edges, unvisited_vertices, ..LevelStats::default() };
         for (direction, stats, ranks, on_device) in [
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_of_bounds_is_not_measured_away() {
+    fn known_bounds_are_kept_and_measured_ones_fill_gaps() {
         // The bounds of a board file: an upper bound top-down, and a lower bound bottom-up.
         let known =
             Bands { top_down: Band { up_to: Some(500), ..Band::default() }, bottom_up: Band { gpu_from: Some(70), ..Band::default() } };
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_taken_from_where_it_is_faster() {
+    fn the_crossing_is_where_the_device_becomes_faster() {
         let line = |levels: &[(u64, u64)]| Line { levels: levels.to_vec() };
         // 1000 ns and 2 ns a unit against 5000 ns and 1 ns a unit.
         let (cpu, device) = (line(&[(0, 1000), (1000, 3000)]), line(&[(0, 5000), (1000, 6000)]));
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_names_the_device_is_followed_where_there_is_one() {
+    fn policies_that_name_the_device_use_it_where_there_is_one() {
         use crate::{bfs::Strategy, policy::LevelDevice};
         for (strategy, with_device, expected) in [
             (Strategy::Bg, true, Placement::Gpu(GpuKernel::Bg)),
