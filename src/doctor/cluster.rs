@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn boards_that_fit_are_told_and_others_named() {
+    fn boards_that_match_are_ok_and_differences_are_named() {
         let good = judge(&[rank("a", "1"), rank("b", "1")], &[5000, 5999], &[link(110e6)]);
         assert!(good.iter().all(|finding| finding.verdict == Verdict::Ok), "{good:?}");
         assert_eq!(good[0].reason, "2 on 2 boards: a, b");

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_that_are_off_are_named() {
+    fn offline_cpus_are_named() {
         let machine = Machine::new(&[("sys/devices/system/cpu/present", "0-7\n"), ("sys/devices/system/cpu/online", "0-3,6-7\n")]);
         let findings = found(&machine);
         let finding = of(&findings, "cpus");
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn governors_of_all_clusters_count() {
+    fn governors_of_all_clusters_are_checked() {
         let machine = Machine::new(&[]);
         machine.file(&format!("{CPU}/cpufreq/policy0/scaling_governor"), "performance\n");
         assert_eq!(of(&found(&machine), "governor").verdict, Verdict::Ok);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_below_its_highest_is_told_with_the_command() {
+    fn a_lowered_clock_limit_is_reported_with_its_cure() {
         let machine = Machine::new(&[]);
         for (policy, limit) in [(0, "1400000"), (4, "1200000")] {
             machine.file(&format!("{CPU}/cpufreq/policy{policy}/scaling_max_freq"), limit);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_governor_of_the_gpu_is_looked_at() {
+    fn the_governor_of_the_gpu_is_checked() {
         let machine =
             Machine::new(&[("sys/class/devfreq/fb000000.gpu/governor", "simple_ondemand\n"), ("sys/class/devfreq/dmc/governor", "x\n")]);
         let findings = found(&machine);

@@ -100,14 +100,14 @@ mod tests {
     use crate::doctor::{Verdict, tests::Machine};
 
     #[test]
-    fn a_name_may_have_parentheses() {
+    fn names_of_processes_may_contain_parentheses() {
         let line = "4711 (a (b) c) S 1 1 1 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 1 0 100 0 0";
         assert_eq!(stat(line), Some((4711, "a (b) c".to_owned(), 300)));
         assert_eq!(stat("4711 nonsense"), None);
     }
 
     #[test]
-    fn a_busy_program_is_found_by_its_time() {
+    fn busy_programs_are_found_by_their_processor_time() {
         let machine = Machine::new(&[("proc/7/stat", "7 (old) S 1 1 1 0 -1 0 0 0 0 0 10 0 0 0"), ("proc/self/stat", "9 (x) R")]);
         let busy = std::thread::scope(|scope| {
             let found = scope.spawn(|| busiest(machine.path("").as_path(), Duration::from_millis(300)));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn without_processes_the_load_tells() {
+    fn the_load_average_is_judged_where_processes_are_not_observed() {
         let machine = Machine::new(&[("proc/loadavg", "3.10 0.5 0.5 1/1 1\n")]);
         assert_eq!(machine.check(check, |_| ()).verdict, Verdict::Warning);
         assert_eq!(machine.check(check, |subject| subject.usable_cpus = 8).verdict, Verdict::Ok);

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn free_memory_says_what_fits() {
+    fn free_memory_is_reported_with_the_scale_that_fits() {
         let findings = found(1_500_000, 1_000_000);
         assert_eq!(of(&findings, "memory").verdict, Verdict::Ok);
         assert_eq!(of(&findings, "memory").reason, "1.4 GiB of 1.9 GiB are free: Kronecker graphs up to scale 21 fit");
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_kernel_says_what_fits_as_well() {
+    fn free_memory_is_added_up_on_kernels_without_mem_available() {
         let text = "MemTotal: 2000000 kB\nMemFree: 500000 kB\nBuffers: 100000 kB\nCached: 900000 kB\n";
         let findings = Machine::new(&[("proc/meminfo", text)]).check(check, |_| ());
         assert_eq!(of(&findings, "memory").reason, "1.4 GiB of 1.9 GiB are free: Kronecker graphs up to scale 21 fit");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_leaves_little_counts() {
+    fn the_memory_limit_of_a_control_group_counts() {
         let machine = Machine::new(&[
             ("proc/meminfo", "MemTotal: 2000000 kB\nMemAvailable: 1900000 kB\n"),
             ("proc/self/cgroup", "0::/\n"),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn swap_in_use_is_a_warning_and_a_little_is_not() {
+    fn swap_is_a_warning_where_more_than_a_little_is_used() {
         assert_eq!(of(&found(1_500_000, 1_000_000), "swap").verdict, Verdict::Ok);
         assert_eq!(of(&found(1_500_000, 950_000), "swap").verdict, Verdict::Ok);
         assert_eq!(of(&found(1_500_000, 400_000), "swap").verdict, Verdict::Warning);

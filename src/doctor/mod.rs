@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_read_is_no_alarm() {
+    fn machines_without_files_give_no_warnings() {
         let diagnosis = Machine::new(&[]).check(examine, |_| ());
         assert!(diagnosis.works);
         for finding in &diagnosis.findings {

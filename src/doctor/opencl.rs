@@ -350,14 +350,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_gpu_nothing_is_missing() {
+    fn machines_without_a_gpu_need_no_opencl() {
         for finding in probed(&Machine::new(&[]), OpenClProbe::NoLibrary) {
             assert_eq!(finding.verdict, Verdict::Ok, "{finding:?}");
         }
     }
 
     #[test]
-    fn a_device_file_that_may_not_be_opened_names_its_group() {
+    fn device_files_without_permission_are_reported_with_their_group() {
         let machine = Machine::new(&[]);
         mode(&machine, "dev/dri/renderD128", 0o660);
         let own = fs::metadata(machine.path("dev/dri/renderD128")).unwrap();
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_live_device_is_opened() {
+    fn device_files_of_this_machine_are_opened() {
         let machine = Machine::new(&[]);
         mode(&machine, "dev/mali0", 0o600);
         let findings = machine.check(check, |subject| subject.who = None);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_of_the_environment_must_be_there() {
+    fn the_library_named_in_the_environment_must_exist() {
         let machine = Machine::new(&[("opt/libmali.so", "")]);
         let with = |path: &str| machine.check(check, |subject| subject.opencl_library = Some(path.into()));
         assert_eq!(of(&with("/opt/libmali.so"), "opencl-library").verdict, Verdict::Ok);
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn drivers_that_are_registered_must_be_there() {
+    fn registered_drivers_must_exist() {
         let machine = Machine::new(&[("etc/OpenCL/vendors/mali.icd", "libmali.so.1\n"), ("etc/OpenCL/vendors/README", "x")]);
         let findings = found(&machine);
         let finding = of(&findings, "opencl-driver");

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_is_told() {
+    fn measured_sensors_are_reported() {
         let machine = Machine::new(&[("sys/bus/event_source/devices/power/type", "9"), ("proc/sys/kernel/perf_event_paranoid", "2\n")]);
         let probe = SensorProbe { sensors: vec!["a".into(), "b".into()], scope: Some("soc-rails".into()), ..SensorProbe::default() };
         let findings = found(&machine, Some(probe));
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn no_sensor_at_all_is_no_fault() {
+    fn machines_without_sensors_give_no_warning() {
         let probe = SensorProbe { reason: Some("no power sensor was found".into()), ..SensorProbe::default() };
         assert_eq!(of(&found(&Machine::new(&[]), Some(probe)), "power-sensors").verdict, Verdict::Unknown);
         assert_eq!(of(&found(&Machine::new(&[]), None), "power-sensors").verdict, Verdict::Unknown);
     }
 
     #[test]
-    fn a_sensor_that_can_be_opened_up_comes_with_the_command() {
+    fn unreadable_sensors_are_reported_with_their_cure() {
         let skipped = |cure: Option<&str>| {
             let channel = socbfs_power::Channel {
                 family: socbfs_power::Family::Powercap,
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn sensors_that_nobody_adds_up_are_named() {
+    fn usable_sensors_without_a_known_sum_are_named() {
         let probe = SensorProbe { usable: vec!["ina2xx:0-0040".into(), "ina2xx:0-0041".into()], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(probe));
         let cure = of(&findings, "power-sensors").cure.clone().unwrap();
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn perf_matters_only_where_it_has_a_sensor() {
+    fn perf_is_checked_only_where_it_has_a_sensor() {
         let paranoid = ("proc/sys/kernel/perf_event_paranoid", "3\n");
         assert_eq!(of(&found(&Machine::new(&[paranoid]), None), "perf-events").verdict, Verdict::Ok);
         let machine = Machine::new(&[paranoid, ("sys/bus/event_source/devices/power/type", "9\n")]);

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_that_is_held_down_is_a_warning_and_a_fan_is_not() {
+    fn a_throttled_processor_is_a_warning_and_a_running_fan_is_not() {
         let machine = Machine::new(&[
             ("sys/class/thermal/cooling_device0/type", "pwm-fan\n"),
             ("sys/class/thermal/cooling_device0/cur_state", "3\n"),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_since_the_start_are_told() {
+    fn throttling_counts_since_the_start_are_reported() {
         let machine = Machine::new(&[
             ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "0\n"),
             ("sys/devices/system/cpu/cpu1/thermal_throttle/package_throttle_count", "0\n"),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_firmware_of_a_raspberry_pi_is_asked() {
+    fn throttling_is_read_from_the_firmware_of_a_raspberry_pi() {
         let program = "#!/bin/sh\ntouch \"$0.has-run\"\n[ \"$1\" = get_throttled ] && echo throttled=0x50005\n";
         let machine = Machine::new(&[("usr/bin/vcgencmd", program)]);
         fs::set_permissions(machine.path("usr/bin/vcgencmd"), fs::Permissions::from_mode(0o755)).unwrap();
