@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_when_it_is_complete() {
+    fn a_file_appears_only_when_it_is_committed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         fs::write(&path, "old").unwrap();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn temporaries_with_a_name_do_the_same() {
+    fn named_temporaries_are_removed_or_become_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.txt");
         let mut file = named(&path);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_linked_is_copied() {
+    fn files_that_can_not_be_linked_are_copied() {
         let folder = tempfile::tempdir().unwrap();
         // An unlinked file can't be linked again.
         let mut file = tempfile::tempfile_in(folder.path()).unwrap();
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_user_chose_is_not_taken_over() {
+    fn permissions_and_links_of_other_users_are_not_used() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_leads_nowhere_is_told() {
+    fn dangling_links_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("nowhere", &link).unwrap();
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_input_or_one_output() {
+    fn a_file_can_not_be_two_outputs_or_input_and_output() {
         let folder = tempfile::tempdir().unwrap();
         let (path, other) = (folder.path().join("a"), folder.path().join("other"));
         let first = AtomicFile::create(&path).unwrap();
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn mount_points_are_known() {
+    fn mount_points_are_recognised() {
         let line = br"36 35 98:0 /mnt1 /a\040b\134 rw,noatime master:1 - ext3 /dev/root rw";
         assert_eq!(mount_point(line).unwrap(), br"/a b\");
         assert_eq!(mount_point(b"36 35"), None);
@@ -482,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_dropped_leaves_nothing() {
+    fn a_dropped_file_leaves_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = AtomicFile::create(&folder.path().join("a.txt")).unwrap();
         file.write_all(b"half").unwrap();
@@ -522,7 +522,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn devices_are_written_to_directly_and_a_full_disk_is_told() {
+    fn devices_are_written_directly_and_a_full_disk_is_an_error() {
         let mut file = AtomicFile::create(Path::new("/dev/null")).unwrap();
         file.write_all(b"x").unwrap();
         file.commit().unwrap();

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_known_by_its_addresses_while_it_is_mapped() {
+    fn mapped_files_are_found_by_address_and_changes_are_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, [7; 5000]).unwrap();

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_opened_that_another_may_have_planted() {
+    fn links_pipes_and_directories_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         fs::write(path("precious"), "precious").unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_ours_is_read_and_appended_to_by_one_at_a_time() {
+    fn own_files_are_read_and_appended_to_by_one_opener_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records");
         open_own(&path).unwrap().file.write_all(b"one").unwrap();

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_new_and_goes_away() {
+    fn temporaries_are_unique_and_removed_when_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let (_, first) = Temporary::create(folder.path(), ".a.", 0o600).unwrap();
         let (_, second) = Temporary::create(folder.path(), ".a.", 0o600).unwrap();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_in_use_are_passed_over_and_other_errors_end_the_attempts() {
+    fn names_in_use_are_skipped_and_other_errors_end_the_attempts() {
         let attempts = std::cell::Cell::new(0);
         let taken_twice = |_: &Path| -> io::Result<()> {
             attempts.set(attempts.get() + 1);

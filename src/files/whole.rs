@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_files_are_read_and_only_so_much_of_them() {
+    fn only_regular_files_up_to_a_limit_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         fs::write(&path, "0123456789").unwrap();
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_read_where_it_may_be_and_holds_nobody_where_not() {
+    fn pipes_are_read_only_as_streams_and_never_block_otherwise() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("pipe");
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
