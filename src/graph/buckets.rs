@@ -187,7 +187,7 @@ mod tests {
     use crate::graph::Listing;
 
     #[test]
-    fn sorted_and_distinct_on_any_number_of_threads() {
+    fn buckets_are_sorted_and_distinct_on_any_number_of_threads() {
         let n = 5000_u32;
         let edges: Vec<[Vertex; 2]> = (0..200_000_u32).map(|i| [i.wrapping_mul(0x9e37_79b9) % n, i.wrapping_mul(i) % n]).collect();
         let mut expected = vec![Vec::new(); n as usize];

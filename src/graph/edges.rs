@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_no_graph_are_refused() {
+    fn malformed_rows_are_refused() {
         assert_eq!(rows(&[1, 1], &[0]).unwrap_err(), RowsError::Offset { byte: 3, vertex: 0, offset: 1, entries: 1 });
         assert_eq!(rows(&[0, 2, 1], &[0]).unwrap_err(), RowsError::Offset { byte: 19, vertex: 2, offset: 1, entries: 1 });
         assert_eq!(rows(&[0, 2], &[0]).unwrap_err(), RowsError::Offset { byte: 11, vertex: 1, offset: 2, entries: 1 });
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn no_vertex_is_a_graph() {
+    fn rows_without_vertices_are_an_empty_graph() {
         assert!(EdgeList::from_rows(rows(&[0], &[]).unwrap(), Listing::BothDirections).is_empty());
     }
 }

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_graphs() {
+    fn graphs_without_edges_have_their_counts() {
         let none = of(0, &[], Listing::Unknown);
         assert_eq!((none.vertices, none.components, none.largest_component, none.both_directions), (0, 0, 0, false));
         assert_eq!(none.remapping, Remapping { original: 0, optimized: 0, saved_percent: 0.0 });
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_counted() {
+    fn all_figures_of_a_small_graph_are_counted() {
         // A triangle with repeats and a loop, an edge listed in both directions, two isolated vertices.
         let edges = [[0, 1], [1, 2], [2, 0], [0, 2], [2, 0], [1, 1], [3, 4], [4, 3]];
         let info = of(7, &edges, Listing::Unknown);
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_by_nearest_rank() {
+    fn quantiles_are_taken_by_nearest_rank() {
         let degrees: Vec<u32> = (1..=200).collect();
         let quantiles = DegreeQuantiles::of_sorted(&degrees);
         assert_eq!(quantiles, DegreeQuantiles { min: 1, p25: 50, p50: 100, p75: 150, p90: 180, p99: 198, max: 200 });
@@ -314,7 +314,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_the_plain_way(n in 1..30_u32, seeds in prop::collection::vec(any::<[u32; 2]>(), 0..80)) {
+        fn info_agrees_with_naive_counts(n in 1..30_u32, seeds in prop::collection::vec(any::<[u32; 2]>(), 0..80)) {
             let edges: Vec<[Vertex; 2]> = seeds.iter().map(|seed| seed.map(|s| s % n)).collect();
             let info = of(n as usize, &edges, Listing::Unknown);
             let joined: Vec<[Vertex; 2]> = edges.iter().copied().filter(|[u, v]| u != v).collect();

@@ -603,7 +603,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn adjacency_equals_the_naive_one(
+        fn adjacency_equals_a_naive_one(
             n in 1usize..200,
             seeds in prop::collection::vec((any::<u32>(), any::<u32>()), 0..600),
             directed: bool,
@@ -655,7 +655,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the edges have changed")]
-    fn edges_that_change_meanwhile_are_no_neighbour_that_does_not_exist() {
+    fn edges_that_change_between_readings_make_the_build_panic() {
         let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
         let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));
@@ -707,7 +707,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_out_of_range_is_named() {
+    fn an_edge_out_of_range_is_named() {
         let list = EdgeList::new(3, vec![[0, 1], [1, 3], [9, 9]], Listing::Once).unwrap();
         let error = Layout::build(&list, &BuildOptions::default()).unwrap_err();
         assert_eq!(error, GraphError::VertexOutOfRange { index: 1, source_vertex: 1, target_vertex: 3, vertices: 3 });

@@ -120,7 +120,7 @@ mod tests {
     use crate::graph::{BuildOptions, EdgeList, Layout};
 
     #[test]
-    fn arrays_of_either_width_make_the_layout_of_their_list() {
+    fn arrays_of_either_width_make_the_same_layout_as_a_list() {
         // Rows that cross the bounds of parts, and rows without entries.
         let vertices = 3000;
         let mut x = 1u64;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_that_are_no_graph_are_refused() {
+    fn malformed_arrays_are_refused() {
         let rows = |offsets: &[u32], targets: &[u32]| {
             let rows = RowArrays::new(Numbers::Bits32(offsets), Numbers::Bits32(targets), Listing::Unknown)?;
             Ok::<_, RowsError>(Layout::build_from(&rows, &BuildOptions::default()).map(|layout| layout.csr().arcs()))
