@@ -376,14 +376,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_team_of_any_number_is_refused_before_memory_is() {
+    fn too_many_threads_are_refused_before_memory_is_allocated() {
         for size in [MOST_THREADS + 1, u32::MAX as usize, usize::MAX] {
             assert!(Team::new(size, &[]).unwrap_err().contains("more than the limit"));
         }
     }
 
     #[test]
-    fn every_chunk_is_done_once_however_late_the_helpers_are() {
+    fn every_chunk_is_done_once_even_if_helpers_are_late() {
         for size in 1..5 {
             let team = Team::new(size, &[]).unwrap();
             for round in 0..2000usize {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn helpers_that_sleep_wake_each_other() {
+    fn sleeping_helpers_all_wake_up_for_a_run() {
         for size in [2, 3, 4, 7, 12] {
             let team = Team::new(size, &[]).unwrap();
             for round in 0..5 {
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_note_when_they_work_as_far_as_there_is_room() {
+    fn threads_record_when_they_work_until_their_room_is_full() {
         let mut team = Team::new(2, &[]).unwrap();
         let run = |team: &Team| {
             let helped = AtomicBool::new(false);
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_team_does_not_run_within_itself() {
+    fn a_nested_run_of_a_team_is_refused() {
         thread_local! {
             static TEAM: Team = Team::new(2, &[]).unwrap();
         }
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_beside_a_bound_caller_is_not_bound_to_its_cpu() {
+    fn threads_beside_a_bound_caller_are_not_bound_to_its_cpu() {
         let all = allowed();
         // In a thread of its own, because the binding outlasts the team.
         let bound = thread::spawn(move || {
@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn an_impossible_cpu_is_named() {
+    fn an_impossible_cpu_is_named_in_the_error() {
         let error = Team::new(2, &[100_000]).unwrap_err();
         assert!(error.contains("CPU 100000"), "{error}");
     }

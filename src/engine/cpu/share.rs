@@ -130,7 +130,7 @@ mod tests {
     /// and each word takes it 1 / speed. (The speeds are the `capacity` values that the kernels of the Odroid-XU4 and of a Snapdragon
     /// report.)
     #[test]
-    fn big_and_little_cores_end_together() {
+    fn big_and_little_cores_finish_at_about_the_same_time() {
         for speeds in [&[1.0; 8][..], &[1.0, 1.0, 1.0, 1.0, 0.35, 0.35, 0.35, 0.35], &[1.0, 0.8, 0.8, 0.8, 0.3, 0.3, 0.3, 0.3], &[1.0, 1.0]]
         {
             // Words of 2^16 vertices, of Kronecker 20 without its leaves, and of 2^21.
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_those_of_all_pieces() {
+    fn sums_include_all_pieces() {
         for size in [1, 2, 5] {
             let team = Team::new(size, &[]).unwrap();
             for alone in [false, true] {

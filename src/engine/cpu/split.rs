@@ -257,7 +257,7 @@ mod tests {
     /// After a top-down level that began with an up-to-date bitmap, the bitmap is updated from the frontier alone, without reading all
     /// parents.
     #[test]
-    fn a_bitmap_that_lacks_the_frontier_gets_no_more_than_it() {
+    fn a_bitmap_that_lacks_the_frontier_is_updated_from_it_alone() {
         const N: u32 = 4000;
         // A tree in which every vertex has two children, and a pair that no search reaches.
         let mut edges: Vec<[Vertex; 2]> = (1..N).map(|v| [(v - 1) / 2, v]).collect();

@@ -316,7 +316,7 @@ mod tests {
 
     /// Lists cut at any place lead to the same vertices as whole lists, and each repeat is counted once.
     #[test]
-    fn lists_may_be_shared() {
+    fn lists_cut_at_any_place_lead_to_the_same_vertices() {
         const N: u32 = 300;
         // Hubs of 290 neighbours, and lists of no, one and two neighbours.
         let edges: Vec<[Vertex; 2]> = (0..3).flat_map(|hub| (10..N).map(move |v| [hub, v])).chain([[3, 4], [4, 5], [10, 11]]).collect();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_of_medium_lists_lie_between_the_others() {
+    fn the_threshold_for_medium_lists_lies_between_the_others() {
         let with = |arcs, hub_arcs| ParallelThresholds { arcs, hub_arcs, ..ParallelThresholds::default() }.medium_arcs();
         assert_eq!(with(8 << 10, 2 << 20), 64 << 10);
         assert_eq!(with(8 << 10, 16 << 10), 16 << 10);

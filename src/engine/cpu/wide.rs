@@ -166,7 +166,7 @@ mod tests {
 
     /// Each level, wide or not, finds the vertices at that distance from the root, and every parent is a neighbour one level above.
     #[test]
-    fn a_wide_level_finds_what_the_next_level_is() {
+    fn a_wide_level_finds_exactly_the_next_level() {
         let graph =
             Generator::Uniform { vertices: WIDE_VERTICES as u64, edges: 6 * WIDE_VERTICES as u64, seed: 3 }.generate(&|_| ()).unwrap();
         let layout = Layout::build(&graph, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
@@ -204,7 +204,7 @@ mod tests {
 
     /// If other devices run a part of such a level, what they find is merged into a queue.
     #[test]
-    fn a_part_of_a_wide_level_ends_in_a_queue() {
+    fn a_part_of_a_wide_level_leaves_its_vertices_in_a_queue() {
         let hub: Vec<[Vertex; 2]> = (1..WIDE_VERTICES as Vertex).map(|v| [0, v]).collect();
         let graph = EdgeList::new(WIDE_VERTICES, hub, Listing::Once).unwrap();
         let options = BuildOptions { order: Order::Original, keep_leaves: true, ..BuildOptions::default() };

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_those_of_the_kernels() {
+    fn named_arguments_match_the_parameters_of_the_kernels() {
         let found = devices().unwrap_or_default();
         let mut compared = 0;
         for info in &found {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kernel_of_the_source_is_here() {
+    fn every_kernel_of_the_sources_is_listed() {
         let sources = SOURCES.concat();
         let mut written: Vec<_> = sources.split("__kernel void ").skip(1).filter_map(|rest| rest.split('(').next()).collect();
         let mut named: Vec<_> = ALL.iter().map(|&(name, _)| name).collect();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_that_are_bound_alike_begin_alike() {
+    fn kernels_bound_alike_have_the_same_first_arguments() {
         for (one, other, most) in
             [(bg::NAMES, bgc::NAMES, bg::NAMES.len()), (tg::NAMES, tg_run::NAMES, 7), (tg::NAMES, tg_pieces::NAMES, 9)]
         {

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbours_are_split_where_the_largest_buffer_ends() {
+    fn neighbours_are_split_by_the_size_of_the_largest_buffer() {
         let split = |arcs, bytes, at_least| EdgeParts::new(arcs, bytes, at_least, "a device").unwrap();
         assert_eq!(split(1000, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1024 });
         assert_eq!(split(1 << 20, 1 << 20, 1), EdgeParts { parts: 4, edges_per_part: 1 << 18 });

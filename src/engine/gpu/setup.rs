@@ -301,7 +301,7 @@ mod tests {
 
     /// The kernels' loops: `for (uint v = id; v < vertices; v += round)`, and `begin = atomic_add(&head, AT_A_TIME)` of each item.
     #[test]
-    fn loops_over_vertices_end_before_32_bits_do() {
+    fn loops_over_vertices_do_not_overflow_32_bits() {
         // An H200 has 132 compute units, PoCL on a large server 256 threads; the largest number is not a real device's.
         for (groups, group) in [(1, 1), (256, 1), (132 * GROUPS_PER_UNIT, 256), (1, 32), (1 << 21, 1024)] {
             let most = GpuEngine::most_vertices(groups, group);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_of_a_slot_are_apart_and_inside() {
+    fn words_of_a_slot_are_distinct_and_within_it() {
         let words = [TAIL, HEAD, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS, EMPTIED];
         let mut sorted = words.to_vec();
         sorted.sort_unstable();
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_define_none_of_it_themselves() {
+    fn kernels_use_all_shared_names_and_define_none() {
         let sources = super::super::setup::SOURCES.concat();
         for (name, _) in SHARED {
             assert!(!sources.contains(&format!("#define {name} ")), "{name}");

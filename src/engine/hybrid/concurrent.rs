@@ -280,7 +280,7 @@ mod tests {
 
     /// Where `usize` has 32 bits, thousandths of more than 4.29 million vertices are more than it holds (tests/arm/run).
     #[test]
-    fn parts_of_large_graphs_are_cut_on_small_machines_too() {
+    fn parts_of_large_graphs_do_not_overflow_32_bits() {
         assert_eq!(part(4_300_000, 999), 4_295_700);
         assert_eq!(part(u32::MAX as usize, 1000), u32::MAX as usize);
         assert_eq!(part(u32::MAX as usize, u64::MAX), u32::MAX as usize);

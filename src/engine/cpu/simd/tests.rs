@@ -230,7 +230,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn bottom_up_from_random_states(
+    fn bottom_up_matches_the_model_on_random_states(
         vertices in 1_usize..450,
         columns in 0_usize..5,
         longest in prop::sample::select(vec![0, 1, 3, 6, 20, LONGEST]),
@@ -260,7 +260,7 @@ proptest! {
 }
 
 #[test]
-fn bottom_up_where_nobody_or_everybody_was_visited() {
+fn bottom_up_finds_nothing_where_no_or_every_vertex_was_visited() {
     let vertices = 200;
     let lists: Vec<Vec<Vertex>> = (0..vertices).map(|v| (0..v % 9).map(|k| (v * 7 + k * 31) % vertices).collect()).collect();
     for columns in 0..5 {
@@ -295,7 +295,7 @@ fn bottom_up_finds_the_first_visited_neighbour_of_lists_of_every_length() {
 /// Six vertices side by side, in every combination of: already visited, no neighbour, a visited neighbour, an unvisited neighbour. They lie
 /// at every place of a word in turn, among vertices without neighbours.
 #[test]
-fn bottom_up_columns_of_every_mixture_of_hits_and_missing_neighbours() {
+fn bottom_up_matches_the_model_on_every_mixture_of_columns() {
     for mixture in 0..4_usize.pow(6) {
         let mut lists = vec![vec![]; 128];
         let mut visited = vec![false; 128];
@@ -334,7 +334,7 @@ fn check_visited(parent: &[Vertex], excluded: &[u64], words: Range<usize>) {
 }
 
 #[test]
-fn visited_bitmaps_where_nobody_or_everybody_was_visited() {
+fn visited_bitmaps_of_equal_parents_are_right() {
     for words in 0..4 {
         for parent in PARENTS {
             for excluded in [0, 1 << 63, 0x00ff_00ff_1234_5678, u64::MAX] {
@@ -346,7 +346,7 @@ fn visited_bitmaps_where_nobody_or_everybody_was_visited() {
 
 proptest! {
     #[test]
-    fn visited_bitmaps_of_random_parents(words in 1_usize..9, none_of_8 in 0_usize..9, closed_of_8 in 0_usize..9, seed: u64) {
+    fn visited_bitmaps_of_random_parents_are_right(words in 1_usize..9, none_of_8 in 0_usize..9, closed_of_8 in 0_usize..9, seed: u64) {
         let mut random = Random(seed);
         let parent: Vec<Vertex> = (0..64 * words)
             .map(|_| if random.chance(none_of_8) { NONE } else { PARENTS[random.below(PARENTS.len())] })
@@ -394,7 +394,7 @@ fn check_settle(names: &[Vertex], parent: &[Vertex], excluded: &[u64], notes: &[
 
 proptest! {
     #[test]
-    fn settled_parents_of_random_notes(words in 1_usize..20, visited_of_8 in 0_usize..9, met_of_8 in 0_usize..9, seed: u64) {
+    fn settled_parents_of_random_notes_are_right(words in 1_usize..20, visited_of_8 in 0_usize..9, met_of_8 in 0_usize..9, seed: u64) {
         let mut random = Random(seed);
         let mut names: Vec<Vertex> = (0..=u32::from(NOT_MET)).map(|place| place ^ 0x8000_1234).collect();
         names[usize::from(NOT_MET)] = NONE;
@@ -430,7 +430,7 @@ fn check_map_back(place: &[Vertex], parent: &[Vertex], vertices: Range<usize>) {
 /// Ranges of every length up to a few vectors and a remainder, beginning at every place of a vector, and ending at the array's end or
 /// before.
 #[test]
-fn map_back_of_every_length() {
+fn map_back_handles_ranges_of_every_length() {
     let mut random = Random(1);
     for begin in 0..17 {
         for len in 0..70 {
@@ -446,7 +446,7 @@ fn map_back_of_every_length() {
 
 /// Enough vertices for kernels to write past the caches, in whole cache lines, with remainders before and after.
 #[test]
-fn map_back_of_more_than_caches_hold() {
+fn map_back_handles_more_vertices_than_caches_hold() {
     let mut random = Random(2);
     let parent: Vec<Vertex> = (0..1000).map(|v| if random.chance(2) { NONE } else { v }).collect();
     let vertices = PAST_CACHES + 37;
@@ -457,7 +457,7 @@ fn map_back_of_more_than_caches_hold() {
 }
 
 #[test]
-fn map_back_where_nobody_or_everybody_was_reached() {
+fn map_back_handles_arrays_of_equal_parents() {
     for parent in PARENTS {
         let place: Vec<Vertex> = (0..100).map(|v| (v * 37 + 65) % 66).collect();
         check_map_back(&place, &[parent; 66], 0..100);
@@ -466,7 +466,7 @@ fn map_back_where_nobody_or_everybody_was_reached() {
 
 /// Otherwise the tests above would compare the scalar kernels with themselves.
 #[test]
-fn no_available_kind_has_the_scalar_kernels() {
+fn only_the_scalar_kind_has_the_scalar_kernels() {
     let scalar = Simd::Scalar.kernels().unwrap().bottom_up as usize;
     each_kind(|simd, kernels| assert_eq!(kernels.bottom_up as usize == scalar, simd == Simd::Scalar, "{simd}"));
 }
