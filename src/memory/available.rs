@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mappings_add_up() {
+    fn sizes_of_mappings_add_up() {
         let maps = "00010000-00012000 r-xp 00000000 fd:00 42    /bin/socbfs\nbead0000-bedad000 rw-p 00000000 00:00 0 [stack]\n\nodd\n";
         assert_eq!(mapped_bytes(maps), 0x2000 + 0x2dd000);
         // A test uses little memory, so 32-bit addresses must be left.
@@ -143,7 +143,7 @@ mod tests {
     const MEMINFO: (&str, &str) = ("proc/meminfo", "MemTotal: 4000 kB\nMemAvailable:    1024 kB\n");
 
     #[test]
-    fn without_a_group_the_system_says_it() {
+    fn without_a_group_the_value_of_the_system_is_used() {
         assert_eq!(available_bytes_below(machine(&[MEMINFO]).path()), Some(1 << 20));
         assert_eq!(available_bytes_below(machine(&[]).path()), None);
         assert!(available_bytes().is_some_and(|bytes| bytes > 0));
@@ -154,7 +154,7 @@ mod tests {
         ("proc/meminfo", "MemTotal: 2041344 kB\nMemFree: 1024 kB\nBuffers: 512 kB\nCached: 2048 kB\nSwapCached: 9 kB\nShmem: 1536 kB\n");
 
     #[test]
-    fn a_kernel_that_does_not_sum_it_up_is_summed_up_for() {
+    fn missing_available_memory_is_computed_from_other_fields() {
         assert_eq!(available_bytes_below(machine(&[OLD_MEMINFO]).path()), Some(2 << 20));
         let of = |text: &str| available_bytes_below(machine(&[("proc/meminfo", text)]).path());
         assert_eq!(of("MemFree: 7 kB\n"), Some(7 << 10));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_counts_whatever_else_is_known() {
+    fn a_limit_applies_even_if_nothing_else_is_known() {
         let group = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "500000\n"), ("sys/fs/cgroup/memory.current", "0\n")];
         assert_eq!(available_bytes_below(machine(&group).path()), Some(500_000));
         assert_eq!(available_bytes_below(machine(&[&[OLD_MEMINFO][..], &group].concat()).path()), Some(500_000));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_group_counts() {
+    fn the_limit_of_the_tightest_group_applies() {
         let tree = machine(&[
             MEMINFO,
             ("proc/self/cgroup", "0::/user/shell\n"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn both_versions_of_the_interface_are_read() {
+    fn limits_of_cgroup_version_1_are_read() {
         let tree = machine(&[
             MEMINFO,
             ("proc/self/cgroup", "9:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n"),

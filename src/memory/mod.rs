@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_is_read() {
+    fn the_peak_of_resident_memory_is_read() {
         assert!(peak_resident_bytes().is_some_and(|bytes| bytes > 100_000));
     }
 }

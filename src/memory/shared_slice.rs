@@ -588,7 +588,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_device_it_is_a_slab() {
+    fn a_shared_slice_without_a_device_is_host_memory() {
         let mut slice = SharedSlice::<u32>::host(1000, "a test").unwrap();
         assert_eq!((slice.len(), slice.owner(), slice.way()), (1000, Owner::Host, None));
         slice[7] = 5;
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_are_written_as_they_are_read() {
+    fn sharing_modes_are_printed_as_they_are_parsed() {
         for way in SharingMode::ALL {
             assert_eq!(way.to_string().parse(), Ok(way));
             assert_eq!(serde_json::to_string(&way).unwrap(), format!("\"{way}\""));
