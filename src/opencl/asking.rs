@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_drivers_that_are_late_are_told_of() {
+    fn only_late_drivers_are_reported() {
         let (sender, late) = mpsc::channel();
         let (soon, in_time) = (sender.clone(), Duration::from_secs(60));
         assert_eq!(asking_for(in_time, || 7, move || soon.send(()).unwrap()), 7);

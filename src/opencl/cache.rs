@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn every_damage_is_noticed_before_a_driver_sees_it() {
+    fn damaged_entries_are_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache { folder: folder.path().to_owned() };
         let device = invented("p", "d", DeviceKind::Gpu, 4);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_another_user_may_have_put_there_is_not_loaded() {
+    fn programs_that_another_user_may_have_written_are_not_loaded() {
         let folder = tempfile::tempdir().unwrap();
         let programs = folder.path().join("socbfs/programs");
         let cache = Cache::in_folder(&programs).unwrap();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_lately_is_deleted_and_nothing_that_is_not_ours() {
+    fn old_entries_are_deleted_and_foreign_files_are_kept() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache { folder: folder.path().to_owned() };
         let device = invented("p", "d", DeviceKind::Gpu, 4);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_can_not_be_written_is_no_error() {
+    fn a_cache_that_cannot_be_written_is_not_an_error() {
         let cache = Cache { folder: "/proc/nowhere".into() };
         let key = Key::new(&invented("p", "d", DeviceKind::Gpu, 4), "a", "");
         cache.store(&key, b"binary");

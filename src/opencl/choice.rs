@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn automatic_choices() {
+    fn automatic_choices_take_the_largest_gpu() {
         assert_eq!(units(&board(), "auto"), [4]);
         assert_eq!(units(&board(), "cpu"), [0; 0]);
         assert_eq!(units(&board(), "GPU"), [4]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_in_full_wins_over_a_part_of_a_longer_one() {
+    fn a_full_name_takes_precedence_over_a_part_of_a_longer_one() {
         let gpu = |name: &str, units| invented("Platform", name, DeviceKind::Gpu, units);
         let devices = [gpu("Mali-G52 r1", 6), gpu("Mali-G52", 2), gpu("Mali-G52 MC2", 4)];
         assert_eq!(units(&devices, "mali-g52"), [2]);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn every_device_can_be_named_so_that_no_other_is_meant() {
+    fn every_device_has_a_choice_that_matches_it_alone() {
         let names = [
             "Mali-T628",
             "Mali-T628",
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_written_as_they_are_read() {
+    fn choices_are_printed_as_they_are_parsed() {
         for text in ["auto", "cpu", "gpu", "mali", "Mali,pthread", "mali#2,mali#1"] {
             assert_eq!(text.parse::<DeviceChoice>().unwrap().to_string(), text);
         }

@@ -418,7 +418,7 @@ mod tests {
     use crate::opencl::{DeviceKind, info::tests::invented};
 
     #[test]
-    fn the_smaller_limit_counts() {
+    fn the_smaller_limit_applies() {
         let info = invented("p", "d", DeviceKind::Gpu, 4);
         let own = Limits::default().within(&info);
         assert_eq!(

@@ -299,7 +299,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_makes_a_device_unusable_is_said_in_words() {
+    fn the_reason_why_a_device_is_unusable_is_given() {
         let good = invented("p", "d", DeviceKind::Gpu, 4);
         assert_eq!(unusable(&good, true, true, true), None);
         let why = |info: &DeviceInfo, flags: [bool; 3]| unusable(info, flags[0], flags[1], flags[2]).unwrap();
@@ -317,7 +317,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_device_that_claims_to_be_everything_is_no_gpu() {
+    fn a_device_that_claims_several_kinds_is_not_a_gpu() {
         assert_eq!(kind(CL_DEVICE_TYPE_GPU | 1), DeviceKind::Gpu);
         assert_eq!(kind(CL_DEVICE_TYPE_CPU), DeviceKind::Cpu);
         assert_eq!(kind(CL_DEVICE_TYPE_ACCELERATOR), DeviceKind::Accelerator);
@@ -326,7 +326,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn words_and_versions_are_read() {
+    fn versions_and_texts_are_parsed() {
         assert_eq!(version("OpenCL C 3.0 "), Some((3, 0)));
         assert_eq!(version("OpenCL 1.2 v1.r26p0"), Some((1, 2)));
         assert_eq!(version("nothing"), None);

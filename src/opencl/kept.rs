@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_that_overlap_are_kept() {
+    fn overlapping_ranges_count_as_kept() {
         // Addresses that no mapping of a test has.
         keep_range(64, 16);
         for (start, bytes, kept) in [(0, 64, false), (0, 65, true), (70, 1, true), (79, 100, true), (80, 100, false), (70, 0, true)] {
