@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_paid_for() {
+    fn plans_include_the_cost_of_changes() {
         let change = |fixed_ns| ChangeCost { fixed_ns, ..ChangeCost::default() };
         let model = CostModel { to_bottom_up: ChangeCost { word_ns: 7.0, ..change(0.0) }, to_top_down: change(900.0), ..model() };
         // BC now costs 2000 + 700 against TC's 2600; and TC 3500 against BC's 2000 where the level before was bottom-up.
@@ -689,7 +689,7 @@ mod tests {
     }
 
     #[test]
-    fn both_devices_run_a_level_where_that_takes_least() {
+    fn both_devices_run_a_level_if_that_is_fastest() {
         let (beside, gpu) = (ChangeCost { fixed_ns: 100.0, ..ChangeCost::default() }, model().tc);
         let model = CostModel { tg: gpu, top_down_split: Some(beside), ..model() };
         let plan = |edges, runs| model.plan(runs, &LevelStats { sampled_probes: Some(9.0), ..stats(edges, 6000) }, &mut Spent::default());
@@ -718,7 +718,7 @@ mod tests {
     }
 
     #[test]
-    fn the_form_of_the_paper() {
+    fn the_form_of_the_paper_compares_frontier_and_unvisited_arcs() {
         // 500 million arcs a second top-down, 2000 million bottom-up with alpha 0.1: t = 2 e_frontier, t = 0.05 e_left.
         let cost =
             |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
@@ -748,7 +748,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_checked() {
+    fn invalid_models_are_refused_with_their_reason() {
         assert_eq!(model().validate(), Ok(()));
         let with = |cost: StrategyCost| CostModel { tc: Some(cost), ..model() };
         let wrong = |model: CostModel| model.validate().unwrap_err().to_string();

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_paper_asks_for_more_than_gamma_of_the_hubs() {
+    fn bottom_up_begins_above_gamma_of_the_hubs() {
         let at = |gamma, sampled_hubs| {
             let stats = LevelStats { level: 2, sampled_hubs, ..LevelStats::default() };
             Enterprise { gamma }.is_bottom_up(&stats, &History::default())

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_release_turns_once_at_its_share_of_the_arcs() {
+    fn the_release_turns_bottom_up_once_at_its_share_of_the_arcs() {
         let at = |was_bottom_up, level, frontier_edges| {
             let stats = LevelStats { level, arcs: 1000, frontier_edges, ..LevelStats::default() };
             EnterpriseReleased::default().is_bottom_up(&stats, &History { was_bottom_up, ..History::default() })

@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn it_never_pulls_twice_and_never_at_level_0() {
+    fn a_search_never_pulls_a_second_time_and_never_at_level_0() {
         let rule = Gunrock::default();
         assert!(rule.is_bottom_up(&stats(4, 300, 500), &pushed()) && !rule.is_bottom_up(&stats(4, 300, 500), &back()));
         // F 1, U 1, V 1 of two vertices with one arc each: a push of 1, a pull of 2.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn when_everybody_is_visited_a_pull_costs_nothing() {
+    fn a_pull_without_unvisited_vertices_costs_nothing() {
         assert!(Gunrock::default().is_bottom_up(&stats(5, 1, 0), &pushed()));
     }
 }

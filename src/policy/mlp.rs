@@ -527,7 +527,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_computed_by_hand() {
+    fn a_network_gives_the_output_computed_by_hand() {
         // Hidden 0: 8 * 0.125 - 0.3 * 2 + 0.5 = 0.9; hidden 1: -8 * 1 - 0.25 is below 0, so 0; output: 0.9 * 2 - 1.75 = 0.05.
         let weights = surf([0.125, 0.0, 0.0, 0.0, -2.0, 0.0], [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [2.0, 100.0], -1.75);
         let mlp = Mlp::new(&weights).unwrap();
@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn one_half_is_bottom_up_and_level_0_never_is() {
+    fn an_output_of_one_half_is_bottom_up_except_at_level_0() {
         let even = Mlp::new(&surf([0.0; 6], [0.0; 6], [0.0; 2], 0.0)).unwrap();
         assert!(even.is_bottom_up(&stats(1, 5, 1, 994), 1));
         assert!(!even.is_bottom_up(&stats(0, 1, 0, 999), 0));
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn the_planner_hands_on_what_it_remembers_and_forgets_between_searches() {
+    fn the_planner_remembers_growth_within_one_search_only() {
         // Bottom-up where c_f > 0.1: the output is c_f + 0.5 (hidden unit 0) minus 0.6.
         let weights = surf([0.0, 0.0, 0.0, 1.0, 0.0, 0.0], [0.0; 6], [1.0, 0.0], -0.6);
         let mut planner = PolicyPlanner::new(Policy::Mlp(Mlp::new(&weights).unwrap()), LevelDevice::Cpu);
@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_are_those_of_powers_of_two_and_near_in_between() {
+    fn logarithms_are_exact_at_powers_of_two_and_close_in_between() {
         for power in 0..40 {
             assert_eq!(log2((1 << power) - 1), if power < 25 { power as f32 } else { log2((1 << power) - 1) });
         }
@@ -595,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_one_of_the_inputs_only_where_it_is_worth_its_time() {
+    fn a_sample_is_an_input_only_where_it_is_worth_its_time() {
         let cheap = stats(2, 3, 1, 900);
         // Twice 30,000 arcs are more than a bottom-up level costs at best (40,000), and less than at worst (153,000).
         let dear = LevelStats {
@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_origins_are_text() {
+    fn names_and_origins_are_printed() {
         for form in Form::ALL {
             let policy: Policy = form.name().parse().unwrap();
             assert_eq!(policy.to_string(), form.name());

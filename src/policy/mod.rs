@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn toml_gives_the_same_policies() {
+    fn policies_are_read_from_toml_or_refused_with_a_reason() {
         let read = |text: &str| toml::from_str::<Policy>(text);
         assert_eq!(read("kind = 'tc'").unwrap(), Policy::Fixed(Strategy::Tc));
         assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta(AlphaBeta { alpha: 50.0, ..AlphaBeta::default() }));
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_that_of_a_policy() {
+    fn every_known_name_is_parsed_as_its_policy() {
         let mut names = std::collections::BTreeSet::new();
         for known in known() {
             let mut policy: Policy = known.kind.parse().unwrap();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_all_there_is_to_a_policy() {
+    fn every_file_with_a_rule_is_in_the_list() {
         // Every module with a rule is in the list, under a name of its own.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/policy");
         let mut rules = 0;
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_says_what_it_asks_of_devices() {
+    fn policies_declare_the_devices_they_use() {
         let uses = |text: &str, runs| text.parse::<Policy>().unwrap().uses(runs);
         let bgc = LevelDevice::Gpu(crate::bfs::GpuKernel::Bgc);
         for (text, on_cpu, on_gpu) in [

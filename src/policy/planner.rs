@@ -107,7 +107,7 @@ mod tests {
     ];
 
     #[test]
-    fn alpha_and_beta() {
+    fn alpha_beta_plans_the_expected_strategies() {
         // Unexplored arcs: 9980, 9280, 3280, 280, 180, 178; divided by 14: 712, 662, 234. Level 1 has 700 of them: bottom-up. 1000 / 24 =
         // 41: level 4 has shrunk to 30. There 100 > 180 / 14 would turn bottom-up again, but that rule applies only after a top-down level;
         // at level 5, 2 > 178 / 14 = 12 is false.
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn gunrock() {
+    fn gunrock_plans_the_expected_strategies() {
         // Level 1: a push of 20 * 10 = 200 against 0.001 pulls of 979 * 1000 / 21 = 46,619: bottom-up.
         // Level 2: 3000 > 0.2 * 679 * 1000 / 321 = 423. Level 3: 5000 > 0.2 * 179 * 1000 / 821 = 44. Level 4: 300 > 0.2 * 149 * 1000 / 851
         // = 35. Level 5: 20 < 0.2 * 147 * 1000 / 853 = 34: back.
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn enterprise() {
+    fn enterprise_plans_the_expected_strategies() {
         // More than 30 % of the hubs at level 2 only.
         assert_eq!(plans("enterprise", LevelDevice::Cpu, &SOCIAL), "tc tc bc tc tc tc");
         assert_eq!(plans("enterprise:0.1", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tg bg bg bg tg tg");
@@ -142,14 +142,14 @@ mod tests {
     }
 
     #[test]
-    fn xbfs() {
+    fn xbfs_plans_the_expected_strategies() {
         // A tenth is 1000 arcs.
         assert_eq!(plans("xbfs", LevelDevice::Cpu, &SOCIAL), "tc tc bc bc tc tc");
         assert_eq!(plans("xbfs:0.7", LevelDevice::Cpu, &SOCIAL), "tc tc tc tc tc tc");
     }
 
     #[test]
-    fn remis() {
+    fn remis_plans_the_expected_strategies() {
         // Frontiers of 300 and 500 are large; the CPU runs the last two levels, bottom-up.
         assert_eq!(plans("remis-selective:300", LevelDevice::Gpu(GpuKernel::Bg), &SOCIAL), "tc tc bg bg bc bc");
         assert_eq!(plans("remis-selective:301", LevelDevice::Gpu(GpuKernel::Bgc), &SOCIAL), "tc tc tc bgc bc bc");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_search_forgets_the_one_before() {
+    fn a_search_forgets_the_previous_one() {
         let mut planner = PolicyPlanner::new("enterprise-released".parse().unwrap(), LevelDevice::Cpu);
         let at = |level, frontier_edges| LevelStats { level, arcs: 1000, frontier_edges, ..LevelStats::default() };
         assert_eq!(planner.plan(&at(3, 500)), Strategy::Bc.plan());

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_several_levels_is_several_plans() {
+    fn a_record_of_several_levels_gives_several_plans() {
         let replay = Replay::of(&[record(Strategy::Tc, 1), record(Strategy::Bc, 1), record(Strategy::Tg, 3), record(Strategy::Bc, 1)]);
         let plans = [Strategy::Tc, Strategy::Bc, Strategy::Tg, Strategy::Tg, Strategy::Tg, Strategy::Bc, Strategy::Bc];
         for (level, wanted) in (0..).zip(plans) {

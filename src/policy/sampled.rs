@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sure_is_decided_so_without_a_sample() {
+    fn sure_plans_are_made_without_a_sample() {
         let costs = SampledCosts::default();
         let mut sure = [0; 2];
         for edges in (0..200_000).step_by(37) {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_decides() {
+    fn a_sample_decides_the_direction() {
         let costs = SampledCosts::default();
         // Two neighbours each: 500 + 2500 + 7000.
         assert!(!costs.is_bottom_up(&stats(10_000, Some(2.0), None)));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_was_met_the_direction_stays() {
+    fn without_a_sample_unclear_levels_keep_the_direction() {
         let costs = SampledCosts::default();
         assert!(costs.is_bottom_up(&stats(50_000, None, Some(Direction::BottomUp))));
         assert!(!costs.is_bottom_up(&stats(50_000, None, Some(Direction::TopDown))));

@@ -222,7 +222,7 @@ pub(super) mod tests {
 
         /// Wherever the forms say that a plan is sure, the policy makes this plan.
         #[test]
-        fn sure_plans_are_those_that_are_made(adaptive in adaptive(), stats in stats(), runs in 0..3) {
+        fn sure_plans_match_the_plans_of_the_policy(adaptive in adaptive(), stats in stats(), runs in 0..3) {
             let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];
             let stats = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Bg)), ..stats };
             for surely in adaptive.surely(&stats, runs).into_iter().flatten() {
@@ -237,7 +237,7 @@ pub(super) mod tests {
 
     /// The forms are useful: on a GPU that is twice as fast, the clear levels of a search are sure (top-down, bottom-up, top-down).
     #[test]
-    fn clear_levels_are_sure() {
+    fn clear_levels_have_one_sure_plan() {
         let whole = Band::gpu_from(0);
         let adaptive = Adaptive::of(Bands { top_down: whole, bottom_up: whole });
         let runs = LevelDevice::Gpu(GpuKernel::Bg);

@@ -657,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_is_the_first_work_of_its_zone() {
+    fn each_bound_is_the_smallest_work_of_its_zone() {
         for (direction, kernel) in [(Direction::TopDown, GpuKernel::Tg), (Direction::BottomUp, GpuKernel::Bgc)] {
             let (gpu, both) = (Placement::Gpu(kernel), Placement::Split { gpu_permille: 300, kernel });
             let placement = |band: Band, work: u64| {
@@ -691,7 +691,7 @@ mod tests {
 
         /// On the CPU, the short way to a decision decides like the long one.
         #[test]
-        fn on_the_cpu_the_short_way_decides_alike(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
+        fn the_short_way_on_the_cpu_decides_like_the_long_one(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
             let mut memory = History::default();
             let level = adaptive.level(&stats, RUNS, &memory);
             let bounds = adaptive.bounds(&level);
@@ -719,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_device_waits_until_levels_have_missed_what_it_costs() {
+    fn the_device_changes_once_missed_gains_reach_the_cost_of_changing() {
         let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(400.0), fixed(300.0));
         let gpu = Placement::Gpu(GpuKernel::Tg);
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_counts_on_the_way_to_the_gpu() {
+    fn expected_later_work_counts_towards_a_change_to_the_gpu() {
         let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(100_000.0), fixed(100_000.0));
         let begun = LevelStats {
@@ -761,7 +761,7 @@ mod tests {
     }
 
     #[test]
-    fn near_a_bound_of_a_calibration_the_costs_of_the_level_decide() {
+    fn the_costs_of_a_level_decide_near_a_bound_of_a_calibration() {
         let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
         let model = CostModel { tc: top_down(0.0, 1.5), tg: top_down(3000.0, 0.5), ..SampledCosts::default().into() };
         let calibrated = Adaptive::calibrated(bands(Direction::TopDown, Band::gpu_from(1000)), model);
