@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn every_format_reads_back() {
+    fn every_format_is_read_back() {
         for (name, format) in [("a.npy", ArrayFormat::Npy), ("a.csv", ArrayFormat::Csv), ("a.TXT", ArrayFormat::Text)] {
             for values in [&VALUES[..], &[]] {
                 assert_eq!(read(name, &written(format, values), values.len()).unwrap(), values, "{name}");
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forms_are_as_documented() {
+    fn written_arrays_have_the_documented_form() {
         assert_eq!(written(ArrayFormat::Text, &VALUES[1..4]), b"0\n-1\n1\n");
         assert_eq!(written(ArrayFormat::Csv, &VALUES[1..3]), b"vertex,parent\n0,0\n1,-1\n");
         let npy = written(ArrayFormat::Npy, &VALUES);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn other_types_of_numpy_are_read() {
+    fn other_numpy_types_are_read() {
         let with = |descr: &str, data: &[u8]| {
             let mut bytes = written(ArrayFormat::Npy, &[0; 2]);
             bytes.truncate(128);
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_rows_come_in_any_order() {
+    fn csv_rows_may_come_in_any_order() {
         assert_eq!(read("a.csv", b"2,1\n0,0\n", 3).unwrap(), [0, NONE, 1]);
         assert_eq!(read("a.csv", b"v,p\r\n1,0\r\n", 2).unwrap(), [NONE, 0]);
     }
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lying_head_takes_no_memory() {
+    fn false_headers_are_refused_before_memory_is_allocated() {
         let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
         bytes.extend(u32::MAX.to_le_bytes());
         assert!(read("a.npy", &bytes, 2).unwrap_err().contains("claims 4294967295 bytes"));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_sensor_the_reason_stands_there() {
+    fn without_a_sensor_the_reason_is_given() {
         let text = board(&report(vec![record(&[0.001])]));
         assert!(text.contains("| Idle power | n/a: no power sensor was found on this machine |\n"), "{text}");
         assert!(text.contains("- No watts: no power sensor was found on this machine.\n"), "{text}");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_validation_leaves_no_speed() {
+    fn a_failed_validation_hides_all_speeds() {
         let mut bad = record(&[0.001]);
         bad.valid = false;
         let report = report(vec![record(&[0.001]), bad]);

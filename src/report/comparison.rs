@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn efficiencies_by_other_sensors_are_told_apart() {
+    fn different_sensors_are_listed_as_a_difference() {
         let (mut a, mut b) = (record(&[0.001]), record(&[0.001]));
         (a.energy, b.energy) = (measured_energy(), measured_energy());
         assert!(compare(&a, &b, false).unwrap().differences.is_empty());
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn different_graphs_only_by_force() {
+    fn different_graphs_are_compared_only_by_force() {
         let mut other = record(&[0.001]);
         other.graph.counts.edges += 1;
         let refused = compare(&record(&[0.001]), &other, false).unwrap_err().to_string();

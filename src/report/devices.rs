@@ -219,7 +219,7 @@ mod tests {
     use crate::calibrate::HandoverTimes;
 
     #[test]
-    fn no_opencl_is_plain_information() {
+    fn missing_opencl_is_reported_as_information() {
         let all = Devices { problem: Some("no library".into()), platforms: vec![] };
         assert_eq!(devices(&all), "No OpenCL: no library.\nSearches run on the CPU, which needs none.\n");
     }

@@ -108,7 +108,7 @@ mod tests {
     };
 
     #[test]
-    fn figures_say_what_they_are() {
+    fn the_table_labels_each_energy_figure() {
         let mut record = record(&[0.001, 0.002]);
         record.energy = measured_energy();
         let text = table(&record);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_sensor_the_reason_stands_there_and_nothing_else() {
+    fn without_a_sensor_only_the_reason_and_its_cure_are_shown() {
         let mut record = record(&[0.001]);
         record.energy.cure = Some("sudo chmod".into());
         let text = table(&record);

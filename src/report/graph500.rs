@@ -174,12 +174,12 @@ energy  reason:                 no power sensor was found on this machine
 ";
 
     #[test]
-    fn the_form_is_the_reference_codes() {
+    fn the_form_is_that_of_the_reference_code() {
         assert_eq!(graph500(&record(&[0.001, 0.002])), EXPECTED);
     }
 
     #[test]
-    fn energy_stands_in_the_same_keys() {
+    fn energy_has_the_same_keys_with_and_without_a_sensor() {
         let mut with = record(&[0.001, 0.002]);
         with.energy = measured_energy();
         let (with, without) = (graph500(&with), graph500(&record(&[0.001, 0.002])));

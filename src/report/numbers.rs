@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn general_is_what_c_prints() {
+    fn general_prints_numbers_like_printf() {
         // Right-hand sides are the output of C's printf with %g and %.11g.
         for (value, text) in [
             (0.0, "0"),
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn people_read_groups_and_units() {
+    fn numbers_for_people_have_groups_and_units() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
         assert_eq!(grouped(1_048_576), "1,048,576");

@@ -165,7 +165,7 @@ mod tests {
     };
 
     #[test]
-    fn levels_stand_one_after_the_other_and_threads_and_kernels_where_they_were() {
+    fn levels_follow_each_other_and_threads_and_kernels_keep_their_times() {
         let stretch = |begin_ns, end_ns| Stretch { begin_ns, end_ns };
         let records = vec![level(0), level(1)];
         let first = records[0].elapsed_ns;

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_went_by_in_one_go_share_a_line_of_bytes() {
+    fn levels_that_ran_in_one_step_share_a_line_of_bytes() {
         let bytes = |queues| TouchedBytes { queues, ..TouchedBytes::default() };
         let level = |level| TouchedStep::Level(level, Direction::TopDown);
         let mut records = [self::level(0), self::level(1)];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn estimates_are_marked_and_give_way_to_counts() {
+    fn estimates_are_marked_and_replaced_by_exact_counts() {
         let mut records = [level(0), level(1)];
         records[1].stats.frontier_is_estimated = true;
         records[1].stats.unvisited_is_estimated = true;

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_a_level() {
+    fn each_level_has_a_line() {
         let level = |received, compute_ns| LevelTraffic { received, sent: 10, messages: 2, wait_ns: 2000, compute_ns };
         let text = traffic(&[vec![level(1000, 100), level(5, 0)], vec![level(2000, 300), level(4, 0)]]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
