@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_calibration_holds_for_its_device_and_for_ways_that_the_board_permits() {
+    fn a_calibration_applies_to_its_device_and_permitted_sharing_modes() {
         let device = |compute_units| {
             let mut info = invented("p", "Mali-G610", DeviceKind::Gpu, compute_units);
             (info.svm_coarse, info.svm_fine) = (true, true);

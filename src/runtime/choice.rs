@@ -401,7 +401,7 @@ mod tests {
 
     /// Tests each bound from the source with the lowest precedence to that with the highest.
     #[test]
-    fn each_bound_is_that_of_the_first_place_that_gives_it() {
+    fn each_bound_comes_from_the_source_with_the_highest_precedence() {
         let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
         let measured = measured(Bands { top_down: full, bottom_up: full });
         let costs = Costs { measured: Some(&measured), ..Costs::default() };
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_is_given_even_where_it_is_the_default() {
+    fn a_given_value_counts_as_given_even_if_it_is_the_default() {
         let board = format!("{NAME}[adaptive.top_down]\nsplit_from = 7\n[adaptive.bottom_up]\nsplit_from = 8\n");
         let given = runtime(&board, Some("concurrent:262144,262144,500")).choose(None, true, Costs::default()).unwrap();
         assert_eq!(of(&given, "top_down.split_from"), Some((Some(262_144), "flag")));
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_board_beats_a_calibration_which_beats_what_is_built_in() {
+    fn the_policy_comes_from_flag_then_board_then_calibration_then_default() {
         let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\n");
         let estimate = board.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
         let found = calibrated();
@@ -472,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_named_searches_alone_whatever_the_calibration_decides_by() {
+    fn a_named_device_searches_alone_despite_a_calibration() {
         let mut found = calibrated();
         for decider in [Decider::CostModel, Decider::Zhang, Decider::Sampled] {
             found.calibration.auto.as_mut().unwrap().policy = decider;
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_of_sharing_memory_comes_from_flag_then_board_then_calibration() {
+    fn the_sharing_mode_comes_from_flag_then_board_then_calibration() {
         let mut info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
         (info.svm_coarse, info.svm_fine) = (true, true);
         let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nmemory_way = 'copy'\n");
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_bottom_up_levels_comes_from_flag_then_board_then_calibration() {
+    fn the_cost_of_bottom_up_comes_from_flag_then_board_then_calibration() {
         let info = invented("p", "Mali-G610", DeviceKind::Gpu, 4);
         let board = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\nbottom_up_permille = 2000\n");
         let found = calibrated();
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn another_value_of_a_key_that_acts_is_another_search() {
+    fn another_value_of_an_effective_key_changes_the_search() {
         let device = "[[opencl.devices]]\nname = 'Mali*'\n";
         let rail =
             "[power]\nscope = 'soc-rails'\n[[power.rails]]\nid = 'i'\nlabel = 'l'\ndomain = 'gpu'\ncounted = true\nfamily = 'ina2xx'\n";

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_second_level_cache_that_the_team_shares_is_told_from_others() {
+    fn shared_and_private_second_level_caches_are_distinguished() {
         let caches = |bytes, shared_by: &str| {
             let of = |level, bytes| Cache { level, kind: "Unified".into(), bytes, shared_by: Some(shared_by.into()) };
             vec![of(1, 32 << 10), of(2, bytes)]

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_profile_of_the_machine_is_taken() {
+    fn the_profile_of_the_machine_is_detected() {
         let fixture = |name: &str| Profile::detected_below(crate::machine::fixtures::machine(&format!("board/{name}")).path()).unwrap();
         let known = fixture("rock-5b");
         assert_eq!((known.name(), known.origin), ("rk3588", Origin::Detected));
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_comes_before_a_file() {
+    fn profiles_are_found_by_name_or_by_file() {
         assert_eq!(Profile::named(Path::new("odroid-xu4")).unwrap().name(), "odroid-xu4");
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("boards/odroid-xu3.toml");
         let profile = Profile::named(&file).unwrap();
@@ -110,7 +110,7 @@ mod tests {
 
     /// A detected profile is used without a request of the user, even in a container that allows fewer CPUs than the board has.
     #[test]
-    fn no_profile_compiled_in_binds_threads() {
+    fn shipped_profiles_do_not_bind_threads() {
         for name in board::shipped() {
             let profile = Profile::named(Path::new(name)).unwrap();
             assert_eq!((profile.board.cpu.threads, profile.board.cpu.cpus), (None, None), "{name}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn rails_of_a_profile_are_those_of_the_sensors() {
+    fn rails_of_a_profile_are_passed_to_the_sensors() {
         use socbfs_power::{Domain, Family, Scope};
         for name in board::shipped() {
             let profile = Profile::named(Path::new(name)).unwrap();

@@ -307,7 +307,7 @@ mod tests {
     const SETS_NONE: &str = "schema = 1\n[board]\nname = 'n'";
 
     #[test]
-    fn a_flag_wins_over_the_environment_over_the_board_over_the_default() {
+    fn settings_come_from_flag_then_environment_then_board_then_default() {
         let given = Given {
             threads: Some(Setting::flag(7)),
             cpus: Some(Setting::flag("0".parse().unwrap())),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_say_how_many_threads() {
+    fn the_given_cpus_set_the_number_of_threads() {
         let given = Given { cpus: Some(Setting::flag("4-6".parse().unwrap())), ..Given::default() };
         let runtime = Runtime::new(profile(SETS_NONE), given).unwrap();
         assert_eq!(runtime.threads, Setting { value: 3, origin: Origin::Flag });
