@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn graphs_weigh_alike_and_time_counts_for_ours() {
+    fn graphs_weigh_equally_and_mlp_weighs_levels_by_time() {
         let level = |top_down_ns, bottom_up_ns| LevelSample {
             frontier_vertices: 1,
             frontier_edges: 2,

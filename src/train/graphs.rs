@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_gives_the_same_graphs_and_a_longer_list_begins_alike() {
+    fn the_same_seed_gives_the_same_graphs_in_shorter_and_longer_lists() {
         let graphs = generated(40, 7, 14);
         assert_eq!(generated(15, 7, 14), graphs[..15]);
         assert_ne!(generated(15, 8, 14), graphs[..15]);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_is_drawn() {
+    fn every_fifth_draws_a_fifth_of_the_names() {
         let names = ["a", "b", "c", "d", "e", "f"];
         let drawn = |seed| every_fifth(&names, seed);
         assert_eq!(drawn(1).len(), 2);

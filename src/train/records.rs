@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_and_a_torn_line_is_cut_off() {
+    fn records_are_read_back_and_an_incomplete_line_is_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.jsonl");
         let mut records = RecordsFile::open(&path, machine(2)).unwrap();
