@@ -52,7 +52,7 @@ fn passes(vertices: usize, pairs: &[[Vertex; 2]], directed: bool, root: Vertex) 
 }
 
 #[test]
-fn odd_graphs() {
+fn trees_of_odd_graphs_pass() {
     for directed in [false, true] {
         assert_eq!(passes(1, &[], directed, 0).levels, 1);
         assert_eq!(passes(3, &[[0, 0], [1, 1], [1, 1]], directed, 1).self_loops, 2);
@@ -75,14 +75,14 @@ fn odd_graphs() {
 }
 
 #[test]
-fn grid_passes() {
+fn the_tree_of_a_grid_passes() {
     let grid = Generator::Grid { width: 60, height: 50, deletion: 0.1, seed: 1 }.generate(&|_| ()).unwrap();
     let tree = search(&grid, false, 0);
     assert!(validate(&grid, false, 0, &tree.parent).unwrap().levels > 100);
 }
 
 #[test]
-fn both_directions_count_twice() {
+fn edges_listed_in_both_directions_count_twice() {
     let edges = EdgeList::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1], [2, 2]], Listing::BothDirections).unwrap();
     let tree = search(&edges, false, 0);
     let validated = validate(&edges, false, 0, &tree.parent).unwrap();
@@ -105,25 +105,25 @@ fn golden(scale: u32, root: Vertex, sizes: &[u64], edges: Option<[u64; 2]>) {
 }
 
 #[test]
-fn levels_are_those_of_the_reference() {
+fn levels_match_the_reference() {
     golden(10, 458, &[1, 8, 500, 380, 8], None);
     golden(16, 29348, &[1, 27, 8336, 36624, 1805, 10], None);
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "16.8 million edges: run with --release")]
-fn levels_of_scale_20_are_those_of_the_reference() {
+fn levels_of_scale_20_match_the_reference() {
     golden(20, 469_580, &[1, 46, 70030, 539_775, 35665, 126], Some([16_775_818, 16_776_976]));
 }
 
 #[test]
 #[ignore = "67 million edges and 1.5 GB: run with --release and --ignored"]
-fn levels_of_scale_22_are_those_of_the_reference() {
+fn levels_of_scale_22_match_the_reference() {
     golden(22, 1_878_321, &[1, 24, 88419, 2_020_686, 284_881, 1166, 2], None);
 }
 
 #[test]
-fn input_that_does_not_fit() {
+fn input_that_does_not_fit_is_refused() {
     let edges = list(3, &[[0, 1]]);
     let message = |result: Result<Validated, ValidateError>| result.unwrap_err().to_string();
     assert_eq!(message(validate(&edges, false, 0, &[0, 0])), "2 parents are given for a graph of 3 vertices");
@@ -144,7 +144,7 @@ fn input_that_does_not_fit() {
 }
 
 #[test]
-fn faults_of_the_tree() {
+fn faults_of_the_tree_are_found() {
     let edges = list(6, &[[0, 1], [1, 2], [2, 3], [3, 4], [4, 2]]);
     assert_eq!(violation(&edges, false, 0, &[1, 0, 1, 2, 2, NONE]), Violation::RootParent { root: 0, parent: 1 });
     assert_eq!(violation(&edges, false, 0, &[NONE, 0, 1, 2, 2, NONE]), Violation::RootParent { root: 0, parent: NONE });
@@ -176,7 +176,7 @@ fn long_cycle_is_found_on_any_number_of_threads() {
 }
 
 #[test]
-fn first_check_and_first_edge() {
+fn the_first_failed_check_and_its_first_edge_are_reported() {
     // A triangle 0 1 2 with a tail 2 3 4. The parents make it a path, so that edges 2 and 5 span two levels. Faults at vertex 4, reached or
     // not, come later.
     let pairs = [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [0, 2]];
@@ -206,7 +206,7 @@ fn first_check_and_first_edge() {
 }
 
 #[test]
-fn missed_end_of_a_path_of_any_depth() {
+fn the_missed_end_of_a_path_of_any_depth_is_found() {
     for n in [2, 253, 254, 255, 256, 257, 300] {
         let edges = list(n, &(1..n as Vertex).map(|v| [v - 1, v]).collect::<Vec<_>>());
         for directed in [false, true] {
@@ -220,7 +220,7 @@ fn missed_end_of_a_path_of_any_depth() {
 }
 
 #[test]
-fn arcs_confirm_in_their_direction_only() {
+fn arcs_confirm_parents_in_their_direction_only() {
     // A square 0 1 2 3 of arcs 0 -> 1, 0 -> 3, 1 -> 2, 2 -> 3.
     let edges = list(4, &[[0, 1], [0, 3], [1, 2], [2, 3]]);
     assert!(validate(&edges, false, 0, &[0, 0, 3, 0]).is_ok());
@@ -229,7 +229,7 @@ fn arcs_confirm_in_their_direction_only() {
 }
 
 #[test]
-fn levels_that_come_along() {
+fn given_levels_are_checked() {
     let edges = list(4, &[[0, 1], [1, 2]]);
     let mut validator = Validator::new(&edges, false).unwrap();
     let parent = [0, 0, 1, NONE];
@@ -245,7 +245,7 @@ fn levels_that_come_along() {
 }
 
 #[test]
-fn memory_is_reused_cleanly() {
+fn earlier_trees_do_not_affect_later_ones() {
     let edges = list(7, &[[0, 1], [3, 0], [2, 1], [4, 5]]);
     let mut validator = Validator::new(&edges, false).unwrap();
     for _ in 0..2 {
