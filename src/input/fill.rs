@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_fault_in_order_is_given() {
+    fn the_first_fault_in_order_is_returned() {
         let fault = fill(&mut Vec::new(), &[0; 100], |index, _| if index >= 40 { Err(Fault::at(index, "")) } else { Ok(()) }).unwrap_err();
         assert!(matches!(*fault, Fault::At { offset: 40, .. }));
     }

@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_is_read_back() {
+    fn every_format_is_parsed_from_its_name() {
         for format in Format::ALL {
             assert_eq!(format.to_string().parse(), Ok(format));
             assert_eq!(format.name().to_uppercase().parse(), Ok(format));
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_says_format_and_compression() {
+    fn format_and_compression_are_recognised_from_the_path() {
         let of = |path: &str| Format::of_path(Path::new(path));
         assert_eq!(of("a/b.el"), (Some(Format::EdgeListText), Compression::None));
         assert_eq!(of("USA-road-d.NE.gr.gz"), (Some(Format::Dimacs), Compression::Gzip));

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_every_length() {
+    fn numbers_of_up_to_15_digits_are_read() {
         let mut text = String::new();
         for length in 1..=15 {
             text.push(char::from(b'0' + (length % 10) as u8));
@@ -259,7 +259,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_byte_ends_a_number(value in 0_u64..1_000_000_000_000, end in any::<u8>(), rest in proptest::collection::vec(any::<u8>(), 32)) {
+        fn any_byte_but_a_digit_ends_a_number(
+            value in 0_u64..1_000_000_000_000, end in any::<u8>(), rest in proptest::collection::vec(any::<u8>(), 32),
+        ) {
             prop_assume!(!end.is_ascii_digit());
             let mut text = value.to_string().into_bytes();
             let length = text.len();
@@ -270,7 +272,9 @@ mod tests {
         }
 
         #[test]
-        fn fields_are_counted_as_they_are_read(text in proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), Just(b'7'), any::<u8>()], 0..900)) {
+        fn counts_of_fields_and_lines_match_those_read(
+            text in proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), Just(b'7'), any::<u8>()], 0..900),
+        ) {
             prop_assert_eq!(count_fields(&text), fields(&text).count());
             prop_assert_eq!(count_lines(&text), text.iter().filter(|&&byte| byte == b'\n').count());
         }
@@ -293,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_are_no_numbers() {
+    fn fields_that_are_not_numbers_are_classified() {
         assert_eq!(field(b"18446744073709551615"), Field::Number(u64::MAX));
         assert_eq!(field(b"18446744073709551616"), Field::Huge);
         assert_eq!(field(b"-3"), Field::Negative);

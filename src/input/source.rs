@@ -321,7 +321,7 @@ mod tests {
     /// a whole, is refused before it is read.
     #[cfg(target_pointer_width = "32")]
     #[test]
-    fn of_files_larger_than_the_address_space() {
+    fn files_larger_than_the_address_space_are_read_or_refused() {
         let folder = tempfile::tempdir().unwrap();
         let fails = |name: &str, head: &[u8], size: u64| {
             let path = folder.path().join(name);

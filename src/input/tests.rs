@@ -142,11 +142,11 @@ fn tar(files: &[(&str, &str)]) -> Vec<u8> {
 }
 
 /// Faults that used to be accepted in silence, or refused without a cure.
-mod wrong {
+mod regressions {
     use super::*;
 
     #[test]
-    fn a_number_of_edges_that_is_announced_is_compared() {
+    fn announced_numbers_of_edges_are_checked() {
         assert!(message("g.txt", b"# Nodes: 3 Edges: 3\n0 1\n1 2\n").contains("announces 3 edges, but the file holds 2"));
         assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edges, but the file holds 2"));
         // A file written by socbfs, cut anywhere behind its first line.
@@ -163,7 +163,7 @@ mod wrong {
     }
 
     #[test]
-    fn lone_carriage_returns_drop_no_lines() {
+    fn lone_carriage_returns_are_refused() {
         let mtx = "%%MatrixMarket matrix coordinate pattern general\n2 2 2\n1 2\r2 1\n";
         for (name, text) in [
             ("g.el", "0 1\r1 2\r2 3\r"),
@@ -180,7 +180,7 @@ mod wrong {
     }
 
     #[test]
-    fn a_damaged_note_is_told() {
+    fn damaged_notes_are_reported() {
         for note in ["vertices", "vertices x", "entries -1", "listing twice", "vertexes 5"] {
             let message = message("g.el", format!("# socbfs {note}\n0 1\n").as_bytes());
             assert!(message.contains("note of socbfs is damaged"), "{note}: {message}");
@@ -188,7 +188,7 @@ mod wrong {
     }
 
     #[test]
-    fn what_is_no_weight_is_told() {
+    fn invalid_weights_are_reported() {
         for weight in ["-", "e", "1e", ".", "--1", "f", "1-2"] {
             for text in [format!("0 1 {weight}\n"), format!("0 1 {weight}\n").repeat(100)] {
                 let message = message("g.el", text.as_bytes());
@@ -198,7 +198,7 @@ mod wrong {
     }
 
     #[test]
-    fn the_size_that_a_zstd_frame_announces_is_compared() {
+    fn the_size_announced_by_a_zstd_frame_is_checked() {
         // A frame of one raw block of four bytes in a single segment, with the size of its content in a byte.
         let frame = |size: u8| [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size, 4 << 3 | 1, 0, 0][..], b"0 1\n"].concat();
         assert_eq!(read_bytes("g.el.zst", &frame(4)).unwrap().1, [[0, 1]]);
@@ -208,7 +208,7 @@ mod wrong {
 
     /// Damage is also found behind the matrix, and where a header is expected.
     #[test]
-    fn a_damaged_compressed_archive_is_told() {
+    fn damaged_compressed_archives_are_reported() {
         let random: String = (0..60_000_u32).map(|x| char::from(b' ' + (x.wrapping_mul(2_654_435_761) >> 25) as u8 % 90)).collect();
         let mtx = "%%MatrixMarket matrix coordinate pattern general\n3 3 2\n2 1\n3 2\n";
         // Longer than the start from which the format is recognised.
@@ -235,7 +235,7 @@ mod wrong {
     }
 
     #[test]
-    fn the_matrix_of_an_archive_is_read_and_other_archives_are_named() {
+    fn the_matrix_of_an_archive_is_read_and_other_archives_are_refused() {
         let mtx = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
         let archive = tar(&[("bcs/", ""), ("bcs/bcs_b.mtx", "%%MatrixMarket matrix array real general\n"), ("bcs/bcs.mtx", mtx)]);
         let expected = ok("g.mtx", mtx);
@@ -344,13 +344,13 @@ mod fuzz {
     }
 
     #[test]
-    fn no_bytes_make_a_reader_panic() {
+    fn random_files_make_no_reader_panic() {
         cases(if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 4000 } else { 1500 });
     }
 
     #[test]
     #[ignore = "takes minutes, with PROPTEST_CASES=1000000 an hour"]
-    fn no_larger_number_of_bytes_makes_a_reader_panic() {
+    fn many_random_files_make_no_reader_panic() {
         cases(std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(50_000));
     }
 }
@@ -522,7 +522,7 @@ mod recognition {
     }
 
     #[test]
-    fn content_that_proves_a_format() {
+    fn content_that_proves_a_format_is_recognised() {
         for (name, text, format) in [
             ("g.txt", "# Nodes: 3\n0\t1\n1\t2\n", Format::EdgeListText),
             ("g", "0 1\n1 2\n5 1\n", Format::EdgeListText),
@@ -537,7 +537,7 @@ mod recognition {
     }
 
     #[test]
-    fn content_that_proves_nothing_is_refused_with_the_way_out() {
+    fn content_that_proves_no_format_is_refused_with_a_cure() {
         for (name, text, reason) in [
             ("g.txt", "3\n0 1\n5 0\n", "the edges of vertex 1 do not start where those before it end"),
             ("g.txt", "3\n", "starts and degrees of its vertices do not follow"),
@@ -554,7 +554,7 @@ mod recognition {
     }
 
     #[test]
-    fn a_first_line_that_may_be_a_header_is_refused_unless_the_user_says_what_it_is() {
+    fn a_first_line_that_may_be_a_header_is_refused_without_a_format() {
         for text in ["5 3\n0 1\n1 2\n3 4\n", "3 3\n2 3\n1 3\n1 2\n", "2 1\n0 1\n"] {
             assert!(message("g.txt", text.as_bytes()).contains("--format el"), "{text}");
             assert_eq!(read_as("g.txt", text.as_bytes(), Some(Format::EdgeListText)).unwrap().1.len(), text.lines().count());
@@ -581,7 +581,7 @@ mod faults {
     use super::*;
 
     #[test]
-    fn are_told_with_file_line_and_reason() {
+    fn faults_are_reported_with_file_line_and_reason() {
         let mtx = |rest: &str| format!("%%MatrixMarket matrix coordinate real general\n{rest}");
         for (name, text, wanted) in [
             ("g.el", "0 1\n0 x\n".to_owned(), "g.el:2: 'x' is not a vertex number"),
@@ -667,7 +667,7 @@ mod faults {
     }
 
     #[test]
-    fn of_the_file_itself() {
+    fn missing_empty_and_mislabelled_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let fails = |name: &str| read(&folder.path().join(name), &ReadOptions::default()).unwrap_err();
         assert!(matches!(fails("missing.el"), InputError::Open { .. }));
@@ -684,7 +684,7 @@ mod faults {
     }
 
     #[test]
-    fn in_a_large_file_bear_the_right_line() {
+    fn faults_in_large_files_are_reported_with_the_right_line() {
         // Several chunks, blocks and megabytes; the fault is far from all their borders.
         let lines = 800_000;
         let mut text = "# head\n".to_owned();
@@ -711,7 +711,7 @@ mod compression {
     const TEXT: &str = "0 1\n1 2\n2 3\n";
 
     #[test]
-    fn several_members_blocks_and_frames() {
+    fn several_members_streams_and_frames_are_read_as_one_file() {
         let expected = ok("g.el", TEXT);
         let (one, two) = TEXT.as_bytes().split_at(6); // within a line
         for (name, bytes) in [
@@ -726,7 +726,7 @@ mod compression {
     }
 
     #[test]
-    fn damage_is_told() {
+    fn damaged_data_is_reported() {
         let text = TEXT.repeat(1000);
         for (name, good) in
             [("g.el.gz", gzip(text.as_bytes())), ("g.el.xz", xz(text.as_bytes(), None)), ("g.el.zst", zstd(text.as_bytes()))]
@@ -748,7 +748,7 @@ mod compression {
     }
 
     #[test]
-    fn windows_that_nobody_needs_are_refused() {
+    fn oversized_zstd_windows_are_refused() {
         // A frame header that requires a window of 2 TiB, and one that announces a content of 2^62 bytes in a single segment.
         let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 1, 0, 0];
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
@@ -799,7 +799,7 @@ mod writers {
     }
 
     #[test]
-    fn text_is_what_the_formats_say() {
+    fn written_text_follows_the_formats() {
         let text = |format, listing| text(format, 4, listing, false);
         assert_eq!(text(Format::EdgeListText, Listing::Unknown), "# socbfs vertices 4 entries 3\n0 1\n2 1\n2 2\n");
         assert_eq!(text(Format::EdgeListText, Listing::Once), "# socbfs vertices 4 entries 3 listing once\n0 1\n2 1\n2 2\n");
@@ -814,7 +814,7 @@ mod writers {
     }
 
     #[test]
-    fn sg_makes_every_edge_go_both_ways_unless_it_does_or_is_an_arc() {
+    fn sg_lists_edges_in_both_directions_and_arcs_in_one() {
         let folder = tempfile::tempdir().unwrap();
         let both = vec![[0, 1], [1, 0], [1, 2], [2, 1]];
         for (edges, listing) in [
@@ -863,7 +863,7 @@ mod writers {
     }
 
     #[test]
-    fn what_can_t_be_written_leaves_nothing() {
+    fn refused_writes_leave_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let list = EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap();
         let fails = |list: &EdgeList, name: &str, format| {
@@ -883,7 +883,7 @@ mod writers {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_told() {
+    fn a_full_disk_is_reported() {
         let list = EdgeList::new(100, (0..100_000).map(|k| [k % 100, k % 7]).collect(), Listing::Once).unwrap();
         for format in Format::WRITABLE {
             let error = write(Path::new("/dev/full"), format, &list, &WriteOptions::default()).unwrap_err().to_string();
@@ -1097,7 +1097,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn what_is_written_is_read_back((vertices, edges) in graphs(), listing in listings()) {
+    fn written_graphs_are_read_back((vertices, edges) in graphs(), listing in listings()) {
         let folder = tempfile::tempdir().unwrap();
         let list = EdgeList::new(vertices, edges.clone(), listing).unwrap();
         let back = |format: Format, directed| {
@@ -1149,7 +1149,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_files_are_refused_or_read_but_never_worse(
+    fn damaged_files_are_refused_or_read_without_a_panic(
         (vertices, edges) in small_graphs(), how in any::<u8>(), cut in proptest::option::of(any::<Index>()),
         changes in proptest::collection::vec((any::<Index>(), prop_oneof![any::<u8>(), Just(b' '), Just(b'\n'), b'0'..=b'9', Just(b'-')]), 0..5),
     ) {
@@ -1177,7 +1177,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_refused_or_read_but_never_worse(
+    fn any_bytes_are_refused_or_read_without_a_panic(
         bytes in prop_oneof![
             proptest::collection::vec(any::<u8>(), 0..300),
             proptest::collection::vec(prop_oneof![Just(b' '), Just(b'\n'), b'0'..=b'3', Just(b'%'), Just(b'#'), Just(b'a')], 0..300),

@@ -69,14 +69,14 @@ mod tests {
 
     /// SplitMix64's published sequence for the state 1234567 (the test vector of several implementations).
     #[test]
-    fn sequence_is_splitmix64() {
+    fn the_sequence_is_that_of_splitmix64() {
         let mut numbers = Numbers(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!(expected.map(|_| numbers.bits()), expected);
     }
 
     #[test]
-    fn bounds_and_chances() {
+    fn bounded_numbers_are_spread_evenly_and_thresholds_are_exact() {
         let mut numbers = Seeded::new(1).item(0);
         let mut seen = [0_u32; 5];
         for _ in 0..5000 {

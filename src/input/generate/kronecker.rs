@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn all_lanes_equal_the_plain_way() {
+    fn all_lanes_match_the_scalar_computation() {
         let graph = Kronecker::new(9, 1000, 2, 3);
         let mut streams: Vec<[u64; ORDER]> = (1..LANES as u64).map(|edge| graph.stream(edge)).collect();
         // A state whose next number is rejected: X * 0 + Y * 0 = 0.

@@ -158,14 +158,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reducing_once_is_the_remainder() {
+    fn reduce_once_gives_the_remainder() {
         for value in [0, 1, MODULUS - 1, MODULUS, MODULUS + 1, 2 * MODULUS - 1] {
             assert_eq!(reduce_once(value), value % MODULUS, "{value}");
         }
     }
 
     #[test]
-    fn step_is_the_recurrence() {
+    fn a_step_follows_the_recurrence() {
         let largest = MODULUS - 1;
         for state in [[1, 2, 3, 4, 5], [largest; 5], [0, 0, 0, 0, largest], [largest, 0, 7, 0, 1]] {
             let naive = ((u128::from(X) * u128::from(state[0]) + u128::from(Y) * u128::from(state[4])) % u128::from(MODULUS)) as u64;
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn apply_holds_the_largest_numbers() {
+    fn apply_does_not_overflow_with_the_largest_numbers() {
         let largest = MODULUS - 1;
         let matrix = Matrix([[largest; ORDER]; ORDER]);
         // (-1)(-1) five times.
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn skipping_is_stepping() {
+    fn skipping_equals_repeated_stepping() {
         let start = Mrg::new(2, 3);
         for steps in [0, 1, 2, 7, 64, 1000] {
             let (mut skipped, mut stepped) = (start.clone(), start.clone());

@@ -52,29 +52,29 @@ fn check_golden(scale: u32, first: &[[Vertex; 2]], hash: u64, isolated: usize) {
 }
 
 #[test]
-fn kronecker_10_is_the_reference() {
+fn kronecker_10_matches_the_reference() {
     check_golden(10, &[[299, 797], [684, 861]], 0x3986_37ec_e9f3_ad63, 125);
 }
 
 #[test]
-fn kronecker_16_is_the_reference() {
+fn kronecker_16_matches_the_reference() {
     check_golden(16, &[[53430, 37000], [16463, 33235]], 0x11c7_a24e_1244_6019, 18721);
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "16.8 million edges: run with --release")]
-fn kronecker_20_is_the_reference() {
+fn kronecker_20_matches_the_reference() {
     check_golden(20, &[[754_405, 286_754], [802_479, 384_927]], 0xd50d_d777_c57d_0f06, 402_453);
 }
 
 #[test]
 #[ignore = "67 million edges and 0.6 GB: run with --release and --ignored"]
-fn kronecker_22_is_the_reference() {
+fn kronecker_22_matches_the_reference() {
     check_golden(22, &[[1_150_333, 4_117_346]], 0x9be8_ebd4_2377_16f1, 1_797_658);
 }
 
 #[test]
-fn threads_do_not_change_the_list() {
+fn the_number_of_threads_does_not_change_the_list() {
     for generator in samples() {
         let by_threads = [1, 2, 5].map(|threads| {
             let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -86,7 +86,7 @@ fn threads_do_not_change_the_list() {
 }
 
 #[test]
-fn progress_adds_up() {
+fn progress_adds_up_to_the_announced_work() {
     for generator in samples() {
         let done = AtomicU64::new(0);
         generator
@@ -118,7 +118,7 @@ fn seeds_change_the_list() {
 
 /// The generators that use socbfs's own random numbers promise the same list in every version.
 #[test]
-fn lists_stay_as_they_are() {
+fn lists_are_the_same_in_every_version() {
     let hashes: Vec<String> = samples()[1..].iter().map(|generator| format!("{:016x}", fnv(&generated(generator)))).collect();
     assert_eq!(hashes, ["e793a97a8716e316", "f84126291b51ed08", "a7e07d2b41734cab", "acb9acb98fcc6699"]);
 }
@@ -139,7 +139,7 @@ fn rmat_fills_quadrants_by_their_probabilities() {
 }
 
 #[test]
-fn rmat_takes_certainties() {
+fn rmat_accepts_a_probability_of_one() {
     for (quadrant, ends) in [[0, 0], [0, 63], [63, 0], [63, 63]].into_iter().enumerate() {
         let p = |i| if i == quadrant { 1.0 } else { 0.0 };
         let edges = generated(&Generator::Rmat { scale: 6, edge_factor: 2, a: p(0), b: p(1), c: p(2), d: p(3), seed: 9 });
@@ -176,7 +176,7 @@ fn grid_without_deletion_has_every_edge() {
 }
 
 #[test]
-fn grid_deletes_its_share() {
+fn grid_deletes_the_given_share() {
     let (width, height) = (300_u64, 200_u64);
     let all = (width - 1) * height + (height - 1) * width;
     let kept = generated(&Generator::Grid { width, height, deletion: 0.25, seed: 8 }).len() as f64 / all as f64;
@@ -184,7 +184,7 @@ fn grid_deletes_its_share() {
 }
 
 #[test]
-fn empty_graphs() {
+fn graphs_without_edges_are_generated() {
     let none = Generator::Uniform { vertices: 0, edges: 0, seed: 0 }.generate(&|_| ()).unwrap();
     assert!(none.vertices() == 0 && none.is_empty());
     assert_eq!(Generator::Rodinia { vertices: 0, seed: 0 }.generate(&|_| ()).unwrap().len(), 0);
@@ -221,7 +221,7 @@ fn bad_parameters_are_refused() {
 }
 
 #[test]
-fn described_in_full() {
+fn generators_are_described_in_full() {
     assert_eq!(Generator::graph500(20).to_string(), "kronecker scale=20 edgefactor=16 seeds=2,3");
     assert_eq!(samples()[1].to_string(), "rmat scale=11 edgefactor=9 a=0.5 b=0.2 c=0.2 d=0.1 seed=3");
     assert_eq!(samples()[2].to_string(), "uniform vertices=3000 edges=20000 seed=4");
