@@ -729,7 +729,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_are_read_off_parents_even_where_they_are_no_tree() {
+    fn levels_are_computed_from_parents_even_if_these_form_no_tree() {
         let levels = |parents: &[Vertex]| {
             let mut levels = vec![7; parents.len()];
             levels_of(parents, &mut levels);

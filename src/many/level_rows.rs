@@ -443,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_past_the_caches_are_whole() {
+    fn rows_written_past_the_caches_are_complete() {
         let levels: [u32; WORD] = std::array::from_fn(|at| at as u32 * 0x0101_0101);
         let mut room = [[7; WORD]; 3];
         for shift in 0..5 {

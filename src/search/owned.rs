@@ -50,7 +50,7 @@ mod tests {
     };
 
     #[test]
-    fn a_search_outlives_every_other_share_of_its_layout_and_moves_between_threads() {
+    fn an_owned_search_keeps_its_layout_and_moves_between_threads() {
         let list = EdgeList::new(4, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Arc::new(Layout::build(&list, &BuildOptions::default()).unwrap());
         let options = SearchOptions { threads: 2, ..SearchOptions::default() };

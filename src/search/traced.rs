@@ -84,7 +84,7 @@ mod tests {
     use crate::opencl::LaunchTime;
 
     #[test]
-    fn no_kernel_ends_after_the_host_has_seen_it() {
+    fn no_kernel_ends_after_the_host_has_seen_its_end() {
         let begin = Instant::now();
         let launch = |start_ns, end_ns, asked| Launch {
             kernel: "k".into(),
