@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_numbers() {
+    fn the_first_line_is_read_without_blanks_and_zero_bytes() {
         for (text, wanted) in
             [("Hardkernel XU3\0", Some("Hardkernel XU3")), (" a b \nc\n", Some("a b")), ("\n", None), ("\0\n", None), ("", None)]
         {
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read_and_what_is_large_only_in_part() {
+    fn pipes_and_devices_are_not_read_and_large_files_only_in_part() {
         let (folder, path) = file(&"x".repeat(5 << 20));
         assert_eq!(text(&path).unwrap().len() as u64, MOST);
         let (pipe, zero) = (folder.path().join("pipe"), folder.path().join("zero"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_stand_in_the_order_of_their_numbers() {
+    fn entries_are_listed_in_the_order_of_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["cpu10", "cpu2", "cpu0", "cpufreq", "cpu", "xcpu1"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_memory_and_processor() {
+    fn fields_of_memory_and_processor_are_read() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!((memory(root.path()).bytes("MemTotal"), processor(root.path()).get("model name")), (None, None));
         fs::create_dir(root.path().join("proc")).unwrap();

@@ -108,13 +108,13 @@ mod tests {
     }
 
     #[test]
-    fn no_samples() {
+    fn no_samples_give_no_summary() {
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(RateSummary::of([]), None);
     }
 
     #[test]
-    fn rounding_is_no_spread() {
+    fn rounding_errors_are_not_reported_as_spread() {
         let power = |seconds: f64| 4.1 * seconds / seconds;
         let of_constant = Summary::of(&[power(0.1), power(0.3), power(0.7), 4.1, 4.100000000000001]).unwrap();
         assert_eq!(of_constant.stddev, Some(0.0));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample() {
+    fn one_sample_has_no_deviation() {
         let one = Summary::of(&[3.0]).unwrap();
         let same = [one.min, one.first_quartile, one.median, one.third_quartile, one.max, one.mean];
         assert_eq!((one.count, same, one.stddev), (1, [3.0; 6], None));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn four_samples() {
+    fn four_samples_are_summarised() {
         // Sorted 1 2 4 9: quartiles (x0 + x1) / 2 and (x3 + x2) / 2; mean 4; squares 9 + 4 + 0 + 25 = 38.
         let four = Summary::of(&[9.0, 1.0, 4.0, 2.0]).unwrap();
         assert_eq!((four.min, four.first_quartile, four.median, four.third_quartile, four.max), (1.0, 1.5, 3.0, 6.5, 9.0));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn five_samples() {
+    fn five_samples_are_summarised() {
         // n = 5: (x1 + x1) / 2, x2, x3.
         let five = Summary::of(&[50.0, 10.0, 40.0, 20.0, 30.0]).unwrap();
         assert_eq!((five.first_quartile, five.median, five.third_quartile, five.mean), (20.0, 30.0, 40.0, 30.0));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn sixty_four_samples() {
+    fn sixty_four_samples_are_summarised() {
         // n = 64: (x15 + x16) / 2, (x31 + x32) / 2, (x48 + x47) / 2.
         let samples: Vec<f64> = (0..64).rev().map(f64::from).collect();
         let all = Summary::of(&samples).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_of_nothing() {
+    fn samples_without_work_or_time_give_no_rates() {
         assert_eq!(RateSummary::of([(1.0, 2.0), (1.0, 0.0)]), None);
         assert_eq!(RateSummary::of([(0.0, 2.0)]), None);
         assert_eq!(RateSummary::of([(0.0, 0.0)]), None);

@@ -4,7 +4,7 @@
 use std::{fs, path::Path};
 
 #[test]
-fn the_header_says_what_the_library_is() {
+fn the_header_matches_the_library() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
     let mut made = Vec::new();
