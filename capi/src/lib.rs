@@ -816,7 +816,7 @@ pub unsafe extern "C" fn socbfs_meter_end(meter: *const socbfs_meter, energy: *m
         let (meter, energy) = unsafe { (pointer(meter, "meter")?, energy.as_mut().ok_or_else(|| Failure::null("energy"))?) };
         let (meter, window) = &mut *lock(&meter.meter)?;
         let Some(window) = window.take() else {
-            return Err(Failure::argument("no window was begun: socbfs_meter_begin comes first".to_owned()));
+            return Err(Failure::argument("no window was begun: call socbfs_meter_begin first".to_owned()));
         };
         let measured = meter.end(window);
         let Some(joules) = measured.joules else {

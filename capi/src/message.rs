@@ -62,7 +62,7 @@ pub(crate) fn entry(work: impl FnOnce() -> Result<(), Failure>) -> socbfs_code {
         Ok(Err(failure)) => failure,
         Err(panic) => {
             let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-            let message = format!("a bug in socbfs: {}; please report it, and free the handle", said.unwrap_or("no more is known"));
+            let message = format!("a bug in socbfs: {}; please report it, and free the handle", said.unwrap_or("unknown panic"));
             Failure { code: socbfs_code::SOCBFS_PANIC, message }
         }
     };

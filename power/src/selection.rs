@@ -128,7 +128,7 @@ pub enum SelectError {
     #[error("{0}")]
     Unusable(Skipped),
     /// One of several packages has no usable counter, so the sum would only cover the others.
-    #[error("{missing}; the sum would leave this package out")]
+    #[error("{missing}; the sum would omit this package")]
     PackageMissing {
         /// The counter that can't be used.
         missing: Skipped,
@@ -290,7 +290,7 @@ impl Selection {
             let mut matching = channels.filter(|(_, channel)| rail.matches(channel)).peekable();
             if matching.peek().is_none() {
                 // A profile may serve several boards, or several kernels of one board, so an absent rail is reported and is not an error.
-                absent.push(Skipped { sensor: rail.name(), reason: "in the board profile and not on this machine".to_owned(), cure: None });
+                absent.push(Skipped { sensor: rail.name(), reason: "in the board profile but not on this machine".to_owned(), cure: None });
             }
             // Without a rail that is present and dead, the sum would be a different one.
             let dead = matching.find_map(|(source, channel)| Some((channel, source.sensor.as_ref().err()?)));
@@ -499,8 +499,8 @@ fn nothing(sources: &[Source]) -> SelectError {
         return SelectError::NoSensor { reason: "no power sensor was found on this machine".to_owned(), cure: None };
     }
     SelectError::NoSensor {
-        reason: format!("{} found, but nothing says which of them add up to what", names.join(", ")),
-        cure: Some("name those to be added up, or use a board profile that does".to_owned()),
+        reason: format!("{} found, but no board profile says which of them to add up", names.join(", ")),
+        cure: Some("name those to add up, or use a board profile that does".to_owned()),
     }
 }
 
@@ -641,7 +641,7 @@ mod tests {
         let both = || without(&[("intel-rapl:2", denied), ("energy-pkg/1", silent)]);
         let error = Selection::automatic(both(), None).unwrap_err();
         assert!(error.to_string().contains("intel-rapl:2 (package-1): energy_uj may not be read"), "{error}");
-        assert!(error.to_string().contains("leave this package out"), "{error}");
+        assert!(error.to_string().contains("omit this package"), "{error}");
         assert_eq!(error.cure().as_deref(), Some("chmod"));
         // If the user can't cure it, the cure is to name the counters that remain.
         let error = Selection::automatic(without(&[("intel-rapl:2", silent), ("energy-pkg/1", silent)]), None).unwrap_err();
