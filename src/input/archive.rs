@@ -10,11 +10,13 @@ const BLOCK: usize = 512;
 pub(super) fn not_read(head: &[u8]) -> Option<&'static str> {
     match head {
         [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => {
-            Some("it is compressed by bzip2, which is not read: `bunzip2 -k FILE` first")
+            Some("it is compressed by bzip2, which socbfs does not read: run `bunzip2 -k FILE` first")
         }
-        [b'P', b'K', 3, 4, ..] => Some("it is a zip archive, which is not read: `unzip FILE`, then give the graph in it"),
-        [b'7', b'z', 0xbc, 0xaf, ..] => Some("it is a 7z archive, which is not read: `7z x FILE`, then give the graph in it"),
-        [b'R', b'a', b'r', b'!', ..] => Some("it is a rar archive, which is not read: `unrar x FILE`, then give the graph in it"),
+        [b'P', b'K', 3, 4, ..] => Some("it is a zip archive, which socbfs does not read: run `unzip FILE`, then give the graph in it"),
+        [b'7', b'z', 0xbc, 0xaf, ..] => Some("it is a 7z archive, which socbfs does not read: run `7z x FILE`, then give the graph in it"),
+        [b'R', b'a', b'r', b'!', ..] => {
+            Some("it is a rar archive, which socbfs does not read: run `unrar x FILE`, then give the graph in it")
+        }
         _ => None,
     }
 }

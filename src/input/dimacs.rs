@@ -33,7 +33,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     let wanted = "it is 'p sp vertices arcs' or 'p tw vertices edges'";
     if first != b"p" || words.len() != 4 {
         let reason = format!("{} is found where the header of a DIMACS .gr file is expected", shown(line.trim_ascii()));
-        let other = if line.contains(&0) { "; Galois' binary .gr is another format, which is not read" } else { "" };
+        let other = if line.contains(&0) { "; Galois' binary .gr is another format, which socbfs does not read" } else { "" };
         return Err(Fault::at(at, reason).cure(format!("{wanted}{other}")));
     }
     let (tag, extra, listing) = match words[1].1 {

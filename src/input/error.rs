@@ -41,7 +41,7 @@ pub enum InputError {
         reason: io::Error,
     },
     /// Another process wrote to the file while it was read.
-    #[error("{}: it changed while it was read; read it when nothing writes to it any more, or read a copy", .path.display())]
+    #[error("{}: it changed while it was read; wait until no program writes to it, or read a copy", .path.display())]
     Changed {
         /// The file.
         path: PathBuf,

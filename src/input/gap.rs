@@ -58,7 +58,7 @@ impl Header {
                 "this is a weighted graph of GAP (.wsg); breadth-first search needs none: write it without weights with GAP's `converter -b`".into(),
             ))),
             Some(need) => Err(Fault::at(1, format!(
-                "the header announces {vertices} vertices and {entries} entries, which makes {need} bytes, but the file has {size}"
+                "the header announces {vertices} vertices and {entries} entries, which need {need} bytes, but the file has {size}"
             ))
             .cure(if need > size { "is it cut off?" } else { "is this a GAP .sg file?" })),
             None => Err(Fault::at(1, format!("the header announces {vertices} vertices and {entries} entries, more than any file can hold"))

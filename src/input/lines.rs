@@ -245,7 +245,7 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, ext
 }
 
 /// The reason why a carriage return in the middle of a line is refused.
-pub(super) const LONE_RETURN: &str = "a carriage return without a line feed ends no line";
+pub(super) const LONE_RETURN: &str = "a carriage return without a line feed does not end a line";
 /// The cure for [`LONE_RETURN`].
 pub(super) const RETURN_CURE: &str = "convert the line ends: tr '\\r' '\\n' <FILE";
 
@@ -317,7 +317,7 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     while let Some((at, text)) = next {
         extra += 1;
         if extra >= syntax.extra.end {
-            return Err(Fault::at(at, format!("unexpected {} behind the edge", shown(text))));
+            return Err(Fault::at(at, format!("unexpected {} after the edge", shown(text))));
         }
         if !is_weight(text) {
             return Err(Fault::at(at, format!("{} is not a weight", shown(text)))

@@ -151,7 +151,7 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
         return match fields.next() {
             None => Ok(()), // empty lines at the end
             Some((at, _)) => {
-                Err(Fault::at(at, format!("a row behind the last of the {} vertices that the header announces", header.vertices))
+                Err(Fault::at(at, format!("a row after the last of the {} vertices that the header announces", header.vertices))
                     .cure("correct the header"))
             }
         };

@@ -132,10 +132,8 @@ fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
     };
     if first.len() == 1 {
         return match (comment, rodinia(&whole[*start..], complete)) {
-            (None, Ok(())) => Ok(Proof::of(Format::Rodinia, "a number, and behind it starts and degrees that add up")),
-            (None, Err(reason)) => {
-                Err(format!("the first line is a single number, but {reason}, as it would in Rodinia's and Parboil's files"))
-            }
+            (None, Ok(())) => Ok(Proof::of(Format::Rodinia, "a number, followed by starts and degrees that add up")),
+            (None, Err(reason)) => Err(format!("the first line is a single number, as in Rodinia's and Parboil's files, but {reason}")),
             (Some(sign), _) => Err(format!("the first line is a single number, and Rodinia's files have no '{sign}' comments")),
         };
     }
@@ -159,7 +157,7 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
     let mut next = || {
         let number = numbers.next()?;
         // No number of an incomplete text is cut short: only whole lines are given.
-        Some(if let Field::Number(number) = number { Ok(number) } else { Err("not all of what follows are numbers".to_owned()) })
+        Some(if let Field::Number(number) = number { Ok(number) } else { Err("not everything that follows is a number".to_owned()) })
     };
     let Some(vertices) = next().transpose()? else { return Err("nothing follows".into()) };
     let mut sum = 0_u64;
@@ -184,7 +182,7 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
 /// The format that the bytes of a binary file prove, or why they prove none.
 fn binary(source: &Source) -> Result<Proof, String> {
     let Content::Mapped(bytes) = &source.content else {
-        return Err("it is binary, and its format can only be proven by all of it, uncompressed".into());
+        return Err("it is binary, and only the whole uncompressed file would prove its format".into());
     };
     if gap::proves(bytes) {
         return Ok(Proof::of(Format::GapSg, "header, offsets and size agree"));

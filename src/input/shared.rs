@@ -89,7 +89,7 @@ impl OpenFile {
         let format = self.format(chosen)?;
         let path = self.0.path;
         let Content::Mapped(map) = self.0.content else {
-            return Err(InputError::Unsupported { path, reason: "it can't be mapped into memory, so it can't be cut".into() });
+            return Err(InputError::Unsupported { path, reason: "it can't be mapped into memory, so it can't be cut into parts".into() });
         };
         let Some(mut parser) = parser(format, chosen.by_structure) else {
             let (header, body) = gap::begin(&map, &path)?;

@@ -161,7 +161,7 @@ impl Source {
         if self.size == 0 && matches!(&self.content, Content::Stream { head, .. } if head.is_empty()) {
             return Ok(()); // an empty file gets an error of its own; a pipe may have any name
         }
-        let reason = io::Error::new(io::ErrorKind::InvalidData, format!("it is named so, but does not start as {named} data does"));
+        let reason = io::Error::new(io::ErrorKind::InvalidData, format!("its name says so, but it does not start as {named} data does"));
         Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
     }
 }
@@ -334,7 +334,7 @@ mod tests {
         let head = [&[0][..], &entries.to_le_bytes(), &vertices.to_le_bytes()].concat();
         let error = fails("g.sg", &head, size);
         assert!(error.contains("no memory for 5000000033 bytes of edges") && error.contains("a 64-bit build"), "{error}");
-        assert!(fails("short.sg", &head, size - 1).contains("which makes 5000000033 bytes, but the file has 5000000032"));
+        assert!(fails("short.sg", &head, size - 1).contains("which need 5000000033 bytes, but the file has 5000000032"));
         assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is not a vertex number"));
     }
 }

@@ -450,7 +450,7 @@ mod formats {
         assert_eq!(read_bytes("g.sg", &directed).unwrap(), expected);
         assert_eq!(read_bytes("g.sg.zst", &zstd(&directed)).unwrap(), expected);
 
-        assert!(message("g.sg", &undirected[..40]).contains("byte 1: the header announces 3 vertices and 2 entries, which makes 57 bytes"));
+        assert!(message("g.sg", &undirected[..40]).contains("byte 1: the header announces 3 vertices and 2 entries, which need 57 bytes"));
         assert!(message("g.sg.gz", &gzip(&undirected[..40])).contains("but the file has 40; is it cut off?"));
         assert!(message("g.sg", &undirected[..9]).contains("9 bytes are too few"));
         assert!(message("g.sg", b"0 1\n1 2\n2 3\n3 4\n4 5\n").contains("the first byte of a GAP .sg file is 0 or 1, this one is 48"));
@@ -609,7 +609,7 @@ mod faults {
             ("g.mtx", mtx("3 3 1\n0 1 1\n"), "g.mtx:3: vertex 0, but this format counts vertices from 1"),
             ("g.mtx", mtx("3 3 2\n1 1 1\n1 4 1\n"), "g.mtx:4: vertex 4, but the header says that vertices go from 1 to 3"),
             ("g.mtx", mtx("3 3 1\n1 2\n"), "g.mtx:3: 1 of the 1 values of the edge are missing"),
-            ("g.mtx", mtx("3 3 1\n1 2 3 4\n"), "g.mtx:3: unexpected '4' behind the edge"),
+            ("g.mtx", mtx("3 3 1\n1 2 3 4\n"), "g.mtx:3: unexpected '4' after the edge"),
             ("g.mtx", mtx("3 3 2\n1 2 3\n"), "g.mtx: the size line announces 2 entries, but the file holds 1; is it cut off?"),
             ("g.mtx", mtx(""), "g.mtx: the file ends before its size line"),
             ("g.mtx", mtx("5000000000 5000000000 1\n"), "g.mtx: the graph has 5000000000 vertices"),
@@ -630,7 +630,7 @@ mod faults {
             ),
             ("g.graph", "2 1\n% c\n3\n1\n".to_owned(), "g.graph:3: vertex 3, but the header says that there are 2"),
             ("g.graph", "2 1\n0\n1\n".to_owned(), "g.graph:2: vertex 0, but this format counts vertices from 1"),
-            ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row behind the last of the 2 vertices"),
+            ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row after the last of the 2 vertices"),
             ("g.graph", "2 1 1\n2 1\n1\n".to_owned(), "g.graph:3: the weight of an edge is missing at vertex 2"),
             ("g.graph", "% c\n".to_owned(), "g.graph: there is no header line"),
             ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' is found where 'AdjacencyGraph'"),
@@ -753,7 +753,7 @@ mod compression {
         let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 1, 0, 0];
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
         for bytes in [&window[..], &segment[..]] {
-            assert!(message("g.el.zst", bytes).contains("more than the 134217728 that are granted"));
+            assert!(message("g.el.zst", bytes).contains("more than the limit of 134217728"));
         }
     }
 

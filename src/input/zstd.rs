@@ -42,7 +42,7 @@ impl<R: BufRead> ZstdReader<R> {
         self.take(&mut header, 1)?;
         let window = self.window(&mut header)?;
         if window > WINDOW {
-            return Err(invalid(format!("it needs a window of {window} bytes, more than the {WINDOW} that are granted")));
+            return Err(invalid(format!("it needs a window of {window} bytes, more than the limit of {WINDOW}")));
         }
         let mut decoder = FrameDecoder::new();
         decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;
