@@ -374,10 +374,10 @@ fn an_output_that_is_an_input_or_another_output_is_refused_before_work_begins() 
     let graph = folder.file("g.el", "0 1\n1 2\n");
     std::os::unix::fs::symlink("g.el", folder.path("link.el")).unwrap();
     for output in [graph.clone(), folder.path("link.el"), folder.path("./g.el")] {
-        refused(socbfs(&["convert", &graph, &output]), &["can't write", "read as well", "help: give the output a name of its own"]);
+        refused(socbfs(&["convert", &graph, &output]), &["can't write", "an input as well", "help: give the output a name of its own"]);
     }
-    refused(socbfs(&["bench", &graph, "--roots", "1", "--json", &graph]), &["g.el", "written as well"]);
-    refused(socbfs(&["policies", &graph, "--json", &graph]), &["g.el", "written as well"]);
+    refused(socbfs(&["bench", &graph, "--roots", "1", "--json", &graph]), &["g.el", "both an input and an output"]);
+    refused(socbfs(&["policies", &graph, "--json", &graph]), &["g.el", "both an input and an output"]);
     let one = folder.path("one.json");
     let training = ["train", "grid:8x8", "--records", &folder.path("r"), "--judge-only", "--surf", &one, "--mlp", &one];
     refused(socbfs(&training), &["one.json", "another output"]);

@@ -465,10 +465,10 @@ mod tests {
         drop(first);
         AtomicFile::create(&same).unwrap().commit().unwrap();
         crate::files::protect(&path).unwrap();
-        assert!(AtomicFile::create(&path).unwrap_err().to_string().contains("read as well"));
+        assert!(AtomicFile::create(&path).unwrap_err().to_string().contains("an input as well"));
         fs::write(&other, "").unwrap();
         let output = AtomicFile::create(&other).unwrap();
-        assert!(crate::files::protect(&other).unwrap_err().to_string().contains("written as well"));
+        assert!(crate::files::protect(&other).unwrap_err().to_string().contains("both an input and an output"));
         drop(output);
         crate::files::protect(&other).unwrap();
     }

@@ -36,7 +36,7 @@ pub fn protect(path: &Path) -> io::Result<()> {
     let mut claims = claims();
     let claims = claims.get_or_insert_default();
     if claims.outputs.contains(&path) {
-        return Err(refused("it is to be read, and to be written as well: name another file for the output"));
+        return Err(refused("it is both an input and an output: name another file for the output"));
     }
     claims.inputs.insert(path);
     Ok(())
@@ -52,7 +52,7 @@ impl Claim {
         let mut claims = claims();
         let claims = claims.get_or_insert_default();
         if claims.inputs.contains(path) {
-            return Err(refused("it is read as well"));
+            return Err(refused("it is an input as well"));
         }
         if !claims.outputs.insert(path.to_owned()) {
             return Err(refused("another output goes to the same file"));

@@ -66,7 +66,7 @@ pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
 /// Reads the rest of an open file. `expected` is its size as far as it is known, in bytes.
 pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     let too_large = || {
-        let reason = format!("it has more than {most} bytes, the most that is read of such a file");
+        let reason = format!("it has more than {most} bytes, the limit for such a file");
         io::Error::new(io::ErrorKind::FileTooLarge, reason)
     };
     if expected > most {

@@ -301,7 +301,7 @@ fn distribute(
                     return;
                 }
                 // The searches rely on this, even if another thread or program changes the edges while they are read.
-                assert!(key != NONE, "the edges have changed while the graph was built from them");
+                assert!(key != NONE, "the edges changed while the graph was built from them");
                 let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
                 let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
                 buffer[usize::from(*length) % BUFFER] = [row, key];

@@ -193,7 +193,7 @@ impl Layout {
         memory::check_available(most_arcs.saturating_mul(8 + 4).saturating_add(24 * n as u64), "the graph's adjacency")?;
         let both_directions = !options.directed && degrees.symmetric();
         if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric() && listed > degrees.self_loops {
-            log::warn!("the format lists every edge in both directions, but this file does not: made symmetric");
+            log::warn!("the format lists every edge in both directions, but this file does not: the graph is made symmetric");
         }
         // Without self-loops; an entry of a mirrored list counts as two arcs.
         let entries = (listed - degrees.self_loops) * if mirrored { 2 } else { 1 };
@@ -654,8 +654,8 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the edges have changed")]
-    fn edges_that_change_between_readings_make_the_build_panic() {
+    #[should_panic(expected = "the edges changed")]
+    fn edges_that_change_meanwhile_are_no_neighbour_that_does_not_exist() {
         let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
         let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));

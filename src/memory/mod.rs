@@ -16,7 +16,7 @@ pub(crate) use crate::opencl::Plain;
 
 /// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
 pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
-    "use a smaller graph, or, as this is a 32-bit program, which can't address more than 4 GiB at a time, a 64-bit build on a 64-bit system"
+    "use a smaller graph, or a 64-bit build on a 64-bit system (this 32-bit program can't address more than 4 GiB)"
 } else {
     "use a smaller graph or a machine with more memory"
 };
