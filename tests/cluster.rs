@@ -506,7 +506,7 @@ fn a_file_that_a_rank_can_not_read_is_told_by_all() {
         (
             [&good, &good, &other],
             false,
-            &["rank 2: ", "other.el: the file has another content than that of rank 0; copy rank 0's file there"],
+            &["rank 2: ", "other.el: the content of the file differs from that of rank 0; copy rank 0's file there"],
         ),
         (
             [&good, &pipe, &good],

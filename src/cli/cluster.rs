@@ -728,7 +728,7 @@ fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
     }
     let sums = values(ranks, hash.finish_128() as u64);
     let Some(rank) = sums.iter().position(|&sum| sum != sums[0]) else { return Ok(()) };
-    let other = Failure::new(format!("rank {rank} has another tree than rank 0"));
+    let other = Failure::new(format!("the tree of rank {rank} differs from that of rank 0"));
     Err(of_all(ranks, &other.cure("copy the file of rank 0 to all boards, or give --from-rank-0")))
 }
 

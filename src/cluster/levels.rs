@@ -246,7 +246,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
             }
             let what = if is_known {
-                format!("driver {} is known to run kernels with {group} item in a work-group wrongly", info.driver)
+                format!("driver {} is known to run kernels wrongly with {group} item in a work-group", info.driver)
             } else {
                 format!("kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {})", info.driver)
             };

@@ -78,7 +78,7 @@ pub enum ClusterError {
         vertices: usize,
     },
     /// Ranks were given different graphs.
-    #[error("rank {rank} has another graph than rank 0: another {what}; give all ranks the same file or generator")]
+    #[error("the graph of rank {rank} differs from that of rank 0 in its {what}; give all ranks the same file or generator")]
     Different {
         /// What differs.
         what: &'static str,
@@ -129,7 +129,7 @@ pub enum ClusterError {
         reason: String,
     },
     /// A message of a rank is malformed.
-    #[error("what rank {rank} sent can't be read: does the network or its memory fail?")]
+    #[error("the data from rank {rank} are malformed: is the network or its memory faulty?")]
     Message {
         /// The rank.
         rank: usize,

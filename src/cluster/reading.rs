@@ -49,7 +49,7 @@ fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: im
 
 /// Describes the difference of files of the same size.
 fn content<T>(_: &T, _: &T) -> String {
-    "the file has another content than that of rank 0".into()
+    "the content of the file differs from that of rank 0".into()
 }
 
 /// Refuses a file that only one rank can read. It is called before the file is opened, since opening a pipe waits for its writer.
