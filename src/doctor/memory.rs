@@ -58,7 +58,7 @@ fn swap(memory: &Fields) -> Finding {
         (0, _) => Finding::ok(CHECK, "none is set up"),
         (_, used) if used as f64 > SWAP_SHARE * memory as f64 => Finding::warning(
             CHECK,
-            format!("{} of {} are used: memory was short, and reading it back disturbs a search", bytes(used), bytes(total)),
+            format!("{} of {} are used: memory ran short, and reading pages back disturbs a search", bytes(used), bytes(total)),
             "sudo swapoff -a && sudo swapon -a    # once enough memory is free to hold it",
         ),
         _ => Finding::ok(CHECK, format!("{} of {} are used", bytes(used), bytes(total))),

@@ -158,7 +158,7 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
         Some(Err(reason)) => Finding::problem(
             CHECK,
             format!("a search on the CPU failed: {reason}"),
-            "socbfs run grid:32x32 --root 0 --device cpu --simd scalar -vv    # if that works, --simd scalar is the way round",
+            "socbfs run grid:32x32 --root 0 --device cpu --simd scalar -vv    # if that works, --simd scalar avoids the problem",
         ),
     }
 }

@@ -118,7 +118,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                     // If a group may open it, the user can join the group, unless it is root's.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
                         CHECK,
-                        format!("{device} is for the group {group}, to which this user does not belong"),
+                        format!("{device} is for the group {group}, and this user is not a member"),
                         format!("sudo usermod -a -G {group} $USER    # then log in again"),
                     ),
                     _ => {
@@ -286,7 +286,7 @@ fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     let Some(probe) = &subject.probe.opencl else {
         return Finding::unknown(CHECK, "not tried: these are another machine's files");
     };
-    let driver = "install the driver of the chip's vendor; Mesa's (sudo apt-get install mesa-opencl-icd) knows some GPUs, \
+    let driver = "install the driver of the chip's vendor; Mesa's (sudo apt-get install mesa-opencl-icd) supports some GPUs, \
                   with RUSTICL_ENABLE set";
     let why_none = |reason: &str| match nodes.first() {
         None => Finding::ok(CHECK, format!("none ({reason}), and no GPU that would need one: searches run on the CPU")),
@@ -297,8 +297,8 @@ fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
         OpenClProbe::Nothing(reason) => why_none(reason),
         OpenClProbe::Crashed(how) => Finding::problem(
             CHECK,
-            format!("a driver takes the program with it: {how}"),
-            "export OCL_ICD_VENDORS=/nonexistent    # leaves all drivers out; then give it a folder with one .icd file at a time",
+            format!("a driver ends the program: {how}"),
+            "export OCL_ICD_VENDORS=/nonexistent    # disables all drivers; then name a folder with one .icd file at a time",
         ),
         OpenClProbe::Devices(devices) => tried(devices, || why_none("no device")),
     }

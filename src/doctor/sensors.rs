@@ -37,8 +37,8 @@ fn sensors(subject: &Subject<'_>) -> Finding {
         let names = probe.usable.join(",");
         return Finding::warning(
             CHECK,
-            format!("energy is n/a: {names} found, but nothing says which of them add up to what"),
-            format!("socbfs bench --energy {names}    # or those of them that feed what is to be measured"),
+            format!("energy is n/a: {names} found, but no board profile says which of them to add up"),
+            format!("socbfs bench --energy {names}    # or only those that feed what you measure"),
         );
     }
     let reason = probe.unusable.first().map(ToString::to_string).or_else(|| probe.reason.clone());

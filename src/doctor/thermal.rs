@@ -102,7 +102,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
     }
     match (looked, before.is_empty()) {
         (0, _) => Finding::unknown(CHECK, "the system does not report it (no cooling device of a processor, no counter)"),
-        (_, true) => Finding::ok(CHECK, "not slowed now, nor counted since the start"),
+        (_, true) => Finding::ok(CHECK, "not slowed now; no slowdown was counted since the start"),
         (..) => Finding::warning(CHECK, format!("{}; not now", before.join("; ")), COOL),
     }
 }
