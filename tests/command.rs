@@ -197,7 +197,7 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
     assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
     // Sensors are found but nothing says which of them add up, which is reported.
     let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
-    assert!(stderr(&rails).contains("ina2xx:0-0045 found, but nothing says which of them add up"), "{}", stderr(&rails));
+    assert!(stderr(&rails).contains("ina2xx:0-0045 found, but no board profile says which of them to add up"), "{}", stderr(&rails));
 }
 
 #[test]
@@ -638,7 +638,7 @@ fn boards_are_checked_with_file_line_and_key() {
     // Of several files, every bad one is named, and the good ones too.
     let output = run(&["board", "validate", &bad, &template, &value]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stdout(&output).contains("new.toml: a good profile"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("new.toml: a valid profile"), "{}", stdout(&output));
     assert!(stderr(&output).contains("bad.toml:4") && stderr(&output).contains("value.toml:5"), "{}", stderr(&output));
 }
 

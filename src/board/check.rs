@@ -129,7 +129,7 @@ impl<P> Board<P> {
         for (place, device) in self.opencl.devices.iter().enumerate() {
             device.check(&format!("opencl.devices[{place}]"))?;
             if let Some(other) = self.opencl.devices[..place].iter().position(|other| other.name == device.name) {
-                return refuse(format!("opencl.devices[{place}].name"), format!("is that of opencl.devices[{other}] already"));
+                return refuse(format!("opencl.devices[{place}].name"), format!("is already that of opencl.devices[{other}]"));
             }
         }
         Ok(())
@@ -195,7 +195,7 @@ impl<P> Board<P> {
             }
             let same = |other: &super::Rail| (other.family, &other.id, &other.label) == (rail.family, &rail.id, &rail.label);
             if let Some(other) = rails[..place].iter().position(same) {
-                return refuse(key("family"), format!("this sensor is power.rails[{other}] already"));
+                return refuse(key("family"), format!("this sensor is already power.rails[{other}]"));
             }
         }
         let counted = rails.iter().any(|rail| rail.counted);

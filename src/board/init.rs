@@ -15,13 +15,13 @@ const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "po
 
 /// The text in place of these tables if no profile fits.
 const EMPTY: &str = r#"
-# What follows is switched off. Measure, take the leading # away, and write where each value is from.
+# The rest is commented out. Measure, remove the leading #, and write where each value comes from.
 #
 # [[opencl.devices]]                         # `clinfo` shows the names and limits of the drivers
 # name = "Mali-*"                            # * is any text
 # memory_way = "alloc-host-ptr"              # alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy
 # work_group = 64                            # 1, or a multiple of 32; `socbfs board tune` measures it
-# bottom_up_permille = 700                   # bottom-up over top-down, 1000: as `sampled` says; `socbfs board tune` measures it
+# bottom_up_permille = 700                   # cost of bottom-up levels, 1000: as `sampled` assumes; `socbfs board tune` measures it
 # bgc = false                                # whether local memory is real
 #
 # [policy]
@@ -30,10 +30,10 @@ const EMPTY: &str = r#"
 # beta = 18.0
 #
 # [adaptive.top_down]                        # `socbfs board tune` measures it
-# gpu_from = 50_000                          # the GPU runs a level from this many edges out of the frontier on
+# gpu_from = 50_000                          # the least number of edges out of the frontier for which the GPU runs a level
 #
 # [adaptive.bottom_up]
-# gpu_from = 50_000                          # ... and from this many unvisited vertices on
+# gpu_from = 50_000                          # the least number of unvisited vertices for which it does
 #
 # [power]
 # scope = "soc-rails"                        # what the counted rails cover together
@@ -72,7 +72,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
     clusters(&mut text, &topology::clusters(root));
     match rest {
         Some(rest) => {
-            let _ = write!(text, "\n# From here on as in the profile {} of socbfs.\n\n{}", detection.name, rest.text);
+            let _ = write!(text, "\n# The rest is copied from the profile {} of socbfs.\n\n{}", detection.name, rest.text);
         }
         None => text.push_str(EMPTY),
     }
@@ -117,7 +117,7 @@ fn board(text: &mut String, root: &Path, detection: &Detection, rest: Option<&Re
         }
     }
     if let Some(bytes) = machine::memory(root).bytes("MemTotal").filter(|&bytes| bytes > 0) {
-        set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo: what the kernel has, less than what is fitted");
+        set(text, "memory_bytes", bytes, "MemTotal of /proc/meminfo, somewhat less than the installed memory");
     }
 }
 

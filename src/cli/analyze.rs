@@ -42,7 +42,7 @@ Examples:
 Counts are exact, never the estimates that policies read. Energy is measured only
 if --energy is given.";
 
-/// Count and measure what papers on breadth-first search draw
+/// Count and measure what the figures of papers on breadth-first search show
 ///
 /// Prints every analysis as a sentence, bars and a table. --html writes a page of charts, --json a record from which `socbfs report`
 /// makes the same page.

@@ -171,7 +171,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let mut traced = Vec::new();
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced)?;
     if let Some(root) = arguments.trace_roots.iter().find(|&&root| record.roots.iter().all(|searched| searched.root != root)) {
-        log::warn!("root {root} is not among those searched: the timeline is without it");
+        log::warn!("root {root} was not searched: the timeline omits it");
     }
     let drawn = html.map_or(Ok(()), |html| write_page(html, &record));
     let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)));

@@ -229,7 +229,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
         match Board::<Policy>::load(file) {
             Ok(board) => {
                 // Writing to a String can't fail.
-                let _ = writeln!(good, "{}: a good profile, named {}", file.display(), board.board.name);
+                let _ = writeln!(good, "{}: a valid profile, named {}", file.display(), board.board.name);
             }
             Err(error) => bad.push(Failure::from(RuntimeError::Profile(error))),
         }

@@ -183,7 +183,7 @@ fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, 
     }
     if scales.is_empty() {
         let reason = record.left_out.first().map_or("", |left_out| &left_out.reason);
-        return Err(Failure::new(format!("no scale fits the memory; of scale {}: {reason}", arguments.scales.0[0]))
+        return Err(Failure::new(format!("no scale fits the memory; scale {}: {reason}", arguments.scales.0[0]))
             .cure("choose smaller ones with --scales, or end other programs"));
     }
     log::info!("scales {scales:?} fit the memory");

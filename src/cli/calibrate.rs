@@ -270,7 +270,7 @@ fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained>
         Ok(before) => before,
         Err(DocumentError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
-            log::warn!("weights of {}, if there are any, are lost: {error}", form.name());
+            log::warn!("trained weights of {} are lost if there were any: {error}", form.name());
             return None;
         }
     };

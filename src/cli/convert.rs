@@ -68,7 +68,7 @@ pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
 pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format, Failure> {
     let known = || Format::WRITABLE.map(Format::name).join(", ");
     let format = given.or_else(|| Format::of_path(path).0).ok_or_else(|| {
-        Failure::new(format!("{}: the name does not say in which format to write", path.display()))
+        Failure::new(format!("{}: the name does not determine the format to write", path.display()))
             .cure(format!("end it with .el, .mtx or .sg, or name one with --to: {}", known()))
     })?;
     if !Format::WRITABLE.contains(&format) {

@@ -196,7 +196,7 @@ impl EnergyArgs {
         let minutes = window * (options.repeats as f64 + 1.0) / 60.0;
         if minutes > 1.5 {
             log::warn!(
-                "this sensor has something new every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
+                "this sensor has a new value every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
                 slowest.as_millis()
             );
         }

@@ -22,7 +22,7 @@ use super::shown;
 use crate::{files, input, opencl};
 
 /// The cure for a file that changed while it was read.
-const QUIET: &str = "  help: read it when nothing writes to it any more, or read a copy";
+const QUIET: &str = "  help: wait until no program writes to it, or read a copy";
 
 /// The exit code of an error.
 const CODE: i32 = 2;

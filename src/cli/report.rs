@@ -65,7 +65,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let figures = || documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures);
     if let Some(wanted) = arguments.figure.as_ref().filter(|_| figures().next().is_none()) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        return Err(Failure::new(format!("there is no figure {wanted} in these records")).cure(format!("they have {names}")));
+        return Err(Failure::new(format!("these records have no figure {wanted}")).cure(format!("the records have {names}")));
     }
     let nothing_else = page.is_none() && svg.is_none();
     if let Some(svg) = svg {

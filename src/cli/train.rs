@@ -163,7 +163,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         searches.into_iter().partition(|search| held_out.contains(&search.graph));
     if judge.is_empty() {
         return Err(Failure::new(format!("{} holds no held-out search to score", arguments.records.display()))
-            .cure("measure more graphs: without --held-out every fifth one is kept apart"));
+            .cure("measure more graphs: without --held-out every fifth one is held out"));
     }
     let networks = if arguments.judge_only {
         Form::ALL.into_iter().map(Mlp::shipped).collect::<Result<Vec<Mlp>, _>>().map_err(|error| Failure::because("", &error))?
@@ -207,7 +207,7 @@ impl TrainArgs {
 fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     let device = config.chosen()?;
     config.calibration(device.first().map(|info| (info, config.way_asked(info))))?.ok_or_else(|| {
-        Failure::new("there is no calibration for this machine and these settings, into which the weights could go")
+        Failure::new("there is no calibration for this machine and these settings to write the weights into")
             .cure("`socbfs calibrate` makes one; --mlp FILE writes weights to a file of their own, --calibration off only scores")
     })
 }
