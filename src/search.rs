@@ -95,7 +95,7 @@ pub enum SearchError {
         deepest: u32,
     },
     /// The record that is replayed has no search from this root.
-    #[error("root {0} is not among those of the record that is replayed; record it, or replay from the roots that were recorded")]
+    #[error("the replayed record has no search from root {0}; record one, or replay from the recorded roots")]
     NotRecorded(Vertex),
     /// Threads could not be started or bound.
     #[error("{0}")]
@@ -110,7 +110,7 @@ pub enum SearchError {
         policy: String,
     },
     /// The policy needs a device, and the search has lost its devices.
-    #[error("policy {policy} needs an OpenCL device, and the search continues without its own since that failed ({reason})")]
+    #[error("policy {policy} needs an OpenCL device, but that of this search failed ({reason}) and it continues on the CPU")]
     FellBack {
         /// The policy.
         policy: String,
@@ -118,7 +118,7 @@ pub enum SearchError {
         reason: String,
     },
     /// A [`Stopper`] or the deadline ended the search before it was done.
-    #[error("the search from {0} was stopped before it was done")]
+    #[error("the search from root {0} was stopped before it finished")]
     Stopped(Vertex),
     /// A device failed in the middle of a search.
     #[error("the search failed on {device}")]

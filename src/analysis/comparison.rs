@@ -196,7 +196,7 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
         graphs.iter().map(|(name, tables)| tables.iter().filter_map(|table| sample(name, table)).collect()).collect();
     let usable = samples.iter().filter(|searches| !searches.is_empty()).count();
     if usable <= LEAST_GRAPHS {
-        return Err(format!("training without an input takes at least {} graphs, and here are {usable}", LEAST_GRAPHS + 1));
+        return Err(format!("training without an input takes at least {} graphs, but only {usable} are usable here", LEAST_GRAPHS + 1));
     }
     let options = FitOptions { steps: STEPS, ..FitOptions::default() };
     let parts = parts(usable);

@@ -145,7 +145,7 @@ impl RecordedPlans {
             return Err(no_record(1, reason));
         }
         if searches.iter().map(levels).sum::<u64>() > MOST_LEVELS {
-            return Err(no_record(1, format!("its searches have more than {MOST_LEVELS} levels, the most that are replayed")));
+            return Err(no_record(1, format!("its searches have more than {MOST_LEVELS} levels, the most that can be replayed")));
         }
         let replay = Replay::of_roots(searches.iter().map(|search| (search.root, &search.level_records[..])));
         let roots = searches.iter().map(|search| search.root).collect();

@@ -214,7 +214,7 @@ fn too_large(device: &Device, bytes: u64) -> Option<String> {
     let left = limits.global_bytes.unwrap_or(u64::MAX).saturating_sub(device.used_bytes());
     // The host's memory may hold the array twice.
     let room = left.min(available_bytes().unwrap_or(u64::MAX) / 2) / 2;
-    (bytes > room).then(|| format!("{bytes} bytes are too much of the available memory"))
+    (bytes > room).then(|| format!("{bytes} bytes are too large a share of the available memory"))
 }
 
 fn size_times(device: &Arc<Device>, way: SharingMode, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {

@@ -159,15 +159,15 @@ fn find(text: &[u8], header: &PartialHeader) -> Readable {
         Ok(any) if any.format.starts_with("socbfs-calibration-partial-") => {}
         _ => return Readable::NotOurs,
     }
-    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Readable::Other("they are of another format") };
+    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Readable::Other("they have another format") };
     let found = PartialHeader { work_groups: header.work_groups.clone(), ..found };
     if found != *header {
         return Readable::Other(if found.build != header.build {
             "another build of socbfs made them"
         } else if found.identity != header.identity {
-            "they are of other settings, another device, or another machine"
+            "they were made with other settings, or on another device or machine"
         } else {
-            "they are of another training set"
+            "they belong to another training set"
         });
     }
     let mut good = first.len() as u64;

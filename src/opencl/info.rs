@@ -244,7 +244,7 @@ fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: b
         }
     }
     if info.max_alloc_bytes < LEAST_ALLOC {
-        return Some(format!("its largest buffer holds {} bytes; {LEAST_ALLOC} are the least that make sense", info.max_alloc_bytes));
+        return Some(format!("its largest buffer holds {} bytes; at least {LEAST_ALLOC} are needed", info.max_alloc_bytes));
     }
     if info.max_work_group == 0 || info.compute_units == 0 {
         return Some("its driver shows no compute units".into());

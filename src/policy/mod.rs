@@ -165,7 +165,7 @@ pub enum PolicyError {
         given: String,
     },
     /// The text after the colon is not what the policy takes.
-    #[error("{kind} takes {wanted}; {given:?} is not that")]
+    #[error("{kind} takes {wanted}; {given:?} does not fit")]
     BadParameters {
         /// The policy.
         kind: &'static str,

@@ -37,7 +37,7 @@ pub enum Column {
 #[non_exhaustive]
 pub enum ArrayError {
     /// The extension names no format.
-    #[error("{0}: the name must end with .npy, .csv or .txt, which says how the array is written")]
+    #[error("{0}: the file name must end with .npy, .csv or .txt, which determines the format")]
     Extension(String),
     /// The file can't be opened or read.
     #[error("{file}: {source}")]
@@ -261,7 +261,7 @@ impl<R: BufRead> Source<R> {
             let index = self.value(vertex)? as usize;
             match seen.get_mut(index) {
                 None => return Err(self.bad_line(format!("vertex {} is not in the graph: it has {vertices} vertices", vertex.trim()))),
-                Some(true) => return Err(self.bad_line(format!("vertex {index} has a row already"))),
+                Some(true) => return Err(self.bad_line(format!("vertex {index} already has a row"))),
                 Some(seen) => *seen = true,
             }
             values[index] = value;
@@ -281,7 +281,7 @@ impl<R: BufRead> Source<R> {
         self.exact(&mut length[..digits])?;
         let length = u32::from_le_bytes(length);
         if length > 4096 {
-            return Err(self.bad_npy(format!("its head claims {length} bytes, far more than an array of numbers needs")));
+            return Err(self.bad_npy(format!("its header claims {length} bytes, far more than an array of numbers needs")));
         }
         let mut head = vec![0; length as usize];
         self.exact(&mut head)?;
@@ -423,12 +423,12 @@ mod tests {
             ("a.txt", "0\n", "a.txt has 1 values, but the graph has 2 vertices (one value is needed for each)"),
             ("a.txt", "0\n0\n0\n", "a.txt has at least 3 values, but the graph has 2 vertices (one value is needed for each)"),
             ("a.txt", "0\n99999999999\n", "a.txt:2: 99999999999 is too large for a vertex or a level"),
-            ("a.csv", "vertex,parent\n0,0\n0,1\n", "a.csv:3: vertex 0 has a row already"),
+            ("a.csv", "vertex,parent\n0,0\n0,1\n", "a.csv:3: vertex 0 already has a row"),
             ("a.csv", "vertex,parent\n2,0\n", "a.csv:2: vertex 2 is not in the graph: it has 2 vertices"),
             ("a.csv", "0 1\n", "a.csv:1: a row is vertex,value"),
             ("a.npy", "0\n0\n", "a.npy: the file ends before its array does"),
             ("a.npy", "0123456789", "a.npy: not a NumPy file (it does not start as one)"),
-            ("a.dat", "", "a.dat: the name must end with .npy, .csv or .txt, which says how the array is written"),
+            ("a.dat", "", "a.dat: the file name must end with .npy, .csv or .txt, which determines the format"),
         ] {
             assert_eq!(read(name, text.as_bytes(), 2).unwrap_err(), error);
         }

@@ -79,7 +79,7 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         }
     }
     if let Some(permille) = device_numbers.as_ref().and_then(|numbers| numbers.bottom_up_permille) {
-        writeln!(out, "bottom-up on the device costs {:.2} times what sampled says without it", f64::from(permille) / 1e3)?;
+        writeln!(out, "bottom-up on the device costs {:.2} times what sampled assumes without it", f64::from(permille) / 1e3)?;
     }
     if let Some(power) = power {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));

@@ -108,7 +108,7 @@ pub fn devices(all: &Devices) -> String {
 fn write(out: &mut String, all: &Devices) -> fmt::Result {
     if let Some(problem) = &all.problem {
         writeln!(out, "No OpenCL: {problem}.")?;
-        return writeln!(out, "Searches run on the CPU, which needs none.");
+        return writeln!(out, "Searches run on the CPU, which needs no OpenCL.");
     }
     for (index, platform) in all.platforms.iter().enumerate() {
         if index > 0 {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn missing_opencl_is_reported_as_information() {
         let all = Devices { problem: Some("no library".into()), platforms: vec![] };
-        assert_eq!(devices(&all), "No OpenCL: no library.\nSearches run on the CPU, which needs none.\n");
+        assert_eq!(devices(&all), "No OpenCL: no library.\nSearches run on the CPU, which needs no OpenCL.\n");
     }
 
     #[test]

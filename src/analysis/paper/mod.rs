@@ -104,7 +104,7 @@ impl Ours<'_> {
     /// The reason why there is no energy.
     fn no_energy(&self) -> String {
         let reason = self.compared().find_map(|graph| graph.no_energy.clone());
-        reason.map_or_else(|| "no policies were compared here that need it".to_owned(), |reason| format!("no energy: {reason}"))
+        reason.map_or_else(|| "no policies that need it were compared here".to_owned(), |reason| format!("no energy: {reason}"))
     }
 
     /// Energy efficiency of the best of `names` over that of the best of `others`.
