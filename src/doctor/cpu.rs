@@ -27,7 +27,7 @@ fn online(subject: &Subject<'_>) -> Finding {
         return Finding::ok(CHECK, format!("{count} online, none switched off{limited}"));
     }
     if line(&folder.join("smt/control")).is_some_and(|control| control.contains("off")) {
-        return Finding::ok(CHECK, format!("{count} online; the second threads of cores are switched off as a whole"));
+        return Finding::ok(CHECK, format!("{count} online; simultaneous multithreading is switched off"));
     }
     let numbers = off.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
     Finding::warning(

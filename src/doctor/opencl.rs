@@ -253,7 +253,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
                 return Some(Finding::warning(
                     CHECK,
                     format!("{shown} names no library"),
-                    format!("cat {shown}    # one line: the driver's library"),
+                    format!("cat {shown}    # it must hold one line: the driver's library"),
                 ));
             };
             if find_library(subject.root, &wanted).is_some() {
