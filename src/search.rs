@@ -89,7 +89,7 @@ pub enum SearchError {
         wanted: usize,
     },
     /// A level does not fit the number type of the caller's array.
-    #[error("the search is deeper than {deepest} levels, the most that the array can hold: pass one of 32-bit numbers")]
+    #[error("the search is deeper than {deepest} levels, the most that the array can hold: pass an array of 32-bit numbers")]
     TooDeep {
         /// The deepest level that can be written.
         deepest: u32,

@@ -58,7 +58,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
     // Writing to a String can't fail.
     let _ = writeln!(text, "# Board profile written by `socbfs board init`: {}.", one_line(&detection.reason));
     text.push_str(
-        "# boards/README.md of socbfs describes every key. `socbfs board validate FILE` checks this file, --board FILE takes it.\n",
+        "# boards/README.md of socbfs describes every key. `socbfs board validate FILE` checks this file, --board FILE uses it.\n",
     );
     let _ = writeln!(text, "schema = {SCHEMA}");
     if let Some(rest) = rest.as_ref().filter(|rest| !rest.estimates.is_empty()) {

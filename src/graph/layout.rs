@@ -655,7 +655,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the edges changed")]
-    fn edges_that_change_meanwhile_are_no_neighbour_that_does_not_exist() {
+    fn edges_that_change_between_readings_make_the_build_panic() {
         let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
         let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));

@@ -249,7 +249,7 @@ fn is_ours(path: &Path) -> bool {
 fn damage(bytes: &[u8], key: &Key) -> Option<&'static str> {
     let Some((header, binary)) = bytes.split_at_checked(HEADER) else { return Some("truncated") };
     if &header[..16] != MAGIC {
-        return Some("not ours, or of another version");
+        return Some("not from socbfs, or of another version");
     }
     if header[16..32] != key.0 {
         return Some("of another program or device");

@@ -187,7 +187,7 @@ impl Runtime {
         };
         let name = &first.setup.device.info().name;
         if options.policy.runs_on_both() {
-            log::info!("{name} beside the CPU");
+            log::info!("searching on {name} and the CPU");
         } else {
             log::info!("searching on {name}");
         }

@@ -90,7 +90,7 @@ fn table_5(found: &Ours<'_>) -> Vec<Claim> {
                 (None, _) => "the search here has no such level".to_owned(),
                 (Some(_), None) => NO_DEVICE.to_owned(),
                 (Some(ours), Some(seconds)) => format!(
-                    "our level {} at scale {}; times the fastest of the level: {:.3} in the paper, {:.3} here",
+                    "our level {} at scale {}; relative to the fastest of the level: {:.3} in the paper, {:.3} here",
                     ours.level,
                     ours.scale,
                     paper / fastest,

@@ -113,7 +113,7 @@ impl HybridEngine<'_> {
         handover_ns += ended.elapsed().as_nanos() as u64;
         let gathered = Instant::now();
         let merged = self.cpu.merge_apart(&own.parent, mine, theirs);
-        log::debug!("asynchronous: both found {} of {} vertices", merged.repeated, merged.reached);
+        log::debug!("asynchronous: CPU and device both found {} of {} vertices", merged.repeated, merged.reached);
         let state = self.cpu.state();
         state.visited_count = visited_before;
         state.frontier = Frontier::Queue { len: 0, claims: false };
