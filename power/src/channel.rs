@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back() {
+    fn names_of_families_are_parsed() {
         for family in Family::ALL {
             assert_eq!(family.to_string().parse::<Family>().unwrap(), *family);
         }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_say_what_a_rail_feeds() {
+    fn labels_give_the_domain_of_a_rail() {
         for (label, domain) in [
             ("VDD_ARM", Some(Domain::CpuBig)),
             ("VDD_KFC", Some(Domain::CpuLittle)),

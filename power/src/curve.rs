@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_that_begins_before_the_first_reading_is_not_covered_there() {
+    fn the_time_before_the_first_reading_is_not_covered() {
         let mut curve = power();
         curve.mark(1, 100 * MS);
         curve.push(200 * MS, Reading::Power(Watts(10.0)));
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_counter_is_a_hole_and_no_burst_of_kilowatts() {
+    fn a_reset_counter_is_a_hole_and_adds_no_energy() {
         let mut curve = counter(262_143_328_850);
         curve.push(0, Reading::Counter(100_000_000_000));
         curve.mark(1, 0);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_may_have_gone_round_unseen_is_a_hole() {
+    fn a_counter_that_may_have_wrapped_unseen_is_a_hole() {
         // 65.5 kJ last 33 s at 2 kW.
         let mut curve = counter(65_532_610_987);
         curve.push(0, Reading::Counter(0));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_that_gave_nothing_are_counted_and_the_reason_kept() {
+    fn missed_reads_are_counted_and_their_reason_is_kept() {
         let mut curve = power();
         curve.push(0, Reading::Power(Watts(5.0)));
         curve.push(10 * MS, Reading::Unavailable(Lost::Gone));

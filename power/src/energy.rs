@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_without_one_of_its_rails_is_none() {
+    fn a_sum_that_lacks_a_rail_has_no_energy() {
         let energy = sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
         assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
         assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has disappeared"));

@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_follow_one_another_without_loss() {
+    fn consecutive_windows_lose_no_energy() {
         let meter = meter(vec![source("b", COUNTER, 20.0, &never())]).unwrap();
         for _ in 0..5 {
             let energy = meter.idle(Duration::from_millis(40));
@@ -502,20 +502,20 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_stands_still_is_no_sensor() {
+    fn a_counter_that_does_not_change_is_refused() {
         let error = meter(vec![source("psys", COUNTER, 0.0, &never())]).unwrap_err();
         assert!(error.to_string().contains("did not change"), "{error}");
     }
 
     #[test]
-    fn a_sensor_that_says_nothing_is_no_sensor() {
+    fn a_sensor_without_valid_readings_is_refused() {
         let gone = Arc::new(AtomicU64::new(0));
         let error = meter(vec![source("a", Signal::Power, 5.0, &gone)]).unwrap_err();
         assert!(error.to_string().contains("no valid reading") && error.to_string().contains("No such device"), "{error}");
     }
 
     #[test]
-    fn what_is_dispensable_is_left_out_and_named() {
+    fn optional_sensors_that_fail_are_skipped_and_named() {
         let mut sources = vec![source("intel-rapl:0", COUNTER, 5.0, &never()), source("intel-rapl:0:2", COUNTER, 0.0, &never())];
         sources[0].channels[0].part = Part::package(0);
         sources[1].channels[0].part = Part::memory(0);

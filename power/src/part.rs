@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_contains_the_other_overlaps() {
+    fn nested_parts_overlap() {
         let package = Part::package(0);
         for (one, other, overlap) in [
             (&package, &package, true),

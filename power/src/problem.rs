@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cure_that_lasts_names_no_file_that_is_not_there() {
+    fn the_lasting_cure_names_only_existing_files() {
         let root = tempfile::tempdir().unwrap();
         let denied = io::Error::from_raw_os_error(nix::libc::EACCES);
         let cure = |path: &str| Unusable::io(&root.path().join(path), &denied).cure().unwrap();
@@ -241,7 +241,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_shell_writes_the_rule_as_it_is() {
+    fn the_command_of_the_cure_prints_the_rule_unchanged() {
         let cure = lasting_cure(Path::new("/nonexistent"), "usbmisc");
         let (print, _) = cure.split_once(" | sudo tee ").unwrap();
         let output = std::process::Command::new("sh").args(["-c", print]).output().unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_say_what_the_system_says() {
+    fn other_errors_contain_the_message_of_the_system() {
         let error = Unusable::io(Path::new("/x"), &io::Error::from_raw_os_error(nix::libc::ENODATA));
         assert_eq!(error.cure(), None);
         assert!(error.to_string().starts_with("/x: No data available"), "{error}");

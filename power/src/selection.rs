@@ -591,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn perf_and_amdgpu_stand_in_and_are_never_added() {
+    fn perf_replaces_denied_powercap_and_amdgpu_is_not_added() {
         let mut sources = rapl();
         for source in &mut sources[..6] {
             source.sensor = Err(Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() });
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apu_stands_in_for_its_package_and_a_card_for_nothing() {
+    fn an_apu_replaces_its_denied_package_and_a_card_does_not() {
         let denied = || {
             let mut sources = rapl();
             sources.retain(|source| source.channels[0].id != "intel-rapl:2" && source.channels[0].id != "energy-pkg/1");
@@ -665,7 +665,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_counted_twice() {
+    fn overlapping_sensors_are_not_added() {
         for pair in [
             ["powercap:psys", "powercap:package-0"],
             ["powercap:package-0", "powercap:core"],
@@ -682,7 +682,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_means_the_outermost_of_its_channels() {
+    fn a_family_selects_its_outermost_channels() {
         assert_eq!(
             counted(&named(rapl(), &["powercap"]).unwrap()),
             ["powercap:intel-rapl:0", "powercap:intel-rapl:0:2", "powercap:intel-rapl:2"]
@@ -715,7 +715,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_says_what_adds_up() {
+    fn a_profile_defines_which_rails_are_summed() {
         let profile = Profile {
             scope: Scope::SocRails,
             rails: vec![
@@ -745,7 +745,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_mean_nothing_are_told_with_those_that_do() {
+    fn unknown_names_are_reported_with_the_known_ones() {
         let error = named(rails(), &["ina2xx:0-0099"]).unwrap_err();
         assert!(error.to_string().contains("0-0099") && error.cure().unwrap().contains("ina2xx:0-0041"), "{error}");
         assert!(matches!(named(Vec::new(), &["rapl"]), Err(SelectError::Unknown { .. })));
@@ -756,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_have_gaps() {
+    fn asterisks_in_patterns_match_any_text() {
         for (pattern, name, result) in [
             ("0-0040", "0-0040", true),
             ("*-0040", "12-0040", true),

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_in_the_order_of_their_numbers() {
+    fn names_are_sorted_by_their_numbers() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["hwmon10", "hwmon9", "hwmon", "other"] {
             fs::create_dir(folder.path().join(name)).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_not_read_and_what_is_large_only_in_part() {
+    fn only_files_are_read_and_large_ones_only_in_part() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         nix::unistd::mkfifo(&path("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_file_shows_what_is_in_it_now() {
+    fn a_held_file_gives_its_current_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("value");
         fs::write(&path, "262143328850\n").unwrap();

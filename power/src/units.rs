@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn power_and_energy_turn_into_each_other() {
+    fn power_and_energy_are_converted_into_each_other() {
         assert_eq!(Joules(30.0).over(10.0), Some(Watts(3.0)));
         assert_eq!(Joules(30.0).over(0.0), None);
         assert_eq!(Watts(3.0).during(10.0), Joules(30.0));

@@ -52,7 +52,7 @@ mod tests {
     use crate::families::fixture::{Fixture, watts};
 
     #[test]
-    fn either_name_is_read_and_an_apu_is_never_added_to_the_package() {
+    fn either_file_name_is_read_and_an_apu_overlaps_its_package() {
         let fixture = Fixture::new();
         fixture.files(
             "sys/class/hwmon/hwmon4",

@@ -165,7 +165,7 @@ mod tests {
     use crate::families::fixture::sample;
 
     #[test]
-    fn lines_are_times_and_watts() {
+    fn lines_are_parsed_as_times_and_watts() {
         let one = Some(Entry::Sample { seconds: 1.5, watts: 20.25 });
         for (line, number, entry) in [
             ("1.5,20.25\n", 2, &one),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_grows_is_followed() {
+    fn lines_appended_to_a_file_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("watts.csv");
         std::fs::write(&path, "# clock: monotonic\n1.0,10\n2.0,2").unwrap();
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wall_clock_is_turned_into_the_monotonic_one() {
+    fn times_of_the_wall_clock_are_converted_to_monotonic_ones() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("watts.txt");
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_named() {
+    fn a_missing_file_is_named() {
         assert!(open("/nowhere/watts.csv").sensor.unwrap_err().to_string().contains("/nowhere/watts.csv"));
     }
 }

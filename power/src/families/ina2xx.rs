@@ -57,7 +57,7 @@ mod tests {
     };
 
     #[test]
-    fn rails_are_known_by_their_device_and_label() {
+    fn rails_are_identified_by_device_and_label() {
         let fixture = Fixture::new();
         for (number, chip, device) in [(3, "ina231", "0-0040"), (1, "ina219", "1-0045")] {
             let folder = format!("sys/class/hwmon/hwmon{number}");
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chip_without_power_is_dead() {
+    fn a_chip_without_a_power_reading_is_dead() {
         let fixture = Fixture::new();
         fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina226"), ("power1_input", "")]);
         fixture.files("sys/class/hwmon/hwmon1", &[("name", "ina226"), ("power1_input", "5000000")]);

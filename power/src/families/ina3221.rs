@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_without_files_is_not_there() {
+    fn a_channel_without_files_is_ignored() {
         let fixture = Fixture::new();
         fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina3221"), ("in2_input", "5000"), ("curr2_input", "100")]);
         assert_eq!(discover(&fixture.tree()).len(), 1);

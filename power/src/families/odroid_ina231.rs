@@ -81,7 +81,7 @@ mod tests {
     use crate::families::fixture::{Fixture, sample, watts};
 
     #[test]
-    fn rails_have_names_and_a_switched_off_one_its_cure() {
+    fn rails_have_names_and_a_disabled_rail_has_a_cure() {
         let fixture = Fixture::new();
         for (device, name, enable, power) in [
             ("3-0040", "sensor_arm", "1", "2.345"),

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn either_sign_is_consumption() {
+    fn currents_of_either_sign_are_consumption() {
         for current in ["1600000", "-1600000"] {
             let fixture = Fixture::new();
             battery(&fixture, "battery", &[("current_now", current), ("voltage_now", "3800000")]);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_charging_battery_is_no_sensor_and_one_that_begins_to_charge_no_longer_one() {
+    fn a_charging_battery_is_not_a_sensor() {
         let fixture = Fixture::new();
         battery(&fixture, "battery", &[("current_now", "500000"), ("voltage_now", "4000000")]);
         let mut found = discover(&fixture.tree());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn power_stands_in_and_others_batteries_are_left_alone() {
+    fn power_is_read_and_batteries_of_other_devices_are_ignored() {
         let fixture = Fixture::new();
         battery(&fixture, "BAT0", &[("power_now", "7250000"), ("voltage_now", "11000000")]);
         battery(&fixture, "hidpp_battery_0", &[("scope", "Device"), ("power_now", "1")]);

@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn packages_have_their_own_parts() {
+    fn package_and_die_are_parsed_from_zone_names() {
         assert_eq!(package_and_die("package-1-die-2"), (1, Some(2)));
         assert_eq!(package_and_die("package-12"), (12, None));
         assert_eq!(package_and_die("psys"), (0, None));
     }
 
     #[test]
-    fn what_may_not_be_read_is_named_with_its_cure() {
+    fn unreadable_counters_are_named() {
         // Root can read every file, so tests/vm tests the permission itself.
         let fixture = intel();
         fixture.file("sys/class/powercap/intel-rapl:0/energy_uj", "");
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_zone_is_read_again_and_again() {
+    fn a_zone_can_be_read_repeatedly() {
         let fixture = intel();
         let mut found = discover(&fixture.tree());
         let sensor = found.iter_mut().find(|s| s.channels[0].id == "intel-rapl:0").unwrap().sensor.as_mut().unwrap();

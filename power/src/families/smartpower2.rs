@@ -76,7 +76,7 @@ mod tests {
     use crate::families::{fixture::sample, stream::pty};
 
     #[test]
-    fn lines_are_watts() {
+    fn lines_are_parsed_as_watts() {
         assert_eq!(parse("5.294,0.461,2.436,0.002"), Some(Watts(2.436)));
         assert_eq!(parse("5.0, 0.0, 0.0, 0.0"), Some(Watts(0.0)));
         for bad in ["", "5.294,0.461,2.436", "5.294,0.461,24.36,0.002", "5.2,0.4,nan,0", "a,b,c,d", "5,1,5,0,7", "5.0,1.0,-5.0,0"] {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_lines_are_read_and_disturbed_ones_refused() {
+    fn recorded_lines_are_read_and_corrupt_ones_are_refused() {
         let expected = Line { milliseconds: 815_169, watts: [Watts(0.55), Watts(0.0), Watts(0.0)] };
         assert_eq!(parse(RECORDED), Some(expected));
         assert_eq!(line(1, [0; 3]).len(), 81);

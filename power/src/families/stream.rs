@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_put_together_from_pieces() {
+    fn lines_are_assembled_from_pieces() {
         let (master, path) = pty::open();
         let mut lines = open(path.to_str().unwrap()).unwrap();
         let mut meter = pty::handle(&master);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_ends_is_gone() {
+    fn a_closed_connection_is_reported_as_gone() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut lines = open(&format!("tcp:{}", listener.local_addr().unwrap())).unwrap();
         let (mut meter, _) = listener.accept().unwrap();
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_meter_is_refused() {
+    fn places_without_a_meter_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
         std::fs::write(&file, "").unwrap();

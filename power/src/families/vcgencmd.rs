@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_board_says_so() {
+    fn a_board_that_lacks_the_command_is_reported() {
         let fixture = Fixture::new();
         command(&fixture, "echo 'error=1 error_msg=\"Command not registered\"'; exit 255");
         let found = of_command(fixture.path("usr/bin/vcgencmd"));

@@ -109,7 +109,7 @@ mod tests {
     };
 
     #[test]
-    fn answers_are_watts_or_no_data() {
+    fn answers_are_parsed_as_watts_or_no_data() {
         assert_eq!(parse("12.345E+00\n"), Ok(Watts(12.345)));
         assert_eq!(parse("-0.0012E+03"), Ok(Watts(-1.2)));
         for (answer, lost) in [
@@ -126,7 +126,7 @@ mod tests {
 
     /// Sends commands and answers through a pseudo terminal instead of the kernel's file.
     #[test]
-    fn a_meter_behind_a_file_is_set_up_and_asked() {
+    fn a_meter_behind_a_device_file_is_set_up_and_queried() {
         let (master, path) = pty::open();
         // Sets the terminal to translate nothing. It must stay open until the sensor has opened it too.
         let port = stream::open(path.to_str().unwrap()).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_meter_that_is_not_there_is_named() {
+    fn a_missing_meter_is_named() {
         assert!(open("/dev/usbtmc-none").sensor.unwrap_err().to_string().contains("/dev/usbtmc-none"));
     }
 }
