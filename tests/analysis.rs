@@ -44,7 +44,7 @@ const GOLDEN: [[u64; 7]; 4] = [
 const STORED: [u64; 4] = [350_084, 15_297, 2_323, 13];
 
 #[test]
-fn redundant_work_of_a_kronecker_graph_is_the_golden_one() {
+fn redundant_work_of_a_kronecker_graph_has_the_golden_values() {
     for order in [Order::Degree, Order::Original] {
         let layout = generated(&KRONECKER, order);
         let levels = levels(&layout, 5);
@@ -83,7 +83,7 @@ fn splits(layout: &Layout, root: u32, wanted: &[u32]) -> Vec<String> {
 }
 
 #[test]
-fn repeated_work_is_the_golden_one() {
+fn repeated_work_has_the_golden_values() {
     let layout = generated(&KRONECKER, Order::Auto);
     assert_eq!(splits(&layout, 5, &[2, 3]), ["3.0 89.8 97.0 3 4 3", "81.5 5.3 18.5 2 3 2"]);
     let layout = generated(&Generator::Rodinia { vertices: 65_536, seed: 7 }, Order::Auto);
@@ -151,7 +151,7 @@ fn identities(layout: &Layout, levels: &Levels, found: &[ExactLevel]) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
-    fn counts_are_those_of_the_definitions(
+    fn counts_match_the_definitions(
         (n, edges) in (1_u32..70).prop_flat_map(|n| (Just(n), prop::collection::vec([0..n, 0..n], 0..160))),
         directed: bool,
         root in 0_u32..70,
@@ -166,7 +166,7 @@ proptest! {
 }
 
 #[test]
-fn small_graphs_are_counted() {
+fn counts_of_small_graphs_match_the_definitions() {
     let path: Vec<[u32; 2]> = (0..99).map(|v| [v, v + 1]).collect();
     let star: Vec<[u32; 2]> = (1..80).map(|v| [0, v]).collect();
     for (n, edges) in [(1, vec![]), (1, vec![[0, 0]]), (2, vec![[0, 1]]), (5, vec![[1, 2]]), (100, path), (80, star)] {
@@ -181,10 +181,11 @@ fn small_graphs_are_counted() {
 }
 
 #[test]
-fn shared_graphs_hold_the_identities() {
+fn counts_of_real_graphs_satisfy_the_identities() {
     let folder = env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
-    let skipped =
-        |why: &str| std::io::stderr().write_all(format!("SKIPPED shared_graphs_hold_the_identities: {why}\n").as_bytes()).unwrap();
+    let skipped = |why: &str| {
+        std::io::stderr().write_all(format!("SKIPPED counts_of_real_graphs_satisfy_the_identities: {why}\n").as_bytes()).unwrap();
+    };
     if !folder.is_dir() {
         return skipped(&format!("no data folder at {} (set SOCBFS_DATA)", folder.display()));
     }

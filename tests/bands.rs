@@ -150,8 +150,8 @@ fn hold(bands: &Bands, record: &Value) -> BTreeSet<&'static str> {
 
 /// In one search, `run --trace` shows all three placements, and the placement in a row changes with its own threshold and no other.
 #[test]
-fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
-    let Some(user) = User::with_device("one_trace_has_three_placements_and_each_threshold_flips_its_cells") else { return };
+fn each_threshold_changes_only_its_own_placements_in_a_trace() {
+    let Some(user) = User::with_device("each_threshold_changes_only_its_own_placements_in_a_trace") else { return };
     let root = user.bench(&TRACED)["roots"][0]["root"].to_string();
     let before = user.trace(&TRACED, &root);
     let places: BTreeSet<&str> = before.iter().map(|row| row.place).collect();
@@ -185,8 +185,8 @@ fn one_trace_has_three_placements_and_each_threshold_flips_its_cells() {
 }
 
 #[test]
-fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
-    let Some(user) = User::with_device("three_bands_are_three_placements_and_each_threshold_moves_its_own") else { return };
+fn each_threshold_changes_only_its_own_placements_in_a_record() {
+    let Some(user) = User::with_device("each_threshold_changes_only_its_own_placements_in_a_record") else { return };
     let record = user.bench(&THREE);
     assert_eq!(hold(&THREE, &record), BTreeSet::from(["cpu", "gpu", "both"]), "{:?}", record["roots"][0]["level_records"]);
     assert!(record["search"]["thresholds"].is_null(), "nothing is measured where the board says it");
@@ -224,8 +224,8 @@ fn three_bands_are_three_placements_and_each_threshold_moves_its_own() {
 }
 
 #[test]
-fn every_command_plans_the_same() {
-    let Some(user) = User::with_device("every_command_plans_the_same") else { return };
+fn every_command_makes_the_same_plans() {
+    let Some(user) = User::with_device("every_command_makes_the_same_plans") else { return };
     let board = user.file("three.toml", &THREE.board());
     let record = user.bench(&THREE);
     for root in record["roots"].as_array().unwrap() {
@@ -275,8 +275,8 @@ fn every_command_plans_the_same() {
 }
 
 #[test]
-fn what_a_board_says_of_its_device_is_shown_as_its_word() {
-    let Some(user) = User::with_device("what_a_board_says_of_its_device_is_shown_as_its_word") else { return };
+fn device_settings_of_a_board_are_shown_with_their_origin() {
+    let Some(user) = User::with_device("device_settings_of_a_board_are_shown_with_their_origin") else { return };
     let board = user.file(
         "b.toml",
         "schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nwork_group = 64\nmemory_way = 'use-host-ptr'\n",
@@ -292,8 +292,8 @@ fn what_a_board_says_of_its_device_is_shown_as_its_word() {
 }
 
 #[test]
-fn what_is_tuned_is_written_once_and_measured_no_more() {
-    let Some(user) = User::with_device("what_is_tuned_is_written_once_and_measured_no_more") else { return };
+fn tuned_values_are_written_once_and_not_measured_again() {
+    let Some(user) = User::with_device("tuned_values_are_written_once_and_not_measured_again") else { return };
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\
                   # Not measured.\n[adaptive.top_down]\ngpu_from = 90_000\nup_to = 95_000\n";
     let board = user.file("mine.toml", before);
@@ -332,8 +332,8 @@ fn what_is_tuned_is_written_once_and_measured_no_more() {
 }
 
 #[test]
-fn a_quirk_takes_a_way_of_sharing_memory_away() {
-    let Some(user) = User::with_device("a_quirk_takes_a_way_of_sharing_memory_away") else { return };
+fn quirks_exclude_sharing_modes() {
+    let Some(user) = User::with_device("quirks_exclude_sharing_modes") else { return };
     let board =
         |quirks: &str| format!("schema = 1\n[board]\nname = 'q'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nquirks = [{quirks}]\n");
     let without = user.file("without.toml", &board(""));
@@ -350,8 +350,8 @@ fn a_quirk_takes_a_way_of_sharing_memory_away() {
 
 /// The cost of a bottom-up level on the device is measured unless the board file gives it.
 #[test]
-fn directions_on_a_device_are_by_its_own_costs() {
-    let Some(user) = User::with_device("directions_on_a_device_are_by_its_own_costs") else { return };
+fn directions_on_a_device_depend_on_its_own_costs() {
+    let Some(user) = User::with_device("directions_on_a_device_depend_on_its_own_costs") else { return };
     let board = |line: &str| format!("schema = 1\n[board]\nname = 'd'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{line}");
     let (plain, doubled) = (user.file("plain.toml", &board("")), user.file("doubled.toml", &board("bottom_up_permille = 2000\n")));
     let chosen = |graph: &str, policy: &str, board: &str| {

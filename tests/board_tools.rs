@@ -71,7 +71,7 @@ fn the_json_of_a_board_has_the_record_of_every_scale() {
 }
 
 #[test]
-fn a_scale_that_does_not_fit_is_left_out_and_told() {
+fn scales_too_large_for_memory_are_omitted_and_reported() {
     let output = report(&["--scales", "7,31"]);
     assert_eq!(output.status.code(), Some(0));
     let markdown = text(&output.stdout);
@@ -83,7 +83,7 @@ fn a_scale_that_does_not_fit_is_left_out_and_told() {
 }
 
 #[test]
-fn a_board_report_takes_no_graph_and_scales_are_its_own() {
+fn graphs_and_scales_that_do_not_fit_the_report_are_refused() {
     for (arguments, words) in [
         (&["bench", "--report", "board", "kronecker:8"][..], "takes no graph"),
         (&["bench", "--report", "board", "--kronecker", "8"], "takes no graph"),
@@ -98,7 +98,7 @@ fn a_board_report_takes_no_graph_and_scales_are_its_own() {
 }
 
 #[test]
-fn watts_and_their_sum_stand_in_the_table() {
+fn a_board_report_shows_watts_and_their_sum() {
     let folder = tempfile::tempdir().unwrap();
     for (chip, device, power) in [("hwmon0", "0-0040", "3000000"), ("hwmon1", "0-0045", "1000000")] {
         let path = folder.path().join("sys/class/hwmon").join(chip);
@@ -121,7 +121,7 @@ fn watts_and_their_sum_stand_in_the_table() {
 }
 
 #[test]
-fn who_interrupts_a_board_report_gets_what_was_finished() {
+fn an_interrupted_board_report_keeps_its_finished_scales() {
     use nix::{
         sys::signal::{Signal, kill},
         unistd::Pid,
@@ -174,7 +174,7 @@ fn the_doctor_finds_this_machine_fit_to_search() {
 }
 
 #[test]
-fn the_doctor_tells_the_ills_of_a_hot_board_with_their_cures() {
+fn the_doctor_reports_problems_of_a_hot_board_with_their_cures() {
     let folder = crate::fixtures::machine("doctor/hot-board");
     let root = folder.path();
     let output = run(&["doctor", "--sysfs-root", root.to_str().unwrap(), "--json"]);
@@ -222,7 +222,7 @@ pub(crate) fn driver(folder: &Path, code: &str) -> Option<PathBuf> {
 }
 
 #[test]
-fn a_driver_that_takes_its_program_with_it_is_a_problem_and_the_doctor_survives() {
+fn the_doctor_survives_a_crashing_driver_and_reports_it() {
     let folder = tempfile::tempdir().unwrap();
     let code = "__attribute__((constructor)) static void crash(void) { *(volatile int *)0 = 1; }\n";
     let Some(library) = driver(folder.path(), code) else { return };
@@ -238,7 +238,7 @@ fn a_driver_that_takes_its_program_with_it_is_a_problem_and_the_doctor_survives(
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
+fn an_ended_doctor_leaves_no_process_in_a_hanging_driver() {
     use std::{
         thread::sleep,
         time::{Duration, Instant},
@@ -300,7 +300,7 @@ fn a_doctor_that_is_ended_leaves_nobody_in_a_driver_that_hangs() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn who_was_to_end_with_a_program_that_has_ended_does_nothing() {
+fn a_child_process_whose_parent_has_ended_does_nothing() {
     let output = socbfs(&["devices", "--json"]).env("SOCBFS_CHILD_OF", i32::MAX.to_string()).output().unwrap();
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
     assert!(text(&output.stderr).contains("the program that started this one has ended"), "{}", text(&output.stderr));
@@ -309,7 +309,7 @@ fn who_was_to_end_with_a_program_that_has_ended_does_nothing() {
 }
 
 #[test]
-fn manual_pages_and_completions_know_every_subcommand() {
+fn manual_pages_and_completions_contain_every_subcommand() {
     let folder = tempfile::tempdir().unwrap();
     let man = folder.path().join("man");
     assert_eq!(run(&["man", man.to_str().unwrap()]).status.code(), Some(0));

@@ -61,7 +61,7 @@ fn with_settings<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn a_calibration_is_found_by_every_search_after_it() {
+fn later_searches_find_and_use_the_calibration() {
     let user = User::new();
     let bench = with_settings(&["bench", "--kronecker", "8", "--roots", "2", "--json", "-"]);
     assert_eq!(user.json(&bench)["search"]["calibration"], Value::Null);
@@ -139,7 +139,7 @@ fn bottom_up_network() -> toml::Table {
 }
 
 #[test]
-fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
+fn auto_uses_the_winner_of_the_contest_and_mlp_the_trained_weights() {
     let user = User::new();
     user.good(&with_settings(&["calibrate", "--quick", "--budget", "2s"]));
     let [file] = &user.calibrations()[..] else { panic!("{:?}", user.calibrations()) };
@@ -198,7 +198,7 @@ fn auto_decides_as_the_contest_says_and_mlp_by_the_weights_trained_here() {
 
 #[cfg(feature = "train")]
 #[test]
-fn training_puts_weights_into_the_calibration() {
+fn training_writes_weights_to_the_calibration() {
     let user = User::new();
     let records = user.path("records.jsonl");
     let train = with_settings(&["train", "--generated", "10", "--largest-scale", "10", "--roots", "1", "--turns", "1", "--steps", "20"]);
@@ -224,7 +224,7 @@ fn training_puts_weights_into_the_calibration() {
 }
 
 #[test]
-fn an_interruption_keeps_what_was_measured() {
+fn an_interrupted_calibration_keeps_its_measurements() {
     let user = User::new();
     let (file, whole) = (user.path("c.toml"), user.path("whole.toml"));
     let arguments = |file| with_settings(&["calibrate", "--quick", "--budget", "120s", "--graphs", "4", "-o", file]);
@@ -253,7 +253,7 @@ fn an_interruption_keeps_what_was_measured() {
 }
 
 #[test]
-fn what_says_nothing_here_is_refused() {
+fn invalid_arguments_of_calibrate_are_refused() {
     let user = User::new();
     user.refused(&["calibrate", "--policy", "tc"], &["--policy", "help:"]);
     user.refused(&["calibrate", "--objective", "energy"], &["--objective"]);
@@ -288,7 +288,7 @@ fn directions(user: &User, objective: &str, tc: f64, bc: f64) -> Vec<Value> {
 }
 
 #[test]
-fn watts_change_the_plan_where_they_are_asked_for() {
+fn watts_change_the_plan_if_the_objective_includes_energy() {
     let user = User::new();
     let (top_down, bottom_up) = (Value::from("top-down"), Value::from("bottom-up"));
     for objective in ["energy", "edp"] {
@@ -303,7 +303,7 @@ fn watts_change_the_plan_where_they_are_asked_for() {
 }
 
 #[test]
-fn power_is_measured_where_a_sensor_is() {
+fn calibrate_measures_power_if_there_is_a_sensor() {
     let user = User::new();
     // An INA231 rail as on an Odroid-XU3, which always reads 3 W.
     let chip = PathBuf::from(user.path("board/sys/class/hwmon/hwmon0"));

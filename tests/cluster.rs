@@ -141,7 +141,7 @@ fn odd_graphs() {
 }
 
 #[test]
-fn graphs_that_cross_many_words() {
+fn larger_graphs_are_searched_right() {
     let edges = Generator::graph500(11).generate(&|_| ()).unwrap();
     let mut pairs = Vec::new();
     edges.for_each(0..edges.len(), |u, v| pairs.push([u, v]));
@@ -168,7 +168,7 @@ proptest! {
 }
 
 #[test]
-fn a_stream_is_the_list_that_is_generated() {
+fn a_streamed_graph_equals_the_generated_list() {
     let generator = Generator::graph500(10);
     let list = generator.generate(&|_| ()).unwrap();
     let stream = generator.stream().unwrap();
@@ -382,7 +382,7 @@ fn ranks_write_one_file_together() {
 
 /// Several ranks do not write together unless all have the same regular file.
 #[test]
-fn ranks_that_see_different_files_do_not_share_one() {
+fn ranks_share_a_file_only_if_all_see_the_same_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("tree");
     std::fs::write(&path, "").unwrap();
@@ -397,12 +397,16 @@ fn ranks_that_see_different_files_do_not_share_one() {
 
 /// Real graphs, which the ranks read together from their files: the level of every vertex equals that of the serial reference.
 #[test]
-fn real_graphs_over_ranks() {
+fn real_graphs_are_searched_over_ranks() {
     let folder = std::env::var_os("SOCBFS_DATA")
         .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), std::path::PathBuf::from);
     // Written without a print macro, whose output the test harness would capture.
     let skipped = |why: &str| {
-        std::io::Write::write_all(&mut std::io::stderr(), format!("SKIPPED cluster::real_graphs_over_ranks: {why}\n").as_bytes()).unwrap();
+        std::io::Write::write_all(
+            &mut std::io::stderr(),
+            format!("SKIPPED cluster::real_graphs_are_searched_over_ranks: {why}\n").as_bytes(),
+        )
+        .unwrap();
     };
     if !folder.is_dir() {
         return skipped(&format!("no data folder at {} (set SOCBFS_DATA)", folder.display()));
@@ -459,7 +463,7 @@ fn real_graphs_over_ranks() {
 
 /// Every rank reports what is wrong with a file on one rank: which rank, which file, which line.
 #[test]
-fn a_file_that_a_rank_can_not_read_is_told_by_all() {
+fn every_rank_reports_a_file_that_one_rank_can_not_read() {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -532,7 +536,7 @@ fn ranks_with_different_graphs_are_refused() {
 
 /// A rank that can't be set up reports why, and the others do not wait for it.
 #[test]
-fn no_rank_searches_where_one_can_not() {
+fn all_ranks_fail_if_one_can_not_be_set_up() {
     let absent = Simd::ALL.into_iter().find(|simd| !simd.available()).unwrap();
     let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Unknown).unwrap();
     let errors = ThreadRanks::run(3, |ranks| {
@@ -550,7 +554,7 @@ fn no_rank_searches_where_one_can_not() {
 }
 
 #[test]
-fn a_root_that_is_no_vertex_is_refused() {
+fn roots_out_of_range_are_refused() {
     let list = EdgeList::new(4, vec![[0, 1]], Listing::Once).unwrap();
     ThreadRanks::run(2, |ranks| {
         let part = Part::build(&list, Order::Auto, ranks).unwrap();

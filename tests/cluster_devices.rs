@@ -173,8 +173,8 @@ fn ranks_search_on_their_devices() {
 
 /// A rank gets measured bounds for both directions, or none if it has no device or wants none; all ranks take part in the searches.
 #[test]
-fn bounds_are_measured_where_ranks_want_them() {
-    const TEST: &str = "bounds_are_measured_where_ranks_want_them";
+fn bounds_are_measured_for_ranks_that_want_them() {
+    const TEST: &str = "bounds_are_measured_for_ranks_that_want_them";
     for device in devices(TEST, Limits::default()).all.iter().filter(|device| !is_slow(device)) {
         let list = Generator::graph500(10).generate(&|_| ()).unwrap();
         let of_ranks = ThreadRanks::run(3, |ranks| {

@@ -77,7 +77,7 @@ fn bench_prints_the_keys_of_graph500_and_nothing_else() {
 }
 
 #[test]
-fn bench_takes_files_and_says_what_their_keys_mean() {
+fn bench_prints_the_keys_of_graph500_for_a_file() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
     let output = good(&["bench", &graph, "--roots", "64", "--order", "original"]);
@@ -91,7 +91,7 @@ fn bench_takes_files_and_says_what_their_keys_mean() {
 }
 
 #[test]
-fn quiet_leaves_the_result_alone() {
+fn quiet_prints_the_result_only() {
     let output = good(&["bench", "--kronecker", "6", "--roots", "2", "-q"]);
     assert!(stdout(&output).starts_with("SCALE:"));
     assert_eq!(stderr(&output), "");
@@ -148,7 +148,7 @@ fn board_with_rails(folder: &Folder) -> String {
 const QUICK: [&str; 4] = ["--energy-seconds", "0.5", "--energy-repeats", "2"];
 
 #[test]
-fn energy_is_measured_by_the_sensors_that_are_named() {
+fn energy_is_measured_with_the_named_sensors() {
     let folder = Folder::new();
     let (root, json) = (board_with_rails(&folder), folder.path("r.json"));
     let sensors = ["--sysfs-root", &root, "--energy", "ina2xx:0-0040,ina2xx:VDD_KFC"];
@@ -180,7 +180,7 @@ fn energy_is_measured_by_the_sensors_that_are_named() {
 }
 
 #[test]
-fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
+fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     let folder = Folder::new();
     let json = folder.path("r.json");
     let bench = ["bench", "--kronecker", "8", "--roots", "2", "--json", &json];
@@ -201,7 +201,7 @@ fn a_machine_without_a_sensor_has_no_energy_and_nothing_else_changes() {
 }
 
 #[test]
-fn sensors_that_cannot_be_used_are_refused_before_the_work() {
+fn unusable_sensors_are_refused_before_the_graph_is_read() {
     let folder = Folder::new();
     let root = board_with_rails(&folder);
     let bench = |energy: &str, words: &[&str]| {
@@ -214,7 +214,7 @@ fn sensors_that_cannot_be_used_are_refused_before_the_work() {
 }
 
 #[test]
-fn a_profile_says_what_the_rails_add_up_to() {
+fn a_profile_defines_which_rails_are_summed() {
     let folder = Folder::new();
     let root = board_with_rails(&folder);
     let rail = |id: &str, domain: &str| format!("[[power.rails]]\nfamily = 'ina2xx'\nid = '{id}'\ndomain = '{domain}'\ncounted = true\n");
@@ -233,7 +233,7 @@ fn a_profile_says_what_the_rails_add_up_to() {
 }
 
 #[test]
-fn sensors_are_shown_as_table_json_and_again_and_again() {
+fn sensors_are_shown_as_json_as_a_table_and_repeatedly() {
     let folder = Folder::new();
     let root = board_with_rails(&folder);
     fs::write(folder.path("sys/class/hwmon/hwmon1/power1_input"), "").unwrap();
@@ -256,7 +256,7 @@ fn sensors_are_shown_as_table_json_and_again_and_again() {
 }
 
 #[test]
-fn the_energy_of_a_command_is_told_beside_its_own_output() {
+fn the_energy_of_a_command_is_reported_beside_its_own_output() {
     let folder = Folder::new();
     let (root, json) = (board_with_rails(&folder), folder.path("e.json"));
     let energy =
@@ -288,7 +288,7 @@ fn the_energy_of_a_command_is_told_beside_its_own_output() {
 }
 
 #[test]
-fn json_can_take_the_reports_place() {
+fn json_can_replace_the_report_on_standard_output() {
     let output = good(&["bench", "--kronecker", "6", "--roots", "1", "--json", "-"]);
     let record: Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(record["roots"].as_array().unwrap().len(), 1);
@@ -313,7 +313,7 @@ fn a_graph_without_edges_is_refused() {
 }
 
 #[test]
-fn a_tree_that_was_written_is_found_valid_in_every_format() {
+fn written_trees_are_valid_in_every_format() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
     for order in ["original", "degree"] {
@@ -331,7 +331,7 @@ fn a_tree_that_was_written_is_found_valid_in_every_format() {
 }
 
 #[test]
-fn arcs_are_kept_where_asked() {
+fn directed_searches_follow_arcs_in_one_direction_only() {
     let folder = Folder::new();
     let (graph, parents) = (folder.file("graph.el", GRAPH), folder.path("p.txt"));
     let output = good(&["run", &graph, "--root", "1", "--directed", "--parents", &parents]);
@@ -343,7 +343,7 @@ fn arcs_are_kept_where_asked() {
 
 /// A symmetric file has arcs in both directions, even when read as directed, and a converted file has the arcs of its source.
 #[test]
-fn a_directed_graph_keeps_its_arcs_through_every_file() {
+fn directed_graphs_keep_their_arcs_in_every_format() {
     let folder = Folder::new();
     let symmetric = folder.file("symmetric.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n");
     let tree_width = folder.file("graph.gr", "p tw 3 2\n2 1\n3 2\n");
@@ -499,7 +499,7 @@ fn policies_are_compared_on_every_graph() {
 }
 
 #[test]
-fn a_file_to_tune_may_have_the_name_of_a_shipped_profile() {
+fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
     let folder = Folder::new();
     folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");
     let mut command = socbfs(&["board", "tune", "odroid-xu4", "--graph", "kronecker:6", "--device", "cpu"]);
@@ -509,7 +509,7 @@ fn a_file_to_tune_may_have_the_name_of_a_shipped_profile() {
 }
 
 #[test]
-fn a_value_of_the_environment_is_told_as_such() {
+fn errors_name_the_environment_variable_of_an_invalid_value() {
     let told = |flags: &[&str]| {
         let output = socbfs(&[&["run", "grid:2x2", "--root", "0"][..], flags].concat()).env("SOCBFS_THREADS", "x").output().unwrap();
         assert_eq!(output.status.code(), Some(2));
@@ -522,7 +522,7 @@ fn a_value_of_the_environment_is_told_as_such() {
 }
 
 #[test]
-fn a_device_that_is_not_there_is_told_before_the_graph_is_read() {
+fn a_missing_device_is_reported_before_the_graph_is_read() {
     for command in [&["bench"][..], &["run", "--root", "0"]] {
         for (flags, words) in [
             (["--device", "cpu", "--policy", "tg"], "policy tg needs an OpenCL device"),
@@ -536,7 +536,7 @@ fn a_device_that_is_not_there_is_told_before_the_graph_is_read() {
 }
 
 #[test]
-fn a_work_group_is_one_item_or_whole_words_of_32() {
+fn invalid_work_group_sizes_are_refused() {
     for items in ["0", "48", "-1", "x"] {
         let output = socbfs(&["board", "show", &format!("--work-group={items}")]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{items}");
@@ -569,7 +569,7 @@ fn settings_come_from_flag_then_environment_then_board() {
 /// Every setting with a flag and an environment variable: with neither, with the variable, and with both. (src/runtime/choice.rs tests the
 /// bands, thresholds, power and sharing modes of boards and calibrations.)
 #[test]
-fn each_setting_is_that_of_the_first_place_that_gives_it() {
+fn every_setting_comes_from_its_flag_or_else_its_environment_variable() {
     let folder = Folder::new();
     // Objectives other than time need these powers.
     let watts = "[power.watts]\ntc = 1.0\nbc = 2.0\ntg = 1.0\ntgm = 1.0\nbg = 1.0\nbgc = 1.0\n";
@@ -612,7 +612,7 @@ fn each_setting_is_that_of_the_first_place_that_gives_it() {
 }
 
 #[test]
-fn boards_are_checked_with_file_line_and_key() {
+fn errors_in_boards_name_file_line_and_key() {
     let folder = Folder::new();
     let bad = folder.file("bad.toml", "schema = 1\n[board]\nname = 'b'\ncolour = 'red'\n");
     refused(&["board", "validate", &bad], &["bad.toml:4", "colour", "help:"]);
@@ -679,7 +679,7 @@ fn boards_are_detected_listed_and_shown() {
 }
 
 #[test]
-fn every_value_of_every_profile_says_what_it_is_used_for() {
+fn every_value_of_every_profile_has_a_purpose() {
     let list = serde_json::from_slice::<Value>(&good(&["board", "list", "--json"]).stdout).unwrap();
     for row in list.as_array().unwrap() {
         let name = row["name"].as_str().unwrap();
@@ -691,7 +691,7 @@ fn every_value_of_every_profile_says_what_it_is_used_for() {
 }
 
 #[test]
-fn a_profile_for_a_machine_is_good_and_shown() {
+fn board_init_writes_a_valid_profile_of_the_machine() {
     let folder = Folder::new();
     for name in ["odroid-xu3", "raspberry-pi-4", "core-ultra"] {
         let path = folder.path(&format!("{name}.toml"));
@@ -753,7 +753,7 @@ fn info_describes_a_graph() {
 }
 
 #[test]
-fn help_version_and_completions_are_results() {
+fn help_version_and_completions_go_to_standard_output() {
     for arguments in [&["--help"][..], &["bench", "--help"], &["generate", "grid", "--help"], &["--version"], &["completions", "bash"]] {
         let output = good(arguments);
         assert!(stdout(&output).contains("socbfs") && stderr(&output).is_empty(), "{arguments:?}");
@@ -762,7 +762,7 @@ fn help_version_and_completions_are_results() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     // Completions are longer than a pipe's buffer, so the writer is still writing when the reader leaves.
     let mut child = socbfs(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -775,7 +775,7 @@ fn a_reader_that_leaves_early_is_no_error() {
 }
 
 #[test]
-fn a_vanished_input_leaves_no_output() {
+fn a_missing_input_leaves_no_output() {
     let folder = Folder::new();
     let (gone, out) = (folder.file("gone.el", GRAPH), folder.path("out.mtx"));
     fs::remove_file(&gone).unwrap();
@@ -786,7 +786,7 @@ fn a_vanished_input_leaves_no_output() {
 }
 
 #[test]
-fn a_bad_input_leaves_the_old_output_alone() {
+fn an_invalid_input_keeps_the_old_output() {
     let folder = Folder::new();
     let (bad, out) = (folder.file("bad.el", "0 1\nx y\n"), folder.file("out.mtx", "precious"));
     refused(&["convert", &bad, &out], &["bad.el:2"]);
@@ -796,7 +796,7 @@ fn a_bad_input_leaves_the_old_output_alone() {
 
 /// Root may write into any directory, so the folder that can't be written to is "below" a regular file.
 #[test]
-fn an_output_that_cannot_be_written_is_found_before_the_work() {
+fn unwritable_outputs_are_refused_before_the_work() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
     for name in ["graph.el/r.json", "missing/r.json"] {
@@ -813,9 +813,9 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     if !Path::new("/dev/full").exists() {
-        println!("SKIPPED a_full_disk_is_told: there is no /dev/full");
+        println!("SKIPPED a_full_disk_is_reported: there is no /dev/full");
         return;
     }
     refused(&["convert", "kronecker:8", "/dev/full", "--to", "el"], &["/dev/full"]);

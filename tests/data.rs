@@ -50,11 +50,11 @@ fn folder() -> PathBuf {
 
 fn skipped(why: &str) {
     // Written without a print macro, whose output the test harness would capture.
-    std::io::stderr().write_all(format!("SKIPPED real_graphs_hold_what_their_table_says: {why}\n").as_bytes()).unwrap();
+    std::io::stderr().write_all(format!("SKIPPED real_graphs_match_the_table_of_known_values: {why}\n").as_bytes()).unwrap();
 }
 
 #[test]
-fn real_graphs_hold_what_their_table_says() {
+fn real_graphs_match_the_table_of_known_values() {
     let folder = folder();
     if !folder.is_dir() {
         return skipped(&format!("no data folder at {} (set SOCBFS_DATA)", folder.display()));

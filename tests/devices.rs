@@ -35,8 +35,8 @@ fn json(command: &mut Command) -> Value {
 }
 
 #[test]
-fn every_device_is_shown_with_its_hand_overs() {
-    let installed = installed("every_device_is_shown_with_its_hand_overs");
+fn every_device_is_shown_with_its_handovers() {
+    let installed = installed("every_device_is_shown_with_its_handovers");
     let all = json(&mut socbfs(&["--quick", "--json"]));
     if installed.is_empty() {
         assert!(all["problem"].as_str().is_some_and(|problem| problem.contains("install")), "{all}");
@@ -59,7 +59,7 @@ fn every_device_is_shown_with_its_hand_overs() {
 }
 
 #[test]
-fn no_implementation_is_plain_information() {
+fn a_missing_opencl_driver_is_not_an_error() {
     // The OpenCL library exists, but finds no driver in this folder.
     let folder = tempfile::tempdir().unwrap();
     let output = good(socbfs(&[]).env("OCL_ICD_VENDORS", folder.path()).env("OPENCL_VENDOR_PATH", folder.path()));
@@ -71,7 +71,7 @@ fn no_implementation_is_plain_information() {
 }
 
 #[test]
-fn no_library_is_plain_information() {
+fn a_missing_opencl_library_is_not_an_error() {
     // This file is found before the system's library, and can't be opened.
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("libOpenCL.so.1"), "no library").unwrap();
@@ -83,8 +83,8 @@ fn no_library_is_plain_information() {
 }
 
 #[test]
-fn two_devices_of_one_platform_are_told_apart() {
-    const TEST: &str = "two_devices_of_one_platform_are_told_apart";
+fn two_devices_of_one_platform_have_different_names() {
+    const TEST: &str = "two_devices_of_one_platform_have_different_names";
     if device("Portable Computing Language").is_none() {
         return skipped(TEST, "PoCL is not installed, and it alone shows two devices");
     }
@@ -97,8 +97,8 @@ fn two_devices_of_one_platform_are_told_apart() {
 }
 
 #[test]
-fn a_small_device_is_measured_as_far_as_it_goes() {
-    const TEST: &str = "a_small_device_is_measured_as_far_as_it_goes";
+fn a_small_device_is_measured_up_to_its_limits() {
+    const TEST: &str = "a_small_device_is_measured_up_to_its_limits";
     if device("Portable Computing Language").is_none() {
         return skipped(TEST, "PoCL is not installed, and it alone can be made small");
     }
@@ -110,8 +110,8 @@ fn a_small_device_is_measured_as_far_as_it_goes() {
 }
 
 #[test]
-fn a_lost_device_is_told_and_hides_nothing() {
-    const TEST: &str = "a_lost_device_is_told_and_hides_nothing";
+fn a_lost_device_is_reported_and_the_others_are_still_shown() {
+    const TEST: &str = "a_lost_device_is_reported_and_the_others_are_still_shown";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
         return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");

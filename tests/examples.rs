@@ -58,7 +58,7 @@ fn a_device_is_chosen() {
 }
 
 #[test]
-fn energy_is_measured_where_a_sensor_is_and_else_the_error_says_why() {
+fn energy_is_measured_or_the_error_names_the_missing_sensor() {
     let machine = tempfile::tempdir().unwrap();
     let error = Selection::automatic(discover(&Tree::new(machine.path())), None).unwrap_err();
     assert!(error.to_string().contains("no power sensor"), "{error}");
@@ -77,7 +77,7 @@ fn energy_is_measured_where_a_sensor_is_and_else_the_error_says_why() {
 }
 
 #[test]
-fn a_policy_of_ones_own_decides() {
+fn a_custom_policy_decides_the_directions() {
     let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
     for (share, switches) in [(0.05, true), (2.0, false)] {
         let (directions, parents) = own_policy::search(share).unwrap();

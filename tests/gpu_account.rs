@@ -22,11 +22,13 @@ fn account(record: &LevelRecord) -> u64 {
 }
 
 #[test]
-fn the_time_of_a_shared_level_is_accounted_for() {
+fn recorded_times_add_up_to_the_time_of_a_shared_level() {
     let n = 20_000;
     let edges = edges(n, 200_000, 5, 1);
     let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-    for device in devices("the_time_of_a_shared_level_is_accounted_for", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+    for device in
+        devices("recorded_times_add_up_to_the_time_of_a_shared_level", Limits::default()).all.iter().filter(|device| !is_slow(device))
+    {
         for way in [SharingMode::AllocHostPtr, SharingMode::Copy] {
             for policy in ["concurrent:0,0,500", "asynchronous:20,500"] {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() }];
@@ -53,10 +55,12 @@ fn the_time_of_a_shared_level_is_accounted_for() {
 
 /// Records have the device's own time of a level only if the device was opened for that.
 #[test]
-fn a_timed_device_tells_how_long_its_kernels_ran() {
+fn only_timed_devices_record_the_times_of_their_kernels() {
     let edges = edges(5000, 40_000, 5, 1);
     let layout = Layout::build(&EdgeList::new(5000, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-    for device in devices("a_timed_device_tells_how_long_its_kernels_ran", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+    for device in
+        devices("only_timed_devices_record_the_times_of_their_kernels", Limits::default()).all.iter().filter(|device| !is_slow(device))
+    {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         for policy in ["tg", "bg", "concurrent:0,0,500", "asynchronous:20,500"] {
             for (device, is_timed) in [(&timed, true), (device, false)] {
@@ -83,13 +87,13 @@ fn a_timed_device_tells_how_long_its_kernels_ran() {
 
 /// The kernel that maps the tree to original numbers ends a search, and is not counted in a level of the next search.
 #[test]
-fn a_level_of_the_cpu_has_no_time_of_a_device() {
+fn levels_on_the_cpu_have_no_device_time() {
     // The root has one neighbour, so the first level, and no other, is small.
     let mut list = edges(5000, 40_000, 5, 1);
     list.push([5000, 3]);
     let list = EdgeList::new(5001, list, Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, keep_leaves: true, ..BuildOptions::default() }).unwrap();
-    for device in devices("a_level_of_the_cpu_has_no_time_of_a_device", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
+    for device in devices("levels_on_the_cpu_have_no_device_time", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
         let policy = "adaptive:top_down_gpu_from=2,bottom_up_gpu_from=0".parse().unwrap();
@@ -108,11 +112,11 @@ fn a_level_of_the_cpu_has_no_time_of_a_device() {
 
 /// A device keeps the times of 1024 launches until they are fetched. A long asynchronous search launches more.
 #[test]
-fn the_time_of_a_long_search_apart_is_that_of_all_its_kernels() {
+fn long_asynchronous_searches_count_the_times_of_all_kernels() {
     let n = 3000;
     let path = (1..n).map(|v| [v - 1, v]).collect();
     let layout = Layout::build(&EdgeList::new(n as usize, path, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-    let test = "the_time_of_a_long_search_apart_is_that_of_all_its_kernels";
+    let test = "long_asynchronous_searches_count_the_times_of_all_kernels";
     for device in devices(test, Limits::default()).all.iter().filter(|device| !is_slow(device) && !is_rusticl(device.info())) {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
@@ -130,12 +134,12 @@ fn the_time_of_a_long_search_apart_is_that_of_all_its_kernels() {
 
 /// The time of a device's part begins with its first kernel, since the device may be done before the host waits for it.
 #[test]
-fn the_part_of_a_device_has_the_time_of_its_kernels() {
+fn the_device_part_of_a_level_has_the_time_of_its_kernels() {
     let n = 20_000;
     let edges = edges(n, 400_000, 5, 1);
     let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
     for device in
-        devices("the_part_of_a_device_has_the_time_of_its_kernels", Limits::default()).all.iter().filter(|device| !is_slow(device))
+        devices("the_device_part_of_a_level_has_the_time_of_its_kernels", Limits::default()).all.iter().filter(|device| !is_slow(device))
     {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];

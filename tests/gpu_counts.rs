@@ -18,8 +18,8 @@ use crate::{
 };
 
 #[test]
-fn calls_are_counted() {
-    counting(module_path!(), "calls_are_counted", |info| {
+fn opencl_calls_are_counted() {
+    counting(module_path!(), "opencl_calls_are_counted", |info| {
         let device = Device::open(info, Limits::default()).unwrap();
         let counted = |what: &str, wanted: Counts, body: &mut dyn FnMut()| {
             let before = Counts::now();
@@ -53,8 +53,8 @@ fn calls_are_counted() {
 /// Prints every policy's counts per search as a table (`--nocapture`). Levels whose plans are known in advance share one wait, and the tree
 /// takes another.
 #[test]
-fn searches_are_counted() {
-    const TEST: &str = "searches_are_counted";
+fn opencl_calls_of_searches_are_counted() {
+    const TEST: &str = "opencl_calls_of_searches_are_counted";
     counting(module_path!(), TEST, |_| {
         let devices = devices(TEST, Limits::default());
         let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
@@ -95,8 +95,8 @@ fn searches_are_counted() {
 
 /// Neighbour lists are cut into as many buffers as the device's limit requires. A graph of another size finds its kernels already built.
 #[test]
-fn graphs_of_other_sizes_need_no_compiler() {
-    const TEST: &str = "graphs_of_other_sizes_need_no_compiler";
+fn graphs_of_other_sizes_reuse_compiled_kernels() {
+    const TEST: &str = "graphs_of_other_sizes_reuse_compiled_kernels";
     let cache = tempfile::tempdir().unwrap();
     let variables = [("SOCBFS_CACHE_DIR", cache.path().to_str().unwrap())];
     counting_with(module_path!(), TEST, &variables, |_| {
@@ -121,8 +121,8 @@ fn graphs_of_other_sizes_need_no_compiler() {
 /// A handover carries the values of a range and no others. Here the others are overwritten, as a driver may do, and the searches must
 /// still be right.
 #[test]
-fn what_is_not_carried_is_not_read() {
-    const TEST: &str = "what_is_not_carried_is_not_read";
+fn values_outside_a_handover_are_not_read() {
+    const TEST: &str = "values_outside_a_handover_are_not_read";
     counting_with(module_path!(), TEST, &[("SOCBFS_TEST_POISON", "1")], |info| {
         let devices = devices(TEST, Limits::default());
         let device = &devices.all[0];

@@ -34,11 +34,11 @@ const POCL: &str = "Portable Computing Language";
 /// Runs `body` with a PoCL device and the path of a file. The device is lost N commands after a file with the number N is written, and is
 /// back when the file is removed.
 fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
-    with_a_device_that_goes_on(test, None, body);
+    with_a_device_that_continues_after_its_loss(test, None, body);
 }
 
 /// The same as [`with_a_device_to_lose`], but the device runs its pending kernels `delay_ms` milliseconds after its loss was reported.
-fn with_a_device_that_goes_on(test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
+fn with_a_device_that_continues_after_its_loss(test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
@@ -100,8 +100,8 @@ fn points() -> impl Iterator<Item = u32> {
 }
 
 #[test]
-fn a_search_goes_on_without_a_lost_device() {
-    const TEST: &str = "a_search_goes_on_without_a_lost_device";
+fn a_search_continues_without_a_lost_device() {
+    const TEST: &str = "a_search_continues_without_a_lost_device";
     with_a_device_to_lose(TEST, |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
@@ -142,8 +142,8 @@ fn a_search_goes_on_without_a_lost_device() {
 
 /// The settings of a search also apply to the engine that takes over.
 #[test]
-fn a_search_that_goes_on_without_a_device_keeps_its_settings() {
-    with_a_device_to_lose("a_search_that_goes_on_without_a_device_keeps_its_settings", |device, file| {
+fn a_search_that_loses_its_device_keeps_its_settings() {
+    with_a_device_to_lose("a_search_that_loses_its_device_keeps_its_settings", |device, file| {
         // The graph has levels that threads share, and a path of small levels.
         let mut list = edges(1200, 5000, 5, 1);
         list.extend((1200..1400).map(|v| [v - 1, v]));
@@ -165,8 +165,8 @@ fn a_search_that_goes_on_without_a_device_keeps_its_settings() {
 
 /// The device times of a failed search are not counted in the next one.
 #[test]
-fn the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next() {
-    with_a_device_to_lose("the_kernels_of_a_search_that_failed_are_of_no_level_of_the_next", |device, file| {
+fn kernel_times_of_a_failed_search_are_not_counted_in_the_next() {
+    with_a_device_to_lose("kernel_times_of_a_failed_search_are_not_counted_in_the_next", |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
@@ -252,8 +252,8 @@ fn lose_over_ranks(
 }
 
 #[test]
-fn ranks_go_on_without_a_lost_device_or_end_together() {
-    const TEST: &str = "ranks_go_on_without_a_lost_device_or_end_together";
+fn ranks_continue_without_a_lost_device_or_fail_together() {
+    const TEST: &str = "ranks_continue_without_a_lost_device_or_fail_together";
     with_a_device_to_lose(TEST, |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let list = EdgeList::new(1201, edges.clone(), Listing::Once).unwrap();
@@ -295,8 +295,8 @@ fn ranks_go_on_without_a_lost_device_or_end_together() {
 
 /// A rank whose device fails before the first search continues on its CPU if allowed; otherwise all ranks get an error, and none waits.
 #[test]
-fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
-    const TEST: &str = "ranks_do_without_a_device_lost_while_setting_up_or_none_begins";
+fn ranks_search_without_a_device_lost_during_setup_or_all_fail() {
+    const TEST: &str = "ranks_search_without_a_device_lost_during_setup_or_all_fail";
     with_a_device_to_lose(TEST, |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
@@ -345,9 +345,9 @@ fn ranks_do_without_a_device_lost_while_setting_up_or_none_begins() {
 /// Loses the device at every command of a search, and searches again with the same [`Search`]: while the device is lost, and after it is
 /// back.
 #[test]
-fn a_search_that_failed_is_followed_by_right_ones() {
-    const TEST: &str = "a_search_that_failed_is_followed_by_right_ones";
-    with_a_device_that_goes_on(TEST, Some(5), |device, file| {
+fn searches_after_a_failed_search_are_right() {
+    const TEST: &str = "searches_after_a_failed_search_are_right";
+    with_a_device_that_continues_after_its_loss(TEST, Some(5), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -383,8 +383,8 @@ fn a_search_that_failed_is_followed_by_right_ones() {
 }
 
 #[test]
-fn a_device_lost_while_setting_up_is_an_error() {
-    const TEST: &str = "a_device_lost_while_setting_up_is_an_error";
+fn a_device_lost_during_setup_is_an_error() {
+    const TEST: &str = "a_device_lost_during_setup_is_an_error";
     with_a_device_to_lose(TEST, |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
@@ -411,8 +411,8 @@ const GOES_ON: u64 = 15;
 /// Loses the device in the middle of searches, drops everything that they used while kernels are still pending, and uses the memory again.
 /// The kernels then run on the memory they were given: had it been freed or unmapped, they would overwrite other data or fault. This is
 /// done at `points` of every policy and sharing mode.
-fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
-    with_a_device_that_goes_on(test, Some(GOES_ON), |device, file| {
+fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
+    with_a_device_that_continues_after_its_loss(test, Some(GOES_ON), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = || Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -454,16 +454,16 @@ fn goes_on_with_what_it_was_given(test: &str, points: std::ops::Range<u32>) {
 }
 
 #[test]
-fn what_a_lost_device_may_still_touch_is_kept() {
+fn memory_that_a_lost_device_may_still_use_is_kept() {
     // Under Valgrind (tests/valgrind) a point takes seconds, so only the first point with pending kernels is run.
     let points = if std::env::var_os(implementations::UNDER).is_some() { 3..4 } else { 0..6 };
-    goes_on_with_what_it_was_given("what_a_lost_device_may_still_touch_is_kept", points);
+    check_memory_of_a_lost_device("memory_that_a_lost_device_may_still_use_is_kept", points);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
-    const TEST: &str = "what_a_lost_device_may_still_touch_is_kept_beside_a_load";
+fn memory_that_a_lost_device_may_still_use_is_kept_under_load() {
+    const TEST: &str = "memory_that_a_lost_device_may_still_use_is_kept_under_load";
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let busy = || {
@@ -473,7 +473,7 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
         };
         let load: Vec<_> = (0..std::thread::available_parallelism().map_or(2, usize::from)).map(|_| scope.spawn(busy)).collect();
         // More points than in the test above.
-        let outcome = std::panic::catch_unwind(|| goes_on_with_what_it_was_given(TEST, 0..9));
+        let outcome = std::panic::catch_unwind(|| check_memory_of_a_lost_device(TEST, 0..9));
         stop.store(true, Relaxed);
         drop(load);
         if let Err(panic) = outcome {
@@ -485,8 +485,8 @@ fn what_a_lost_device_may_still_touch_is_kept_beside_a_load() {
 /// A driver with a bug overwrites one piece of the data that a search transfers to the host, each piece in turn. The search ends with an
 /// error that names the driver, or the piece did not matter. It never touches host memory outside of its own, and later searches are right.
 #[test]
-fn wrong_numbers_from_a_device_end_in_an_error() {
-    const TEST: &str = "wrong_numbers_from_a_device_end_in_an_error";
+fn corrupt_data_from_a_device_is_an_error_or_harmless() {
+    const TEST: &str = "corrupt_data_from_a_device_is_an_error_or_harmless";
     with_a_device_to_lose(TEST, |device, _| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
@@ -528,8 +528,8 @@ fn wrong_numbers_from_a_device_end_in_an_error() {
 
 /// One of two devices is lost: the error names it and not the other, and the same [`Search`] is right after the device is back.
 #[test]
-fn one_of_two_devices_is_lost() {
-    const TEST: &str = "one_of_two_devices_is_lost";
+fn an_error_names_which_of_two_devices_is_lost() {
+    const TEST: &str = "an_error_names_which_of_two_devices_is_lost";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
         return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
@@ -599,8 +599,8 @@ fn one_of_two_devices_is_lost() {
 
 /// A driver refuses one call that makes an object or sets an argument: each such call of the set-up and of a search in turn.
 #[test]
-fn every_refused_call_is_an_error_and_nothing_else() {
-    const TEST: &str = "every_refused_call_is_an_error_and_nothing_else";
+fn every_refused_opencl_call_is_reported_as_an_error() {
+    const TEST: &str = "every_refused_opencl_call_is_reported_as_an_error";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = refusing_library(folder.path()) else {
         return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");

@@ -114,13 +114,13 @@ fn search() {
 
 /// `tests/mutants` finds the lines for its bugs by their text.
 #[test]
-fn every_mutant_has_its_line() {
+fn every_mutant_can_be_planted() {
     let output = Command::new("bash").args(["tests/mutants", "--check"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn logs_are_understood() {
+fn logs_of_oclgrind_are_parsed() {
     let line = *lines_of_visit().end() - 1;
     let race = |kind: &str, memory: &str, first: u32, second: u32| {
         format!(

@@ -51,8 +51,8 @@ fn odd_graphs() {
 }
 
 #[test]
-fn larger_graphs_with_every_group_and_way() {
-    for device in &devices("larger_graphs_with_every_group_and_way", Limits::default()).all {
+fn larger_graphs_are_searched_with_every_group_and_sharing_mode() {
+    for device in &devices("larger_graphs_are_searched_with_every_group_and_sharing_mode", Limits::default()).all {
         let all = everything(device);
         // With more than 1024 vertices, hubs are counted separately, and more than one group has work.
         let (n, m) = if is_slow(device) { (1100, 2500) } else { (2500, 15_000) };
@@ -71,8 +71,8 @@ fn larger_graphs_with_every_group_and_way() {
 }
 
 #[test]
-fn neighbours_in_parts() {
-    for device in &devices("neighbours_in_parts", Limits::default()).all {
+fn neighbour_lists_can_be_split_into_parts() {
+    for device in &devices("neighbour_lists_can_be_split_into_parts", Limits::default()).all {
         let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
         // Programs are built for up to four parts and for up to sixteen.
         let variety = Variety {
@@ -101,8 +101,8 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
 }
 
 #[test]
-fn claims_by_bins_find_what_claims_by_atomics_find() {
-    for device in &devices("claims_by_bins_find_what_claims_by_atomics_find", Limits::default()).all {
+fn claims_by_bins_and_by_atomics_find_the_same_vertices() {
+    for device in &devices("claims_by_bins_and_by_atomics_find_the_same_vertices", Limits::default()).all {
         // Many blocks of 4,096 vertices, so that every bin gets vertices; and one block, so that a bin is full before the level ends.
         let graphs = [(40_000, 120_000), (3000, 12_000)];
         for &(n, arcs) in if is_slow(device) { &graphs[1..] } else { &graphs } {
@@ -195,8 +195,8 @@ proptest! {
 
 /// At every bottom-up level the long list of a hub in another component is searched, and never yields a parent.
 #[test]
-fn a_hub_that_is_not_reached() {
-    for device in &devices("a_hub_that_is_not_reached", Limits::default()).all {
+fn an_unreachable_hub_yields_no_parent() {
+    for device in &devices("an_unreachable_hub_yields_no_parent", Limits::default()).all {
         let leaves = if is_slow(device) { 300 } else { 5000 };
         let mut edges: Vec<_> = (1..12).map(|v| [v - 1, v]).collect();
         edges.extend((13..13 + leaves).map(|v| [12, v]));
@@ -213,8 +213,8 @@ fn a_hub_that_is_not_reached() {
 
 /// A device with memory of its own gets a copy of the graph.
 #[test]
-fn a_graph_in_the_devices_memory() {
-    for device in &devices("a_graph_in_the_devices_memory", Limits::default()).all {
+fn a_graph_can_be_copied_to_the_memory_of_a_device() {
+    for device in &devices("a_graph_can_be_copied_to_the_memory_of_a_device", Limits::default()).all {
         let edges = edges(900, 3000, 8, 1);
         let list = EdgeList::new(900, edges.clone(), Listing::Unknown).unwrap();
         let layout = Layout::build(&list, &BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() }).unwrap();
@@ -231,8 +231,8 @@ fn a_graph_in_the_devices_memory() {
 }
 
 #[test]
-fn two_devices_beside_the_cpu() {
-    let devices = devices("two_devices_beside_the_cpu", Limits::default());
+fn two_devices_search_beside_the_cpu() {
+    let devices = devices("two_devices_search_beside_the_cpu", Limits::default());
     let Some(first) = devices.all.first() else { return };
     // A single device is used twice, with kernels of both kinds if it supports them.
     let second = devices.all.get(1).unwrap_or(first);
@@ -264,8 +264,8 @@ fn group(device: &Device) -> Option<usize> {
 /// A search that is stopped between two levels leaves masks, a frontier and the whole state on the device; the next search must still be
 /// right.
 #[test]
-fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
-    for device in &devices("a_search_on_a_device_is_stopped_and_the_next_one_is_right", Limits::default()).all {
+fn a_device_search_can_be_stopped_and_the_next_one_is_right() {
+    for device in &devices("a_device_search_can_be_stopped_and_the_next_one_is_right", Limits::default()).all {
         // Each level of a path is a launch.
         let n: u32 = match is_slow(device) {
             true => 60,
@@ -303,8 +303,8 @@ fn a_search_on_a_device_is_stopped_and_the_next_one_is_right() {
 }
 
 #[test]
-fn a_search_on_a_device_ends_early_and_the_next_one_is_right() {
-    for device in &devices("a_search_on_a_device_ends_early_and_the_next_one_is_right", Limits::default()).all {
+fn a_device_search_can_end_early_and_the_next_one_is_right() {
+    for device in &devices("a_device_search_can_end_early_and_the_next_one_is_right", Limits::default()).all {
         let n: u32 = if is_slow(device) { 120 } else { 1500 };
         let arcs = edges(n.into(), 3 * n as usize, 5, 0);
         let layout = Layout::build(&EdgeList::new(n as usize, arcs.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
@@ -332,7 +332,7 @@ fn a_search_on_a_device_ends_early_and_the_next_one_is_right() {
 }
 
 #[test]
-fn a_policy_for_a_device_needs_one() {
+fn policies_for_devices_are_refused_without_a_device() {
     let list = EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     for policy in ["tg", "selective", "concurrent", "asynchronous", "daga:14,24", "remis-selective:9", "remis-concurrent:9,500"] {

@@ -42,8 +42,8 @@ fn complete(n: u32) -> Vec<[u32; 2]> {
 }
 
 #[test]
-fn work_groups_of_64_little_local_memory_and_small_buffers() {
-    for device in &devices("work_groups_of_64_little_local_memory_and_small_buffers", small()).all {
+fn small_work_groups_local_memory_and_buffers_suffice() {
+    for device in &devices("small_work_groups_local_memory_and_buffers_suffice", small()).all {
         // 7000 arcs of 4 bytes, in buffers of 20,000 bytes.
         let edges = edges(1100, 3500, 9, 0);
         let variety = Variety {
@@ -64,11 +64,11 @@ fn work_groups_of_64_little_local_memory_and_small_buffers() {
 
 /// The frontier takes no more memory on a device with many CPU threads than with one, so the same limit on buffers suffices for both.
 #[test]
-fn a_limit_on_buffers_is_the_same_for_any_number_of_threads() {
+fn sizes_of_buffers_do_not_depend_on_the_number_of_threads() {
     const N: usize = 1 << 14;
     // A queue with room for what each of 8 threads may find would need twice this limit.
     let limits = Limits { max_alloc_bytes: Some(250_000), ..Limits::default() };
-    let devices = devices("a_limit_on_buffers_is_the_same_for_any_number_of_threads", limits);
+    let devices = devices("sizes_of_buffers_do_not_depend_on_the_number_of_threads", limits);
     let list = Generator::graph500(14).generate(&|_| ()).unwrap();
     let mut edges = Vec::new();
     list.for_each(0..list.len(), |u, v| edges.push([u, v]));
@@ -89,8 +89,8 @@ fn a_limit_on_buffers_is_the_same_for_any_number_of_threads() {
 }
 
 #[test]
-fn a_driver_that_builds_no_large_work_groups_gets_smaller_ones() {
-    const TEST: &str = "a_driver_that_builds_no_large_work_groups_gets_smaller_ones";
+fn work_groups_shrink_until_the_driver_can_build_them() {
+    const TEST: &str = "work_groups_shrink_until_the_driver_can_build_them";
     const LARGEST: &str = "SOCBFS_TEST_LARGEST_GROUP";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = refusing_library(folder.path()) else {
@@ -146,8 +146,8 @@ fn kernels_shrink_until_local_memory_suffices() {
 }
 
 #[test]
-fn what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu() {
-    const TEST: &str = "what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu";
+fn device_memory_does_not_grow_with_the_number_of_cpu_threads() {
+    const TEST: &str = "device_memory_does_not_grow_with_the_number_of_cpu_threads";
     let n = 10_000;
     let edges = edges(n, 20 * n as usize, 3, 0);
     let layout = layout(n as usize, &edges);
@@ -171,12 +171,12 @@ fn what_a_device_holds_does_not_grow_with_the_threads_of_the_cpu() {
 }
 
 #[test]
-fn what_is_too_large_is_refused_with_its_size() {
+fn graphs_too_large_for_a_device_are_refused_with_their_size() {
     let refused = |device: &Arc<Device>, layout: &Layout| {
         Search::new(layout, &on(device, GpuOptions::default())).map(|_| ()).unwrap_err().to_string()
     };
     // The arcs take 358,800 bytes, and 16 buffers of 20,000 bytes hold 320,000.
-    for device in &devices("what_is_too_large_is_refused_with_its_size", small()).all {
+    for device in &devices("graphs_too_large_for_a_device_are_refused_with_their_size", small()).all {
         let error = refused(device, &layout(300, &complete(300)));
         for words in [&device.info().name, "even in 16 parts", "358800 bytes", "320000"] {
             assert!(error.contains(words), "no {words} in {error}");
@@ -188,7 +188,7 @@ fn what_is_too_large_is_refused_with_its_size() {
         }
     }
     let limits = Limits { global_bytes: Some(100_000), ..Limits::default() };
-    for device in &devices("what_is_too_large_is_refused_with_its_size", limits).all {
+    for device in &devices("graphs_too_large_for_a_device_are_refused_with_their_size", limits).all {
         let error = refused(device, &layout(6000, &edges(6000, 7000, 1, 0)));
         for words in [&device.info().name, "has no memory for", "of the 100000 bytes", "smaller graph"] {
             assert!(error.contains(words), "no {words} in {error}");
@@ -198,8 +198,8 @@ fn what_is_too_large_is_refused_with_its_size() {
 }
 
 #[test]
-fn pocl_with_buffers_of_256_mib() {
-    const TEST: &str = "pocl_with_buffers_of_256_mib";
+fn pocl_searches_with_buffers_of_256_mib() {
+    const TEST: &str = "pocl_searches_with_buffers_of_256_mib";
     if implementations::device_of(TEST, POCL).is_some()
         && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)])
     {
@@ -216,8 +216,8 @@ fn pocl_with_buffers_of_256_mib() {
 
 #[test]
 #[ignore = "builds a graph of 72 million arcs"]
-fn pocl_splits_a_large_graph_because_it_must() {
-    const TEST: &str = "pocl_splits_a_large_graph_because_it_must";
+fn pocl_splits_a_graph_larger_than_its_buffers() {
+    const TEST: &str = "pocl_splits_a_graph_larger_than_its_buffers";
     if implementations::device_of(TEST, POCL).is_some()
         && inside(module_path!(), TEST, &[("POCL_MEMORY_LIMIT", "1"), ("SOCBFS_TEST_DEVICE", POCL)])
     {
@@ -238,8 +238,8 @@ fn pocl_splits_a_large_graph_because_it_must() {
 }
 
 #[test]
-fn pocl_as_two_devices_that_work_together() {
-    const TEST: &str = "pocl_as_two_devices_that_work_together";
+fn pocl_searches_as_two_devices() {
+    const TEST: &str = "pocl_searches_as_two_devices";
     // A Mali-T628, too, appears as two devices, with 4 and with 2 cores.
     if implementations::device_of(TEST, POCL).is_some()
         && inside(module_path!(), TEST, &[("POCL_DEVICES", "basic pthread"), ("SOCBFS_TEST_DEVICE", POCL)])
@@ -276,8 +276,8 @@ fn pocl_as_two_devices_that_work_together() {
 }
 
 #[test]
-fn oclgrind_with_less_of_everything() {
-    const TEST: &str = "oclgrind_with_less_of_everything";
+fn oclgrind_searches_with_small_limits() {
+    const TEST: &str = "oclgrind_searches_with_small_limits";
     if implementations::device_of(TEST, "Oclgrind").is_none() {
         return;
     }

@@ -31,7 +31,7 @@ fn kronecker() {
 /// another sample of the same distribution.
 #[test]
 #[ignore = "67 million edges and 2 GB: run with --release and --ignored"]
-fn remapping_is_that_of_table_6() {
+fn remapping_matches_table_6_of_zhang_2018() {
     let edges = Generator::graph500(22).generate(&|_| ()).unwrap();
     let remapping = info(&edges).unwrap().remapping;
     assert_eq!((remapping.original, remapping.optimized), (4_194_304, 2_396_646));

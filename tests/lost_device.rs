@@ -67,8 +67,8 @@ fn names_a_device(error: &str) -> bool {
 }
 
 #[test]
-fn every_command_says_that_its_device_is_lost() {
-    const TEST: &str = "every_command_says_that_its_device_is_lost";
+fn every_command_reports_a_lost_device() {
+    const TEST: &str = "every_command_reports_a_lost_device";
     let Some(user) = User::new(TEST) else { return };
     let board = user.path("board.toml");
     let before = "schema = 1\n[board]\nname = 'mine'\n";
@@ -109,8 +109,8 @@ fn every_command_says_that_its_device_is_lost() {
 }
 
 #[test]
-fn the_doctor_tells_a_device_that_is_lost() {
-    let Some(user) = User::new("the_doctor_tells_a_device_that_is_lost") else { return };
+fn the_doctor_reports_a_lost_device() {
+    let Some(user) = User::new("the_doctor_reports_a_lost_device") else { return };
     for after in [0, 300] {
         let output = user.lost_after(after, &["doctor"]);
         let said = text(&output.stdout);
@@ -159,8 +159,8 @@ fn interrupted(mut child: Child) -> Option<i32> {
 
 /// A driver that hangs while its device is opened is reported after 10 s, with the advice to use `--device cpu`.
 #[test]
-fn a_device_that_hangs_while_it_is_opened_is_told() {
-    let Some(user) = User::new("a_device_that_hangs_while_it_is_opened_is_told") else { return };
+fn a_device_that_hangs_while_it_is_opened_is_reported() {
+    let Some(user) = User::new("a_device_that_hangs_while_it_is_opened_is_reported") else { return };
     let begin = Instant::now();
     let children = [&["run", "grid:8x8", "--root", "0", "--device", POCL][..], &["devices"]].map(|arguments| {
         let said = user.path(arguments[0]);
@@ -219,8 +219,8 @@ fn a_driver_that_crashes_while_a_device_is_opened_is_explained() {
 
 /// Ctrl-C ends a command whose device hangs, and no partial output is left.
 #[test]
-fn a_device_that_hangs_is_left_by_ctrl_c() {
-    let Some(user) = User::new("a_device_that_hangs_is_left_by_ctrl_c") else { return };
+fn ctrl_c_ends_a_command_whose_device_hangs() {
+    let Some(user) = User::new("ctrl_c_ends_a_command_whose_device_hangs") else { return };
     let record = user.path("record.json");
     let bench = ["bench", "kronecker:8", "--roots", "8", "--device", POCL, "--json", &record];
     for (policy, after) in [("tg", 60), ("concurrent:0,0,500", 400), ("asynchronous:20,500", 400), ("tg", 0)] {

@@ -187,7 +187,7 @@ fn larger_graphs_share_their_levels() {
 }
 
 #[test]
-fn what_many_searches_are_given_is_checked() {
+fn arguments_of_many_searches_are_checked() {
     let layout = Arc::new(Layout::build(&EdgeList::new(3, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap());
     let mut search = ManySearch::new(Arc::clone(&layout), 2, &[]).unwrap();
     let ignore = |_: u32, _: u32, _: u64| ();
@@ -244,7 +244,7 @@ impl Borrow<Layout> for Changing<'_> {
 
 #[test]
 #[should_panic(expected = "changed its number of vertices")]
-fn a_layout_that_changes_between_calls_is_no_invalid_access() {
+fn a_layout_that_changes_between_calls_causes_a_panic() {
     let build =
         |n: usize, edges: Vec<[u32; 2]>| Layout::build(&EdgeList::new(n, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
     let (small, large) = (build(3, vec![[0, 1], [1, 2], [2, 0]]), build(1 << 20, random(1 << 20, 4 << 20, 5, 1)));

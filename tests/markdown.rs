@@ -34,7 +34,7 @@ fn anchor(heading: &str) -> String {
 }
 
 #[test]
-fn links_between_pages_lead_somewhere() {
+fn links_between_pages_have_existing_targets() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
     pages(root, &mut all);
@@ -168,7 +168,7 @@ fn faults_of_form_are_found() {
 }
 
 #[test]
-fn pages_have_one_form() {
+fn pages_have_no_faults_of_form() {
     let mut all = Vec::new();
     pages(Path::new(env!("CARGO_MANIFEST_DIR")), &mut all);
     let mut found = Vec::new();
@@ -199,7 +199,7 @@ fn wide_comments(text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn comments_are_as_wide_as_pages() {
+fn comments_are_not_wider_than_pages() {
     let long = "x".repeat(WIDTH);
     assert_eq!(wide_comments(&format!("//! a\n    // {long}\nlet text = \"// {long}\";\n/// {long}\n// https://{long}\n")), [2, 4]);
     let mut all = Vec::new();
@@ -236,7 +236,7 @@ fn calls(page: &str) -> Vec<(usize, Vec<&str>)> {
 
 #[cfg(feature = "cli")]
 #[test]
-fn calls_are_found() {
+fn commands_on_pages_are_found() {
     let found = calls("# A\n\nSee `A=1 socbfs run G --root 1`, `socbfs`.\n\n    $ sudo socbfs energy --x=2 -- ls --y | cat\n");
     assert_eq!(found, [(3, vec!["run", "G", "--root", "1"]), (5, vec!["energy", "--x=2"])]);
 }
@@ -301,7 +301,7 @@ fn environment_variables_are_listed() {
 
 /// The README states the limits of the library.
 #[test]
-fn the_readme_has_the_limits() {
+fn the_readme_states_the_limits() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     for (limit, of) in [(socbfs::graph::MAX_VERTICES, "vertices"), (u32::MAX as usize, "adjacency entries")] {
         let words = format!("{} {of}", socbfs::report::numbers::grouped(limit as u64));

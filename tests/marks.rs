@@ -92,7 +92,7 @@ fn counts_are_exact_or_marked_as_estimates() {
 
 /// If all vertices have the same degree, mean degrees are exact; and a single thread counts no vertex twice.
 #[test]
-fn nothing_is_marked_without_need() {
+fn exact_counts_are_not_marked_as_estimates() {
     let mut marked = Marked::new();
     let circle: Vec<[u32; 2]> = (0..5000).flat_map(|v| [[v, (v + 1) % 5000], [v, (v + 70) % 5000]]).collect();
     let list = EdgeList::new(5000, circle, Listing::Once).unwrap();

@@ -90,8 +90,8 @@ fn kernels_compute_on_buffers() {
 }
 
 #[test]
-fn every_way_carries_values_both_ways() {
-    on_each("every_way_carries_values_both_ways", Limits::default(), |name, device| {
+fn every_sharing_mode_carries_values_in_both_directions() {
+    on_each("every_sharing_mode_carries_values_in_both_directions", Limits::default(), |name, device| {
         let add_kernel = kernel(device, "add");
         for way in SharingMode::ALL {
             let made = SharedSlice::<u32>::on(device, way, 5_000, "a test");
@@ -139,8 +139,8 @@ fn every_way_carries_values_both_ways() {
 }
 
 #[test]
-fn only_the_valid_range_need_be_carried() {
-    on_each("only_the_valid_range_need_be_carried", Limits::default(), |name, device| {
+fn a_handover_can_carry_a_range_of_the_values() {
+    on_each("a_handover_can_carry_a_range_of_the_values", Limits::default(), |name, device| {
         let add_kernel = kernel(device, "add");
         for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             let mut slice = SharedSlice::<u32>::on(device, way, 3_000, "a test").unwrap();
@@ -161,8 +161,8 @@ fn only_the_valid_range_need_be_carried() {
 }
 
 #[test]
-fn slices_of_any_length_and_type() {
-    on_each("slices_of_any_length_and_type", Limits::default(), |name, device| {
+fn slices_of_any_length_and_type_carry_values() {
+    on_each("slices_of_any_length_and_type_carry_values", Limits::default(), |name, device| {
         for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
             for len in [0, 1, 1_023, 1_024, 1_025, 1_000_003] {
                 let mut slice = SharedSlice::<u64>::on(device, way, len, "a test").unwrap();
@@ -183,8 +183,8 @@ fn slices_of_any_length_and_type() {
 }
 
 #[test]
-fn memory_is_used_by_its_owner_only() {
-    on_each("memory_is_used_by_its_owner_only", Limits::default(), |name, device| {
+fn memory_is_accessible_only_to_its_owner() {
+    on_each("memory_is_accessible_only_to_its_owner", Limits::default(), |name, device| {
         let add_kernel = kernel(device, "add");
         add_kernel.set(1, 10u32).unwrap();
         add_kernel.set(2, 1u32).unwrap();
@@ -220,8 +220,8 @@ fn memory_is_used_by_its_owner_only() {
 }
 
 #[test]
-fn the_hosts_own_arrays_are_read_in_place() {
-    on_each("the_hosts_own_arrays_are_read_in_place", Limits::default(), |name, device| {
+fn arrays_of_the_host_are_read_in_place() {
+    on_each("arrays_of_the_host_are_read_in_place", Limits::default(), |name, device| {
         let numbers: Vec<u32> = (0..5_001).map(|i| i * 7).collect();
         let paged = Slab::copy_of(&numbers, "a test").unwrap();
         let sum = kernel(device, "sum");
@@ -247,10 +247,10 @@ fn the_hosts_own_arrays_are_read_in_place() {
 }
 
 #[test]
-fn limits_are_kept_even_where_the_driver_would_not() {
+fn limits_apply_even_if_the_driver_allows_more() {
     let limits =
         Limits { max_alloc_bytes: Some((1 << 20) - 4), max_work_group: Some(8), local_bytes: Some(4_096), global_bytes: Some(3 << 20) };
-    on_each("limits_are_kept_even_where_the_driver_would_not", limits, |name, device| {
+    on_each("limits_apply_even_if_the_driver_allows_more", limits, |name, device| {
         let error = Buffer::<u32>::new(device, 1 << 18, "a test").unwrap_err();
         assert_eq!(
             error,
@@ -336,8 +336,8 @@ fn a_device_keeps_the_times_of_its_kernels() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
-    on_each("what_is_wrong_is_said", Limits::default(), |name, device| {
+fn errors_of_programs_and_kernels_name_their_cause() {
+    on_each("errors_of_programs_and_kernels_name_their_cause", Limits::default(), |name, device| {
         let error = device.program("kernel void f(global uint *a) { a[0] = undeclared_thing; }", "").unwrap_err();
         assert!(matches!(&error, OpenClError::Build { .. }), "{name}: {error}");
         assert!(error.to_string().contains("undeclared_thing"), "{name}: {error}");
@@ -361,8 +361,8 @@ fn what_is_wrong_is_said() {
 }
 
 #[test]
-fn programs_are_kept_and_damaged_ones_are_built_again() {
-    on_each("programs_are_kept_and_damaged_ones_are_built_again", Limits::default(), |name, device| {
+fn programs_are_cached_and_damaged_ones_are_built_again() {
+    on_each("programs_are_cached_and_damaged_ones_are_built_again", Limits::default(), |name, device| {
         let folder = tempfile::tempdir().unwrap();
         let cached = |source: &str| {
             let program = device.program_in(folder.path(), source, "").unwrap();
@@ -397,8 +397,8 @@ fn programs_are_kept_and_damaged_ones_are_built_again() {
 }
 
 #[test]
-fn hand_overs_are_measured_in_every_way_that_is_offered() {
-    on_each("hand_overs_are_measured_in_every_way_that_is_offered", Limits::default(), |name, device| {
+fn handovers_are_measured_in_every_offered_sharing_mode() {
+    on_each("handovers_are_measured_in_every_offered_sharing_mode", Limits::default(), |name, device| {
         let table = measure_quickly(device);
         let offered: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
         assert_eq!(table.ways.iter().map(|times| times.way).collect::<Vec<_>>(), offered, "{name}");
@@ -417,7 +417,7 @@ fn hand_overs_are_measured_in_every_way_that_is_offered() {
     });
     // Sizes that do not fit are not measured, and the reason is recorded.
     let limits = Limits { max_alloc_bytes: Some(100_000), ..Limits::default() };
-    on_each("hand_overs_are_measured_in_every_way_that_is_offered", limits, |name, device| {
+    on_each("handovers_are_measured_in_every_offered_sharing_mode", limits, |name, device| {
         for way in measure_quickly(device).ways {
             assert_eq!(way.sizes.len(), 1, "{name}");
             assert!(way.problem.unwrap().contains("largest buffer"));

@@ -100,7 +100,7 @@ fn text_record_and_page_agree() {
 }
 
 #[test]
-fn records_of_several_boards_stand_side_by_side() {
+fn one_page_shows_records_of_several_boards() {
     let folder = TempDir::new().unwrap();
     let [a, b, html, svg] = ["a.json", "b.json", "both.html", "redundant.svg"].map(|name| path(&folder, name));
     for (json, root, last) in [(&a, "1", None), (&b, "2", Some("grid:4x4"))] {
@@ -140,7 +140,7 @@ fn the_smallest_graphs_have_pages() {
 }
 
 #[test]
-fn names_are_shown_and_do_nothing() {
+fn names_are_escaped_in_texts_and_pages() {
     let folder = TempDir::new().unwrap();
     let graph = path(&folder, "<img onerror=alert(1)> & \"q\" \u{1b}[31m.el");
     fs::write(&graph, "0 1\n1 2\n").unwrap();
@@ -155,7 +155,7 @@ fn names_are_shown_and_do_nothing() {
 }
 
 #[test]
-fn what_is_no_record_is_refused() {
+fn files_that_are_not_records_are_refused() {
     let folder = TempDir::new().unwrap();
     let refused = |text: &str, words: &str| {
         let file = path(&folder, "bad.json");
@@ -254,8 +254,8 @@ fn measured_analyses_agree_with_their_record() {
 }
 
 #[test]
-fn split_levels_and_hand_overs_are_measured_on_a_device() {
-    const TEST: &str = "split_levels_and_hand_overs_are_measured_on_a_device";
+fn split_levels_and_handovers_are_measured_on_a_device() {
+    const TEST: &str = "split_levels_and_handovers_are_measured_on_a_device";
     let installed = crate::implementations::installed(TEST);
     let Some((_, device)) = installed.iter().find(|(_, info)| info.platform.contains("Portable")) else {
         return crate::implementations::skipped(TEST, "PoCL is not installed");
@@ -502,7 +502,7 @@ fn a_board_has_a_page() {
 }
 
 #[test]
-fn a_paper_is_set_beside_this_machine() {
+fn reproduce_compares_papers_with_this_machine() {
     let folder = TempDir::new().unwrap();
     let [json, html, again] = ["a.json", "a.html", "b.html"].map(|name| path(&folder, name));
     let machine = sensor(&folder);
@@ -557,7 +557,7 @@ fn a_paper_is_set_beside_this_machine() {
 }
 
 #[test]
-fn a_file_of_the_paper_is_searched_by_its_name() {
+fn reproduce_finds_the_graphs_of_a_paper_by_file_name() {
     let folder = TempDir::new().unwrap();
     let [json, html] = ["a.json", "a.html"].map(|name| path(&folder, name));
     fs::write(path(&folder, "soc-pokec.el"), (1..400).map(|v| format!("{} {v}\n", v / 2)).collect::<String>()).unwrap();
@@ -589,7 +589,7 @@ fn sensor(folder: &TempDir) -> String {
 }
 
 #[test]
-fn policies_have_energy_in_windows_in_turn() {
+fn policies_measure_energy_in_alternating_windows() {
     let folder = TempDir::new().unwrap();
     let (machine, [json, html, again]) = (sensor(&folder), ["p.json", "p.html", "q.html"].map(|name| path(&folder, name)));
     let energy = ["--energy", "ina2xx", "--sysfs-root", &machine, "--energy-seconds", "0.2", "--energy-repeats", "2"];
@@ -657,7 +657,7 @@ fn all(test: &str, why: &str) -> bool {
 }
 
 #[test]
-fn the_picture_of_the_readme_is_what_its_command_makes() {
+fn the_picture_in_the_readme_is_up_to_date() {
     let folder = TempDir::new().unwrap();
     let [json, svg] = ["k.json", "k.svg"].map(|name| path(&folder, name));
     good(&["analyze", "kronecker:16", "--device", "cpu", "--root", "5", "--only", "redundant", "--json", &json]);

@@ -65,7 +65,7 @@ fn plans_are_replayed_root_by_root() {
 }
 
 #[test]
-fn the_record_decides_and_nothing_else() {
+fn a_replay_follows_the_plans_of_its_record() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut record) = bench(&folder, "r.json", "tc", &[]);
     // Changes one level of one root to bottom-up.
@@ -121,7 +121,7 @@ fn plans_of_two_devices_are_replayed() {
 }
 
 #[test]
-fn what_can_t_be_replayed_is_refused_with_its_cure() {
+fn impossible_replays_are_refused_with_a_cure() {
     let folder = tempfile::tempdir().unwrap();
     let (path, record) = bench(&folder, "r.json", "tc", &[]);
     let policy = format!("replay:{path}");

@@ -170,7 +170,7 @@ fn planted_violations_are_found() {
 }
 
 #[test]
-fn what_is_allowed_is_not_found() {
+fn allowed_imports_are_not_reported() {
     for (room, text) in [
         ("cli", "use crate::{bench::Record, graph::{Layout, Vertex}, report};"),
         ("graph", "use crate::graph::Csr; use crate::memory::Slab; use super::cli;"),

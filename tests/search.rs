@@ -67,7 +67,7 @@ fn random(n: u64, m: usize, skewed: bool, mut x: u64) -> Vec<[u32; 2]> {
 
 /// All threads compute the levels from the parents, on a tree of a few levels and on a long path whose vertices are out of order.
 #[test]
-fn levels_and_counts_of_large_trees() {
+fn large_trees_have_right_levels_and_counts() {
     let n = 300_000u32;
     let mixed = |v: u32| (u64::from(v) * 7_919 % u64::from(n)) as u32;
     let path: Vec<_> = (1..n).map(|v| [mixed(v - 1), mixed(v)]).collect();
@@ -127,7 +127,7 @@ fn larger_graphs_share_their_levels() {
 /// Graphs large enough for levels that record positions in the frontier (`engine/cpu/wide.rs`), with isolated vertices, repeats and
 /// self-loops.
 #[test]
-fn wide_levels_of_graphs_in_their_own_order() {
+fn wide_levels_of_graphs_in_original_order() {
     let n = 140_000;
     let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
     for (directed, skewed) in [(false, false), (true, false), (false, true)] {
@@ -190,7 +190,7 @@ fn a_root_out_of_range_is_refused() {
 }
 
 #[test]
-fn a_search_is_stopped_and_the_next_one_is_right() {
+fn a_search_can_be_stopped_and_the_next_one_is_right() {
     // A path, where a single thread runs many levels at a time, and a graph of few levels. (The path is shorter under an emulator, where
     // the stop in the middle of a search is not tested.)
     let is_emulated = std::env::var_os("SOCBFS_TEST_EMULATED").is_some();
@@ -240,7 +240,7 @@ fn a_search_is_stopped_and_the_next_one_is_right() {
 }
 
 #[test]
-fn a_replay_by_roots_knows_its_roots_only() {
+fn a_replay_by_roots_searches_from_its_roots_only() {
     let list = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let plans = |strategy: Strategy| [LevelRecord { plan: strategy.plan(), ..LevelRecord::default() }];
@@ -257,7 +257,7 @@ fn a_replay_by_roots_knows_its_roots_only() {
 }
 
 #[test]
-fn levels_run_in_one_go_count_their_edges() {
+fn levels_run_together_count_their_edges() {
     // A path of 1,000 vertices, followed by two levels of 5,000 vertices.
     let mut edges: Vec<[u32; 2]> = (1..1000).map(|v| [v - 1, v]).collect();
     edges.extend((0..5000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 6000 + leaf]]));

@@ -92,7 +92,7 @@ fn a_signal_reaches_the_command_whose_energy_is_measured() {
 }
 
 #[test]
-fn a_command_that_is_not_there_ends_as_in_a_shell() {
+fn energy_exits_like_a_shell_if_the_command_can_not_be_run() {
     let folder = Folder::new();
     let script = folder.file("script", "exit 0\n");
     for (command, code) in [("nosuch-command", 127), (&*script, 126)] {
@@ -103,7 +103,7 @@ fn a_command_that_is_not_there_ends_as_in_a_shell() {
 }
 
 #[test]
-fn a_hang_up_that_is_ignored_stays_ignored() {
+fn an_ignored_hangup_signal_stays_ignored() {
     let folder = Folder::new();
     let (ready, graph) = (folder.path("ready"), folder.path("g.el"));
     for (ignored, code) in [(true, 130), (false, 130)] {
@@ -128,7 +128,7 @@ fn a_hang_up_that_is_ignored_stays_ignored() {
 }
 
 #[test]
-fn a_signal_that_dumps_or_kills_leaves_no_temporary() {
+fn sigquit_and_sigkill_leave_no_temporary_file() {
     for kind in [Signal::SIGQUIT, Signal::SIGKILL] {
         let folder = Folder::new();
         let graph = folder.path("g.el");
@@ -181,7 +181,7 @@ const FAILING: &str = r#"
 "#;
 
 #[test]
-fn a_driver_that_ends_the_program_is_explained() {
+fn a_crash_in_a_driver_is_explained() {
     let folder = Folder::new();
     let Some(library) = crate::board_tools::driver(folder.0.path(), FAILING) else { return };
     for how in ["loaded-aborts", "asked-aborts", "loaded-crashes", "asked-crashes"] {
@@ -199,7 +199,7 @@ fn a_driver_that_ends_the_program_is_explained() {
 }
 
 #[test]
-fn a_driver_that_hangs_is_told_and_ends_with_ctrl_c() {
+fn a_hanging_driver_is_reported_and_ctrl_c_ends_the_program() {
     let folder = Folder::new();
     let Some(library) = crate::board_tools::driver(folder.0.path(), FAILING) else { return };
     let hanging = |how: &str, arguments: &[&str]| {
@@ -252,9 +252,9 @@ fn maps(child: &mut Child, path: &str) -> bool {
 }
 
 #[test]
-fn a_file_that_changes_under_its_reader_is_an_error() {
+fn a_file_that_changes_while_it_is_read_is_an_error() {
     if emulated() {
-        let _ = std::io::stderr().write_all(b"SKIPPED a_file_that_changes_under_its_reader_is_an_error: the emulator's maps\n");
+        let _ = std::io::stderr().write_all(b"SKIPPED a_file_that_changes_while_it_is_read_is_an_error: the emulator's maps\n");
         return;
     }
     let folder = Folder::new();
@@ -290,7 +290,7 @@ fn a_file_that_changes_under_its_reader_is_an_error() {
 }
 
 #[test]
-fn a_link_that_leads_nowhere_is_told() {
+fn broken_symbolic_links_are_reported() {
     let folder = Folder::new();
     let link = folder.path("link.el");
     std::os::unix::fs::symlink("nowhere", &link).unwrap();
@@ -302,7 +302,7 @@ fn a_link_that_leads_nowhere_is_told() {
 }
 
 #[test]
-fn a_level_of_the_log_that_is_none_is_refused() {
+fn invalid_log_levels_are_refused() {
     for level in ["nonsense", "foo=bar", ",,,", "socbfs="] {
         let mut command = socbfs(&["board", "list"]);
         command.env("SOCBFS_LOG", level);
@@ -316,7 +316,7 @@ fn a_level_of_the_log_that_is_none_is_refused() {
 }
 
 #[test]
-fn a_meter_that_is_silent_holds_nobody() {
+fn a_silent_meter_does_not_block_the_program() {
     let folder = Folder::new();
     let pipe = folder.path("watts");
     nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -360,7 +360,7 @@ fn ctrl_c_ends_the_line_of_progress() {
 // --- Output ----------------------------------------------------------------------------------------------------------
 
 #[test]
-fn a_file_that_may_not_grow_is_an_error_like_any_other() {
+fn a_file_size_limit_is_reported_as_an_error() {
     let folder = Folder::new();
     let graph = folder.path("g.el");
     let command = under("ulimit -f 8", &["generate", "uniform", "--vertices", "1000", "--edges", "100000", "-o", &graph]);
@@ -369,7 +369,7 @@ fn a_file_that_may_not_grow_is_an_error_like_any_other() {
 }
 
 #[test]
-fn an_output_that_is_an_input_or_another_output_is_refused_before_work_begins() {
+fn an_output_that_is_also_an_input_or_another_output_is_refused() {
     let folder = Folder::new();
     let graph = folder.file("g.el", "0 1\n1 2\n");
     std::os::unix::fs::symlink("g.el", folder.path("link.el")).unwrap();
@@ -386,7 +386,7 @@ fn an_output_that_is_an_input_or_another_output_is_refused_before_work_begins() 
 }
 
 #[test]
-fn what_is_no_file_or_too_large_is_no_configuration() {
+fn configurations_that_are_too_large_or_not_files_are_refused() {
     let folder = Folder::new();
     let large = folder.path("large");
     fs::File::create(&large).unwrap().set_len(17 << 20).unwrap();
@@ -409,7 +409,7 @@ fn ended(output: &Output) -> bool {
 }
 
 #[test]
-fn measurements_beside_a_calibration_take_nothing_over() {
+fn calibrate_does_not_overwrite_foreign_partial_files() {
     let folder = Folder::new();
     let precious = folder.file("precious", "precious\n");
     let calibration = folder.path("c.toml");
@@ -433,7 +433,7 @@ fn measurements_beside_a_calibration_take_nothing_over() {
 }
 
 #[test]
-fn a_result_is_not_lost_where_another_output_fails() {
+fn a_failed_output_does_not_lose_the_other_outputs() {
     let folder = Folder::new();
     let record = folder.path("r.json");
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
@@ -459,7 +459,7 @@ fn a_result_is_not_lost_where_another_output_fails() {
 }
 
 #[test]
-fn outputs_that_can_not_be_written_are_refused_before_work_begins() {
+fn unwritable_outputs_are_refused_before_the_work() {
     let folder = Folder::new();
     let theirs = folder.path("shared");
     fs::create_dir(&theirs).unwrap();
@@ -507,8 +507,8 @@ fn bomb(folder: &Folder, members: usize) -> String {
 }
 
 #[test]
-fn what_does_not_fit_the_memory_is_refused_with_its_size() {
-    if memory_is_emulated("what_does_not_fit_the_memory_is_refused_with_its_size") {
+fn graphs_too_large_for_memory_are_refused_with_their_size() {
+    if memory_is_emulated("graphs_too_large_for_memory_are_refused_with_their_size") {
         return;
     }
     let folder = Folder::new();
@@ -585,8 +585,8 @@ fn swept(limits: &[String]) {
 }
 
 #[test]
-fn no_limit_of_memory_kills() {
-    if !memory_is_emulated("no_limit_of_memory_kills") {
+fn memory_limits_do_not_crash_the_program() {
+    if !memory_is_emulated("memory_limits_do_not_crash_the_program") {
         // Below about 30 MB even the dynamic linker fails to map a test program.
         swept(&[40_000, 120_000].map(|kilobytes| format!("ulimit -v {kilobytes}")));
     }
@@ -594,7 +594,7 @@ fn no_limit_of_memory_kills() {
 
 #[test]
 #[ignore = "takes minutes"]
-fn no_limit_of_memory_kills_at_any_size() {
+fn memory_limits_of_any_size_do_not_crash_the_program() {
     let sizes: Vec<String> =
         (32..=160).step_by(4).chain((180..=600).step_by(20)).map(|mega| format!("ulimit -v {}", mega * 1000)).collect();
     swept(&sizes);
@@ -603,22 +603,22 @@ fn no_limit_of_memory_kills_at_any_size() {
 }
 
 #[test]
-fn no_limit_of_files_kills() {
+fn file_limits_do_not_crash_the_program() {
     swept(&[6].map(|files| format!("ulimit -n {files}")));
     swept(&["ulimit -f 1".to_owned()]);
 }
 
 #[test]
 #[ignore = "takes minutes"]
-fn no_limit_of_files_kills_at_any_number() {
+fn file_limits_of_any_number_do_not_crash_the_program() {
     swept(&(4..=20).map(|files| format!("ulimit -n {files}")).collect::<Vec<_>>());
     swept(&[0, 1, 2, 8, 64, 500].map(|blocks| format!("ulimit -f {blocks}")));
 }
 
 #[test]
-fn no_limit_of_processes_kills() {
+fn process_limits_do_not_crash_the_program() {
     let Some(group) = control_group("pids", "pids.max", 100) else {
-        let _ = std::io::stderr().write_all(b"SKIPPED no_limit_of_processes_kills: no control group can be made here\n");
+        let _ = std::io::stderr().write_all(b"SKIPPED process_limits_do_not_crash_the_program: no control group can be made here\n");
         return;
     };
     let limits = |counts: &[u32]| {
@@ -649,9 +649,10 @@ fn memory_limit() -> &'static str {
 
 #[test]
 #[ignore = "takes minutes"]
-fn no_control_group_of_memory_kills_at_any_size() {
+fn memory_control_groups_of_any_size_do_not_crash_the_program() {
     let Some(group) = control_group("memory", memory_limit(), 200 << 20) else {
-        let _ = std::io::stderr().write_all(b"SKIPPED no_control_group_of_memory_kills_at_any_size: no control group can be made here\n");
+        let _ = std::io::stderr()
+            .write_all(b"SKIPPED memory_control_groups_of_any_size_do_not_crash_the_program: no control group can be made here\n");
         return;
     };
     // With less than 16 MB the system kills the shell that enters the group, or the program before it starts.
@@ -661,9 +662,9 @@ fn no_control_group_of_memory_kills_at_any_size() {
 }
 
 #[test]
-fn a_control_group_is_a_limit_of_memory() {
+fn a_control_group_limits_the_available_memory() {
     let Some(group) = control_group("memory", memory_limit(), 200 << 20) else {
-        let _ = std::io::stderr().write_all(b"SKIPPED a_control_group_is_a_limit_of_memory: no control group can be made here\n");
+        let _ = std::io::stderr().write_all(b"SKIPPED a_control_group_limits_the_available_memory: no control group can be made here\n");
         return;
     };
     let folder = Folder::new();
@@ -677,7 +678,7 @@ fn a_control_group_is_a_limit_of_memory() {
 // --- What is shown -----------------------------------------------------------------------------------------------------
 
 #[test]
-fn nothing_that_comes_from_elsewhere_reaches_a_terminal_raw() {
+fn control_characters_of_foreign_text_do_not_reach_a_terminal() {
     const TITLE: &str = "\x1b]0;hidden\x07\r\u{9b}2J\u{202e}";
     let folder = Folder::new();
     let name = format!("{TITLE}.el");
@@ -775,8 +776,8 @@ fn before(name: &str) -> &'static str {
 }
 
 #[test]
-fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
-    const TEST: &str = "a_disk_that_is_full_or_read_only_is_told_by_every_output";
+fn every_output_reports_a_full_or_read_only_disk() {
+    const TEST: &str = "every_output_reports_a_full_or_read_only_disk";
     let folder = Folder::new();
     let disk = folder.path("disk");
     fs::create_dir(&disk).unwrap();
@@ -816,8 +817,8 @@ fn a_disk_that_is_full_or_read_only_is_told_by_every_output() {
 }
 
 #[test]
-fn a_file_of_another_user_is_kept_by_every_output() {
-    const TEST: &str = "a_file_of_another_user_is_kept_by_every_output";
+fn every_output_keeps_files_of_another_user() {
+    const TEST: &str = "every_output_keeps_files_of_another_user";
     let folder = Folder::new();
     let shared = folder.path("shared");
     fs::create_dir(&shared).unwrap();
@@ -845,8 +846,8 @@ fn a_file_of_another_user_is_kept_by_every_output() {
 }
 
 #[test]
-fn what_is_mounted_in_place_of_an_output_is_written_to() {
-    const TEST: &str = "what_is_mounted_in_place_of_an_output_is_written_to";
+fn every_output_writes_to_a_file_mounted_in_its_place() {
+    const TEST: &str = "every_output_writes_to_a_file_mounted_in_its_place";
     let folder = Folder::new();
     fs::create_dir(folder.path("in")).unwrap();
     let inputs = Folder::new();

@@ -31,7 +31,7 @@ fn mean_of(policy: &str, searches: &[SearchSample]) -> Mean {
 }
 
 #[test]
-fn the_shipped_weights_decide_as_well_as_their_files_say() {
+fn shipped_weights_have_the_accuracy_stated_in_their_files() {
     let records = RecordsFile::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/training/held-out.jsonl")).unwrap();
     for (policy, weights) in
         [("surf", include_str!("../src/policy/weights/surf.toml")), ("mlp", include_str!("../src/policy/weights/mlp.toml"))]
@@ -54,7 +54,7 @@ const HELD_OUT: [&str; 4] = ["soc-Slashdot0902.txt.gz", "email-Enron.txt.gz", "p
 /// The bounds are wider than for the records, since the machine may be another one, and busy.
 #[test]
 #[ignore = "measures for some seconds; tests/run --all runs it"]
-fn our_network_decides_well_on_levels_measured_now() {
+fn our_network_decides_well_on_newly_measured_levels() {
     let folder =
         std::env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from);
     let rules = Rules {
@@ -72,7 +72,8 @@ fn our_network_decides_well_on_levels_measured_now() {
         let path = folder.join(name);
         if !path.is_file() {
             // Written without a print macro, whose output the test harness would capture.
-            let line = format!("SKIPPED our_network_decides_well_on_levels_measured_now: {} is absent (set SOCBFS_DATA)\n", path.display());
+            let line =
+                format!("SKIPPED our_network_decides_well_on_newly_measured_levels: {} is absent (set SOCBFS_DATA)\n", path.display());
             std::io::stderr().write_all(line.as_bytes()).unwrap();
             continue;
         }

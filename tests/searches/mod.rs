@@ -291,7 +291,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
 }
 
 /// Whether other policies cover the same paths of an engine. Such policies are left out on slow devices.
-fn leads_where_others_do(policy: &Policy) -> bool {
+fn is_covered_by_others(policy: &Policy) -> bool {
     matches!(
         policy.kind(),
         "gunrock" | "enterprise-released" | "xbfs" | "surf" | "mlp" | "yasui" | "daga" | "remis-selective" | "remis-concurrent"
@@ -312,7 +312,7 @@ thread_local! {
 /// third of the others, which run the same kernels in other orders; each call of a test takes another third.
 pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
     let slow = devices.iter().any(|setup| is_slow(&setup.device));
-    let all = policies().into_iter().filter(|(policy, _)| !slow || !leads_where_others_do(policy));
+    let all = policies().into_iter().filter(|(policy, _)| !slow || !is_covered_by_others(policy));
     if !takes_long(devices) {
         return all.collect();
     }
