@@ -1,4 +1,4 @@
-/* Distances from one vertex of a file's graph, or of a small grid. */
+/* Prints the distances from one vertex, in the graph of a file or in a small grid. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

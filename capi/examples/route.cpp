@@ -1,4 +1,4 @@
-// A way through a grid with walls: the search ends as soon as it has reached the target.
+// Finds a route through a grid with walls. The search ends as soon as it reaches the target.
 #include <cstdio>
 
 #include "socbfs.hpp"

@@ -1,4 +1,4 @@
-// C++11 around socbfs.h: handles that free themselves, failures as exceptions. The rules for threads are those of socbfs.h.
+// A C++11 interface to socbfs.h: handles are freed automatically, and failures are exceptions. The rules for threads are those of socbfs.h.
 #ifndef SOCBFS_HPP
 #define SOCBFS_HPP
 
@@ -25,7 +25,7 @@ inline void check(socbfs_code code) {
     if (code != SOCBFS_OK) throw error(code);
 }
 
-/// Frees a handle by the function of its kind.
+/// Frees a handle with the function for its type.
 template <typename T, void (*Free)(T **)> struct deleter {
     void operator()(T *handle) const noexcept { Free(&handle); }
 };
@@ -77,13 +77,13 @@ public:
         check(socbfs_search_run_until(handle_.get(), root, depth, target, &outcome));
         return outcome;
     }
-    /// Distances alone, written where they are returned.
+    /// Returns only the distances. The search writes them into the returned vector.
     std::vector<uint32_t> distances(uint32_t root, uint32_t depth = SOCBFS_NONE) {
         std::vector<uint32_t> levels(vertices_);
         check(socbfs_search_run_into(handle_.get(), root, depth, SOCBFS_NONE, nullptr, levels.data(), levels.size(), nullptr));
         return levels;
     }
-    /// The search's own array, valid until its next search.
+    /// The array of the search itself, valid until the next search.
     const uint32_t *parents() const {
         const uint32_t *parents = nullptr;
         check(socbfs_search_parents(handle_.get(), &parents, nullptr));

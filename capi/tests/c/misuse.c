@@ -1,4 +1,4 @@
-/* What a program may do wrong, and get a code for. */
+/* Misuse of the library: every call that is wrong returns an error code. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ enum { SIDE = 300, VERTICES = SIDE * SIDE };
 static socbfs_search *shared;
 static volatile int is_over;
 
-/* Uses the search of another thread until it was refused once. */
+/* Runs the search of another thread until one call is refused. */
 static void *intrude(void *unused) {
     (void)unused;
     while (!is_over) {
@@ -34,7 +34,7 @@ static void *intrude(void *unused) {
     return NULL;
 }
 
-/* A search of its own over the graph of all. */
+/* Makes a search for this thread alone, over the graph that all threads share. */
 static void *search_alone(void *graph) {
     socbfs_search *search = NULL;
     socbfs_outcome outcome;
@@ -44,7 +44,7 @@ static void *search_alone(void *graph) {
         CHECK(socbfs_search_run(search, (uint32_t)i, &outcome) == SOCBFS_OK);
         CHECK(outcome.reached == VERTICES);
     }
-    /* The message of this thread is its own. */
+    /* Every thread has its own message. */
     CHECK(socbfs_search_run(search, VERTICES, NULL) == SOCBFS_ARGUMENT);
     socbfs_search_free(&search);
     return NULL;
@@ -73,7 +73,7 @@ int main(void) {
     int i, messages = 0;
     CHECK(pairs && levels);
 
-    /* Null, everywhere. */
+    /* Null for every pointer. */
     CHECK(socbfs_graph_from_csr(2, NULL, targets, 0, 1, &graph) == SOCBFS_NULL && strstr(socbfs_message(), "offsets"));
     CHECK(socbfs_graph_from_csr(2, offsets, NULL, 0, 1, &graph) == SOCBFS_NULL && strstr(socbfs_message(), "targets"));
     CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, 1, NULL) == SOCBFS_NULL);
@@ -92,7 +92,7 @@ int main(void) {
     socbfs_many_go_on(NULL);
     socbfs_graph_free(NULL);
 
-    /* No graph. */
+    /* Invalid graphs, files, devices, policies and boards. */
     CHECK(socbfs_graph_from_csr(2, falling, targets, 0, 1, &graph) == SOCBFS_INPUT && !graph);
     CHECK(socbfs_graph_from_csr(2, offsets, strange, 0, 1, &graph) == SOCBFS_INPUT && strstr(socbfs_message(), "9"));
     CHECK(socbfs_graph_from_csr64(2, huge, targets, 0, 1, &graph) != SOCBFS_OK);
@@ -119,13 +119,13 @@ int main(void) {
         socbfs_graph_free(&graph);
     }
 
-    /* No vertex is a graph, too. */
+    /* A graph may have no vertices. */
     CHECK(socbfs_graph_from_csr(0, offsets, NULL, 0, 1, &graph) == SOCBFS_OK && socbfs_graph_vertices(graph) == 0);
     socbfs_graph_free(&graph);
     CHECK(!graph);
     socbfs_graph_free(&graph); /* freed twice */
 
-    /* A graph is read where it is, and is not needed by the time it is searched. */
+    /* The graph reads the arrays in place. A search does not need the graph or the runtime once it is made. */
     CHECK(socbfs_graph_from_csr64(2, wide, targets, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK);
     CHECK(socbfs_graph_edges(graph) == 2);
     CHECK(socbfs_runtime_new("cpu", "tc", NULL, 2, &runtime) == SOCBFS_OK);
@@ -143,7 +143,7 @@ int main(void) {
     CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_OK && levels[0] == 1 && levels[1] == 0);
     CHECK(socbfs_search_deadline(search, 0.0 / 0.0 * (double)count) == SOCBFS_ARGUMENT);
 
-    /* Into arrays of the caller's. */
+    /* Results in arrays of the caller. */
     CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, levels, levels + 2, 2, &outcome) == SOCBFS_OK);
     CHECK(outcome.reached == 2 && outcome.edges == 2 && outcome.end == SOCBFS_COMPLETE);
     CHECK(levels[0] == 1 && levels[1] == 1 && levels[2] == 1 && levels[3] == 0);
@@ -156,7 +156,7 @@ int main(void) {
     CHECK(socbfs_search_run_into(search, 1, SOCBFS_NONE, SOCBFS_NONE, NULL, levels, SIZE_MAX, NULL) == SOCBFS_ARGUMENT);
     CHECK(socbfs_search_run_into(search, 2, SOCBFS_NONE, SOCBFS_NONE, NULL, NULL, 0, NULL) == SOCBFS_ARGUMENT);
 
-    /* Stopped, by hand and by a deadline. */
+    /* Searches that are stopped by a call and by a deadline. */
     socbfs_search_stop(search);
     CHECK(socbfs_search_run(search, 0, NULL) == SOCBFS_STOPPED);
     CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0 && !parents);
@@ -169,7 +169,7 @@ int main(void) {
     CHECK(!search);
     socbfs_search_free(&search);
 
-    /* A grid, as far as the depth and the target say. */
+    /* A grid, searched to a depth, to a target and completely. */
     for (v = 0; v < VERTICES; v++) {
         if (v % SIDE + 1 < SIDE) pairs[2 * edges] = v, pairs[2 * edges++ + 1] = v + 1;
         if (v / SIDE + 1 < SIDE) pairs[2 * edges] = v, pairs[2 * edges++ + 1] = v + SIDE;
@@ -196,7 +196,7 @@ int main(void) {
         CHECK(socbfs_many_trees(many, NULL, 2, levels, NULL, VERTICES, NULL) == SOCBFS_NULL);
         CHECK(socbfs_many_trees(many, roots + 1, 1, levels, pairs, VERTICES, &outcome) == SOCBFS_OK);
         CHECK(outcome.reached == VERTICES && levels[0] == 2 * SIDE - 2 && pairs[VERTICES - 1] == VERTICES - 1);
-        /* Too deep for bytes. */
+        /* A byte is too small for these levels. */
         CHECK(socbfs_many_levels8(many, roots, 1, (uint8_t *)pairs, VERTICES, NULL) == SOCBFS_ARGUMENT);
         socbfs_many_stop(many);
         CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_STOPPED);
@@ -206,7 +206,7 @@ int main(void) {
         socbfs_many_free(&many);
     }
 
-    /* A search of two threads, and searches of several. */
+    /* Two threads use one search, then several threads use a search each. */
     shared = search;
     CHECK(pthread_create(&threads[0], NULL, intrude, NULL) == 0);
     for (i = 0; !is_over && i < 100000; i++) {
@@ -222,7 +222,7 @@ int main(void) {
     CHECK(socbfs_search_run(search, 1, &outcome) == SOCBFS_OK && outcome.reached == VERTICES);
     socbfs_search_free(&search);
 
-    /* A meter measures, or says why not. */
+    /* A meter measures, or the message gives the reason why it can't. */
     if (socbfs_meter_new(&meter) == SOCBFS_OK) {
         CHECK(socbfs_meter_end(meter, &energy) == SOCBFS_ARGUMENT);
         CHECK(socbfs_meter_begin(meter) == SOCBFS_OK);

@@ -1,4 +1,4 @@
-/* A search allocates nothing: this program's malloc, which the library calls too, counts. Also what a call costs. */
+/* Checks that a search allocates nothing, and measures the time of a call. The library uses this program's malloc, which counts calls. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +60,7 @@ int main(void) {
         return 1;
     }
     socbfs_search_free(&search);
-    /* Four vertices: what is left is the call. */
+    /* A search of four vertices takes hardly any time, so this is the time of the call itself. */
     pairs[0] = 0, pairs[1] = 1, pairs[2] = 1, pairs[3] = 2;
     if (socbfs_graph_from_edges(4, pairs, 2, 0, 1, &tiny) != SOCBFS_OK) return fail("tiny");
     if (socbfs_search_new(tiny, NULL, NULL, NULL, &search) != SOCBFS_OK) return fail("search");

@@ -1,4 +1,4 @@
-/* A bug of the library becomes a code: against a library built with the feature planted-panic. */
+/* A panic in the library is returned as an error code. The library is built with the feature planted-panic. */
 #include <stdio.h>
 #include <string.h>
 
@@ -22,12 +22,12 @@ int main(void) {
     for (round = 0; round < 3; round++) {
         CHECK(socbfs_search_run(search, UINT32_MAX - 1, &outcome) == SOCBFS_PANIC);
         CHECK(strstr(socbfs_message(), "planted") != NULL && strstr(socbfs_message(), "report") != NULL);
-        /* Other handles are as good as before, and this one has not kept its lock. */
+        /* Other handles still work, and this one is no longer locked. */
         CHECK(socbfs_search_run(other, 0, &outcome) == SOCBFS_OK && outcome.reached == 3);
         CHECK(socbfs_search_run(search, 2, &outcome) == SOCBFS_OK && outcome.reached == 3);
         CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 3 && parents[0] == 1);
     }
-    /* A root that is none, and not the planted one. */
+    /* A root that is not a vertex and does not cause the planted panic. */
     CHECK(socbfs_search_run(search, 3, NULL) == SOCBFS_ARGUMENT);
     socbfs_search_free(&search);
     socbfs_search_free(&other);
