@@ -1,11 +1,11 @@
-/* An OpenCL library for tests: everything goes to the system's own, and what goes through is counted.
- * SOCBFS_TEST_COUNTS names a file that holds the counts, numbers of 64 bits in the order of `enum counted`; every process that has the
- * library open adds to it, and a test reads it at any time (`Counts` of mod.rs).
+/* An OpenCL library for tests: it passes all calls on to the system's library, and counts them.
+ * SOCBFS_TEST_COUNTS names the file with the counts, which are 64-bit numbers in the order of `enum counted`. Every process that has the
+ * library open adds to them, and a test can read them at any time (`Counts` of mod.rs).
  *
- * Bytes are those that a device with a memory of its own moves: to the host where a region is mapped (unless its contents are
- * declared invalid) or read, to the device where a region that was mapped for writing is unmapped, or where one is written.
- * With SOCBFS_TEST_POISON a region whose contents are declared invalid is overwritten when it is mapped, as a driver may.
- * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
+ * The bytes counted are those that a device with memory of its own transfers: to the host when a region is mapped (unless its contents
+ * are declared invalid) or read, and to the device when a region that was mapped for writing is unmapped, or when a region is written.
+ * With SOCBFS_TEST_POISON a region whose contents are declared invalid is overwritten when it is mapped, as a driver may do.
+ * The other functions come from libOpenCL.so.1, to which this library is linked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -47,7 +47,7 @@ static void count(enum counted what, uint64_t more) {
     __atomic_add_fetch(&counts[what], more, __ATOMIC_RELAXED);
 }
 
-/* Regions that are mapped, with the bytes that go back when they are unmapped. */
+/* The mapped regions, with the number of bytes that unmapping transfers back. */
 static struct region {
     const void *start;
     uint64_t bytes;
@@ -89,7 +89,7 @@ static void unmapped(const void *start) {
     pthread_mutex_unlock(&turn);
 }
 
-/* Passes a call on and, where it succeeds, counts it. */
+/* Passes a call on, and counts it if it succeeds. */
 #define COMMAND(name, parameters, arguments, counted)                                                                        \
     int32_t name parameters {                                                                                                \
         int32_t(*real) parameters = dlsym(RTLD_NEXT, #name);                                                                 \
@@ -140,7 +140,7 @@ void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t 
     return start;
 }
 
-/* What is built from source: a program that was kept comes as a binary. */
+/* Counts programs built from source. A cached program is made from a binary. */
 void *clCreateProgramWithSource(void *context, uint32_t number, const char **text, const size_t *sizes, int32_t *status) {
     void *(*create)(void *, uint32_t, const char **, const size_t *, int32_t *) = dlsym(RTLD_NEXT, "clCreateProgramWithSource");
     void *program = create(context, number, text, sizes, status);

@@ -1,24 +1,25 @@
-/* An OpenCL library for tests: everything goes to the system's own, until SOCBFS_TEST_LOSE_AFTER commands have been enqueued.
- * From then on every command fails as after the loss of the device (a kernel that hung, a driver that was reset), and every release too.
- * SOCBFS_TEST_LOSE_FILE names a file that holds the number instead: commands are counted while it is there, and when it is gone, the
- * device is back.
+/* An OpenCL library for tests: it passes all calls on to the system's library until SOCBFS_TEST_LOSE_AFTER commands have been enqueued.
+ * From then on every command and every release fails, as after the loss of a device (because a kernel hung or the driver was reset).
+ * Instead, SOCBFS_TEST_LOSE_FILE can name a file with this number: commands are counted while the file exists, and the device is back
+ * when it is deleted.
  *
- * With SOCBFS_TEST_LOSE_DELAY_MS kernels begin only when a call waits for them, and where the device is lost before, so many
- * milliseconds after the loss was reported: as on a device that goes on with what it was given. A transfer that the loss makes fail is
- * carried out then, too. What was given to them and is taken away before is written to the file SOCBFS_TEST_LOSE_REPORT, one line each.
+ * With SOCBFS_TEST_LOSE_DELAY_MS kernels begin only when a call waits for them. If the device is lost before that, they begin this many
+ * milliseconds after the loss was reported, as on a device that still runs the kernels it was given. A transfer that fails because of the
+ * loss is carried out then too. If objects or memory of these kernels are released before, each of them is written to the file
+ * SOCBFS_TEST_LOSE_REPORT, one per line.
  *
- * SOCBFS_TEST_LOSE_DEVICE is a part of the name of the one device that is lost; releases succeed then.
+ * SOCBFS_TEST_LOSE_DEVICE is a part of the name of the only device that is lost. Releases then succeed.
  *
- * SOCBFS_TEST_HANG makes the loss one that is not reported: calls that wait never return, and write a line to the report.
+ * With SOCBFS_TEST_HANG the loss is not reported: calls that wait write a line to the report and never return.
  *
- * SOCBFS_TEST_OPEN lets no device be opened: the call never returns ("hangs"), or ends the process ("aborts", "crashes").
+ * With SOCBFS_TEST_OPEN no device can be opened: the call never returns ("hangs"), or ends the process ("aborts", "crashes").
  *
- * SOCBFS_TEST_AS_GPU lets every device say that it is a GPU.
+ * With SOCBFS_TEST_AS_GPU every device is reported as a GPU.
  *
- * SOCBFS_TEST_LIE_FILE names a file with two numbers: of what comes to the host while the file is there, the piece of that number is
- * overwritten with the other one, as 32-bit words: a driver with a bug.
+ * SOCBFS_TEST_LIE_FILE simulates a driver with a bug. It names a file with two numbers: the number of a piece of data among those
+ * transferred to the host while the file exists, and the 32-bit word with which that piece is overwritten.
  *
- * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
+ * The other functions come from libOpenCL.so.1, to which this library is linked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -30,7 +31,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LOST (-5) /* CL_OUT_OF_RESOURCES, which drivers give for it */
+#define LOST (-5) /* CL_OUT_OF_RESOURCES, which drivers return for a lost device */
 #define PAGE 4096
 
 typedef const void *const *events;
@@ -43,7 +44,7 @@ static void *real(const char *name) {
 
 static long commands;
 
-/* Whether the device is lost, `more` commands later. */
+/* Counts `more` commands, and returns whether the device is lost at the last of them. With 0, whether it is lost at the next command. */
 static int is_lost(long more) {
     const char *limit = getenv("SOCBFS_TEST_LOSE_AFTER"), *path = getenv("SOCBFS_TEST_LOSE_FILE");
     long most = 0;
@@ -64,14 +65,14 @@ static int is_lost(long more) {
     return __atomic_add_fetch(&commands, more, __ATOMIC_RELAXED) + !more > most;
 }
 
-/* ---- What still runs ---- */
+/* ---- Kernels that still run ---- */
 
-/* Kernels wait for this user event of OpenCL, where there is one. */
+/* Kernels wait for this OpenCL user event if it is set. */
 static void *gate, *gate_context;
-/* The loss was reported while kernels waited. */
+/* Whether the loss was reported while kernels waited. */
 static int reported;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
-/* The host's memory that buffers lie over. */
+/* The host memory that buffers use in place. */
 static struct {
     void *buffer, *start;
     size_t size;
@@ -120,7 +121,7 @@ static void *open_later(void *unused) {
     return unused;
 }
 
-/* Whether the device of this queue is one that is not lost. */
+/* Whether the device of this queue is not the one that is lost. */
 static int is_spared(void *queue) {
     int32_t (*of_queue)(void *, uint32_t, size_t, void *, size_t *) = real("clGetCommandQueueInfo");
     int32_t (*of_device)(void *, uint32_t, size_t, void *, size_t *) = real("clGetDeviceInfo");
@@ -133,7 +134,7 @@ static int is_spared(void *queue) {
     return !strstr(name, wanted);
 }
 
-/* A command: whether the device is lost. */
+/* Counts a command, and returns whether the device is lost. */
 static int lost(void *queue) {
     if (is_spared(queue) || !is_lost(1) || getenv("SOCBFS_TEST_HANG")) return 0;
     pthread_mutex_lock(&guard);
@@ -156,12 +157,12 @@ static int lost_waiting(void *queue) {
     return 0;
 }
 
-/* Whether what is given back is refused. */
+/* Whether releases are refused. */
 static int keeps(void) {
     return is_lost(0) && !getenv("SOCBFS_TEST_LOSE_DEVICE") && !getenv("SOCBFS_TEST_HANG");
 }
 
-/* Whether kernels still wait although the caller was told of the loss, and the device is not back. */
+/* Whether kernels still wait although the loss has been reported and the device is not back. */
 static int goes_on(void) {
     if (!is_lost(0)) return 0;
     pthread_mutex_lock(&guard);
@@ -170,15 +171,15 @@ static int goes_on(void) {
     return on;
 }
 
-/* ---- Lies ---- */
+/* ---- Wrong data ---- */
 
-/* Transfers are waited for while the driver lies, so that what came is overwritten and not what is to come. */
+/* Whether data is overwritten. Transfers then block, so that the data is overwritten after it has arrived and not before. */
 static int lies(void) {
     const char *path = getenv("SOCBFS_TEST_LIE_FILE");
     return path && access(path, F_OK) == 0;
 }
 
-/* `size` bytes have come to the host. */
+/* Overwrites the `size` bytes that have arrived at the host, if they are the wanted piece. */
 static void arrived(void *start, size_t size) {
     static long pieces;
     const char *path = getenv("SOCBFS_TEST_LIE_FILE");
@@ -299,7 +300,7 @@ void *clCreateContext(const void *properties, uint32_t count, const void *device
     return next(properties, count, devices, notify, data, status);
 }
 
-/* ---- Memory, and what is given back ---- */
+/* ---- Memory and releases ---- */
 
 void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int32_t *status) {
     void *(*next)(void *, uint64_t, size_t, void *, int32_t *) = real("clCreateBuffer");
@@ -316,7 +317,7 @@ void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int
     return buffer;
 }
 
-/* A release of a lost device fails, and releases nothing. */
+/* If the device is lost, a release fails and releases nothing. */
 #define RELEASE(name)                                                                                                        \
     int32_t name(void *object) {                                                                                             \
         int32_t (*next)(void *) = real(#name);                                                                               \

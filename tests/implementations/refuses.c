@@ -1,10 +1,10 @@
-/* An OpenCL library for tests: everything goes to the system's own, but programs whose work-groups are larger than
- * SOCBFS_TEST_LARGEST_GROUP are not built, as by drivers that find too late that they have not the registers for them.
+/* An OpenCL library for tests: it passes all calls on to the system's library, but does not build programs whose work-groups are larger
+ * than SOCBFS_TEST_LARGEST_GROUP. Some drivers find out only then that they do not have enough registers.
  *
- * SOCBFS_TEST_REFUSE_FILE names a file with a number: while it is there, the call of that number is refused of those that make objects and
- * set arguments, and the file is removed.
+ * SOCBFS_TEST_REFUSE_FILE names a file with a number. While the file exists, calls that make objects or set arguments are counted from 0;
+ * the call with this number is refused, and the file is deleted.
  *
- * Functions that are not here are found in libOpenCL.so.1, which this library is linked to. */
+ * The other functions come from libOpenCL.so.1, to which this library is linked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 
 #define NO_RESOURCES (-5) /* CL_OUT_OF_RESOURCES */
 
-/* Whether this call is the one to refuse. */
+/* Whether this call is to be refused. */
 static int refuses(void) {
     static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
     static long calls;
@@ -38,13 +38,13 @@ static int refuses(void) {
     return is_wanted;
 }
 
-/* A call that gives a status. */
+/* A call that returns a status. */
 #define CALL(name, parameters, arguments)                                                                                    \
     int32_t name parameters {                                                                                                \
         int32_t(*next) parameters = dlsym(RTLD_NEXT, #name);                                                                 \
         return refuses() ? NO_RESOURCES : next arguments;                                                                    \
     }
-/* One that gives an object, and a status beside it. */
+/* A call that returns an object, and writes its status through a pointer. */
 #define MAKE(name, parameters, arguments)                                                                                    \
     void *name parameters {                                                                                                  \
         void *(*next) parameters = dlsym(RTLD_NEXT, #name);                                                                  \
