@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_are_found_with_what_they_contain() {
+    fn zones_are_found_with_their_parts() {
         let found = discover(&intel().tree());
         let names: Vec<(String, Domain, String)> =
             found.iter().map(|s| (s.channels[0].id.clone(), s.channels[0].domain, s.channels[0].part.to_string())).collect();
