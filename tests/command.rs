@@ -634,7 +634,7 @@ fn errors_in_boards_name_file_line_and_key() {
     refused(&["bench", "--kronecker", "4", "--board", &former], &["former.toml:5", "gpu_permille in [adaptive.top_down]"]);
     refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
-    assert!(stdout(&good(&["board", "validate", &template])).contains("good profile"));
+    assert!(stdout(&good(&["board", "validate", &template])).contains("valid profile"));
     // Of several files, every bad one is named, and the good ones too.
     let output = run(&["board", "validate", &bad, &template, &value]);
     assert_eq!(output.status.code(), Some(2));
@@ -698,7 +698,7 @@ fn board_init_writes_a_valid_profile_of_the_machine() {
         let folder = crate::fixtures::machine(&format!("board/{name}"));
         let root = folder.path().to_str().unwrap();
         assert_eq!(stdout(&good(&["board", "init", &path, "--sysfs-root", root])), "");
-        assert!(stdout(&good(&["board", "validate", &path])).contains("good profile"));
+        assert!(stdout(&good(&["board", "validate", &path])).contains("valid profile"));
         assert_eq!(stdout(&good(&["board", "init", "--sysfs-root", root])), fs::read_to_string(&path).unwrap());
         good(&["board", "show", &path]);
     }
