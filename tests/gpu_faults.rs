@@ -417,9 +417,10 @@ fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
         let layout = || Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
         let report = std::env::var("SOCBFS_TEST_LOSE_REPORT").unwrap();
-        let mut lost = 0;
+        let (mut lost, mut tried) = (0, 0);
         for (policy, runs, ways) in policies_and_ways(device) {
             for way in ways {
+                tried += 1;
                 for after in points.clone() {
                     // A new device each time, so that nothing else keeps its context and queue.
                     let device = Device::open(device.info(), Limits::default()).unwrap();
@@ -449,7 +450,7 @@ fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
                 }
             }
         }
-        assert!(lost >= 3 * policies().len(), "lost only {lost} times");
+        assert!(lost >= tried && tried >= policies().len(), "lost only {lost} times in {tried} combinations of policies and sharing modes");
     });
 }
 

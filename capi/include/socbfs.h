@@ -277,7 +277,8 @@ void socbfs_search_go_on(const struct socbfs_search *search);
 //
 // # Safety
 // `search` is a search.
-enum socbfs_code socbfs_search_deadline(const struct socbfs_search *search, double seconds);
+enum socbfs_code socbfs_search_deadline(const struct socbfs_search *search,
+                                        double seconds);
 
 // Frees a search, as socbfs_graph_free frees a graph. No call with it may be running.
 //
