@@ -28,13 +28,13 @@ class Tree:
     """What one search found. Arrays have one entry for each vertex."""
 
     root: int
-    #: The parent of each vertex (int32): the root's is the root, -1 for a vertex that was not reached. None unless requested.
+    #: The parent of each vertex (int32): the root for the root itself, -1 for a vertex that was not reached. None unless requested.
     parents: Optional[np.ndarray]
     #: The distance of each vertex from the root (int32), -1 for a vertex that was not reached. None unless requested.
     levels: Optional[np.ndarray]
-    #: Levels of the tree: a root alone is 1.
+    #: Number of levels of the tree; a root alone is one level.
     depth: int
-    #: Time of the search, until the requested arrays are complete.
+    #: Time of the search in seconds, until the requested arrays are complete.
     seconds: float
     #: Why the search ended: "complete", "depth" or "target".
     end: str
@@ -47,18 +47,18 @@ class Tree:
 
     @property
     def reached(self) -> int:
-        """Vertices reached, the root included. Counted when this or `edges` is first read."""
+        """Number of vertices reached, the root included. Counted when this or `edges` is first read."""
         return self._reached[0]
 
     @property
     def edges(self) -> int:
-        """Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not."""
+        """Number of edges as Graph500 counts them: both ends reached, repeats counted, self-loops not."""
         return self._reached[1]
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """What searches from many roots found: row i belongs to roots[i]."""
+    """What searches from many roots found. Row i of each array belongs to `roots[i]`."""
 
     roots: np.ndarray
     #: Distances, of shape (roots, vertices), vertex by vertex in memory; -1 (255 for uint8) for a vertex that was not reached.
@@ -68,11 +68,11 @@ class Trees:
 
 
 class Graph:
-    """A graph, ready to be searched, made by one of the methods `from_...`. It can't be changed.
+    """A graph, ready to be searched. One of the methods `from_...` makes it, and it can't be changed.
 
-    All of these take: `directed` (False: every edge goes both ways), `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a
-    name, see `devices()`), `policy` (as `socbfs bench --policy`), `board` (a profile's name or file). Any number of threads may search a
-    graph at once; searches release the interpreter's lock.
+    All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (as
+    `socbfs bench --policy`) and `board` (a profile's name or file). All but `from_networkx` take `directed` (False: every edge goes both
+    ways). Any number of threads may search a graph at once; searches release the interpreter's lock.
     """
 
     __slots__ = ("_core", "labels")
@@ -88,7 +88,7 @@ class Graph:
     def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
         """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
-        `indptr` and `indices` are read in place; the values are ignored, and so is spare room in `indices` beyond the last entry. The graph has
+        `indptr` and `indices` are read in place. The values are ignored, and so are elements of `indices` beyond the last entry. The graph has
         sorted arrays of its own.
         """
         if getattr(matrix, "format", None) != "csr":
@@ -100,7 +100,7 @@ class Graph:
 
     @classmethod
     def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. uint32 saves a copy."""
+        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. uint32 is copied once less."""
         given = np.asarray(edges)
         if given.size == 0:
             given = given.reshape(0, 2)
@@ -125,7 +125,7 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From a graph of NetworkX; directed if that graph is. Vertex i is its i-th node, `labels[i]`."""
+        """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
         labels = list(graph)
         place = {label: at for at, label in enumerate(labels)}
         pairs = np.fromiter((place[end] for edge in graph.edges() for end in edge[:2]), dtype=np.uint32).reshape(-1, 2)
@@ -155,8 +155,8 @@ class Graph:
     def bfs(self, root: int, *, parents: bool = True, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`.
 
-        `parents` and `levels`: which arrays to return. `depth`: vertices farther away are not searched. `target`: the search ends with the level
-        that reaches it. `timeout`: TimeoutError after this many seconds.
+        `parents` and `levels`: which arrays to return. `depth`: the search ends at this distance from the root. `target`: the search ends with
+        the level that reaches this vertex. `timeout`: TimeoutError after this many seconds.
         """
         if not (parents or levels):
             raise ValueError("nothing to find: request parents, levels or both")
@@ -164,7 +164,7 @@ class Graph:
         return Tree(root, None if tree is None else tree.view(np.int32), None if found is None else found.view(np.int32), deep, seconds, end, self._core)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
-        """Searches from many roots, 64 in a pass over the graph. `dtype` of the levels: int32, or uint8, which is faster (up to level 254)."""
+        """Searches from many roots, 64 in a pass. `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254)."""
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
             raise TypeError(f"levels must be int32 or uint8, not {kind}")
@@ -173,10 +173,10 @@ class Graph:
         return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
     def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1) -> Dict[str, Any]:
-        """Searches from `roots` (or from this number of random vertices with an edge), and returns the seconds of each and the TEPS.
+        """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
-        TEPS are traversed edges per second. The trees are compared with the distances of `bfs_many`, which shares no step of the search with
-        `bfs`; RuntimeError if they differ.
+        If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
+        with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError if they differ.
         """
         if isinstance(roots, (int, np.integer)):
             candidates = np.flatnonzero(self._core.degrees())
@@ -218,7 +218,7 @@ def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike,
 
 
 class Energy:
-    """The energy of a window of time, by the power sensors that fit this machine.
+    """Measures the energy of a window of time, with the power sensors that fit this machine.
 
     >>> with socbfs.Energy() as energy:  # doctest: +SKIP
     ...     graph.bfs(0)
@@ -253,11 +253,11 @@ class Energy:
 def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True):
     """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results.
 
-    What is an edge is as there: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
-    another array except zero, NaN and infinity.
+    Edges are the same as in SciPy: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
+    any other array except zero, NaN and infinity.
 
-    There may be several valid orders, and several predecessors of a vertex on the level before; the result may differ from SciPy's. Every call
-    builds a graph: to search from several vertices, use `Graph.from_scipy` once.
+    Several orders and several predecessors of a vertex may be valid, so the result may differ from SciPy's. Every call builds a graph: to search
+    from several vertices, use `Graph.from_scipy` once.
     """
     matrix = csgraph
     if hasattr(csgraph, "tocsr"):

@@ -1,4 +1,4 @@
-"""The functions that NetworkX calls for `backend="socbfs"`. Their results are distances, which do not depend on the order of neighbours."""
+"""The functions that NetworkX calls for `backend="socbfs"`. Their results depend on distances, not on the order of neighbours."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import Graph
 
 
 class _Converted:
-    """A graph of NetworkX, and the graph that is searched instead."""
+    """A graph of NetworkX, and the `Graph` that is searched in its place."""
 
     __networkx_backend__ = "socbfs"
 
@@ -86,7 +86,7 @@ class backend:
         roots = [graph.places[source] for source in sources]
         unreached = np.iinfo(np.int32).max
         nearest = np.full(len(graph.searched.labels), unreached, np.int32)
-        # Rows of one pass at a time: those of all sources may not fit into memory.
+        # One pass of 64 roots at a time: the rows of all sources may not fit into memory.
         for start in range(0, len(roots), 64):
             levels = graph.searched.bfs_many(roots[start : start + 64]).levels
             np.minimum(nearest, np.where(levels < 0, unreached, levels).min(axis=0), out=nearest)
@@ -122,6 +122,6 @@ def info() -> dict:
         "functions": {
             "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; nodes of the same distance are in the order of the graph's nodes."},
             "descendants_at_distance": {},
-            "bfs_layers": {"additional_docs": "The nodes of a layer in the order of the graph's nodes."},
+            "bfs_layers": {"additional_docs": "The nodes of a layer are in the order of the graph's nodes."},
         },
     }
