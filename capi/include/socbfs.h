@@ -3,9 +3,9 @@
  * Every function that can fail returns a code; the sentence that says why, and what to do, is socbfs_message(). Nothing unwinds into the
  * caller. Vertices are 32-bit numbers from 0.
  *
- * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search or
- * a meter: a call while another runs returns SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it runs. Messages
- * belong to the thread that made the call. A handle must not be freed while another thread uses it.
+ * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search (of one root or
+ * of many) or a meter: a call while another runs returns SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it
+ * runs. Messages belong to the thread that made the call. A handle must not be freed while another thread uses it.
  *
  * Made from capi/src/lib.rs: cargo test -p socbfs-capi compares them. */
 

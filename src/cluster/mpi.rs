@@ -24,13 +24,13 @@ impl std::fmt::Debug for MpiRanks {
     }
 }
 
-/// An empty Rust slice may point to address 1, which OpenMPI takes for `MPI_IN_PLACE`. This returns one that points to memory.
+/// An empty Rust slice may point to address 1, which Open MPI takes for `MPI_IN_PLACE`. This returns one that points to memory.
 fn anchored(bytes: &[u8]) -> &[u8] {
     static ANCHOR: [u8; 1] = [0];
     if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
 }
 
-/// Environment variables with the number of processes, set by launchers: OpenMPI, MPICH and others that use PMI, Slurm.
+/// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI, Slurm.
 const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
 
 impl MpiRanks {
