@@ -133,8 +133,8 @@ pub enum SearchError {
 
 /// Stops searches from any thread: the running search, between two of its levels, and all later ones, until it is [reset](Self::reset).
 ///
-/// A run of small levels ends after at most a million vertices. Policies whose devices search independently ([`Policy::Asynchronous`],
-/// [`Policy::RemisConcurrent`]) run all levels in one step: a stop takes effect only before that step.
+/// A run of small levels ends after at most a million vertices. With a policy whose devices search independently
+/// ([`Policy::Asynchronous`]), all levels from the parting on are one step: a stop takes effect only before that step.
 #[derive(Debug, Clone, Default)]
 pub struct Stopper(Arc<AtomicBool>);
 
