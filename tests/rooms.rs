@@ -161,7 +161,10 @@ fn every_room_imports_only_rooms_below_it() {
 fn planted_violations_are_found() {
     let bad = |room: &str, text: &str| violations(room, text);
     assert_eq!(bad("graph", "use crate::cli::main;"), ["1: graph imports cli, which comes after it in the list"]);
-    assert_eq!(bad("graph", "//! x\nuse crate::{memory::Slab, bfs::{A, B}, stats};"), ["2: graph imports bfs, which comes after it in the list"]);
+    assert_eq!(
+        bad("graph", "//! x\nuse crate::{memory::Slab, bfs::{A, B}, stats};"),
+        ["2: graph imports bfs, which comes after it in the list"]
+    );
     assert_eq!(bad("stats", "fn f() { crate::report::table(); }"), ["1: stats imports report, which comes after it in the list"]);
     assert_eq!(bad("input", "pub(crate) use crate::{\n    graph::{Csr, EdgeList},\n    board::Board,\n};").len(), 1);
     assert_eq!(bad("bfs", "let q = '\"'; use crate::policy::Policy;").len(), 1);
