@@ -237,6 +237,8 @@ pub struct Search<'g> {
     /// Settings of the engine, for the engine that replaces it after a device failed.
     single_levels: bool,
     traced: usize,
+    /// When the last search began.
+    begun: Instant,
     /// Whether the engine has the tree of the last search, which was not stopped and has not written its tree elsewhere.
     has_tree: bool,
 }
@@ -292,6 +294,7 @@ impl<'g> Search<'g> {
             deadline: None,
             single_levels: false,
             traced: 0,
+            begun: Instant::now(),
             has_tree: true,
         })
     }
@@ -487,6 +490,7 @@ impl<'g> Search<'g> {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
+        self.begun = begin;
         let searched = match self.search(root, until, output.as_deref_mut()) {
             Ok(searched) => searched,
             Err(error) if self.options.fall_back && self.fallen_back.is_none() => {

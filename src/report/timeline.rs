@@ -75,7 +75,7 @@ impl Tracks {
 
 /// Draws one search, which begins at `begin`.
 fn one(tracks: &mut Tracks, search: &Traced, begin: f64, first_device: usize) {
-    let mut at = 0;
+    let mut at = search.levels_begin_ns;
     // The end and the name of each level.
     let mut levels: Vec<(u64, String)> = Vec::with_capacity(search.records.len());
     for level in &search.records {
@@ -169,7 +169,10 @@ mod tests {
         let stretch = |begin_ns, end_ns| Stretch { begin_ns, end_ns };
         let records = vec![level(0), level(1)];
         let first = records[0].elapsed_ns;
-        let whole: u64 = records.iter().map(|level| level.elapsed_ns).sum();
+        // The first level begins a while after the search, as where the thread was interrupted in between.
+        let late = 700;
+        let whole = late + records.iter().map(|level| level.elapsed_ns).sum::<u64>();
+        let first = late + first;
         let search = |root| Traced {
             outcome: Outcome {
                 root,
@@ -179,6 +182,7 @@ mod tests {
                 levels: 2,
                 edges: 0,
             },
+            levels_begin_ns: late,
             records: records.clone(),
             // Two threads run the second level; the calling thread runs the first one alone.
             threads: vec![
@@ -207,10 +211,10 @@ mod tests {
             of(0),
             &[
                 ("root 4", 0),
-                ("level 0 top-down", 0),
+                ("level 0 top-down", late),
                 ("levels 1-10 bottom-up", first),
                 ("root 9", again),
-                ("level 0 top-down", again),
+                ("level 0 top-down", again + late),
                 ("levels 1-10 bottom-up", again + first),
             ],
         );

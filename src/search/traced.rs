@@ -5,11 +5,13 @@ use std::time::Instant;
 use super::{Outcome, Search, SearchError};
 use crate::{bfs::LevelRecord, engine::Span, graph::Vertex, opencl::Launch};
 
-/// A search with the times at which its threads and devices worked. Times are nanoseconds since the call.
+/// A search with the times at which its threads and devices worked. Times are nanoseconds since the search began, as those of its outcome.
 #[derive(Debug, Clone)]
 pub struct Traced {
     /// Its outcome, as that of [`Search::run_uncounted`].
     pub outcome: Outcome,
+    /// When its first level began. Each level begins where the one before it ends.
+    pub levels_begin_ns: u64,
     /// Its levels.
     pub records: Vec<LevelRecord>,
     /// When each thread worked, the calling one first. (The calling thread records nothing for levels too small to share.)
@@ -53,14 +55,15 @@ impl Search<'_> {
     /// As [`Search::run_uncounted`].
     pub fn run_traced(&mut self, root: Vertex) -> Result<Traced, SearchError> {
         self.engine.traced().map_err(|error| self.failed(error))?;
-        let begin = Instant::now();
         let outcome = self.run_uncounted(root)?;
         let (threads, devices) = self.engine.traced().map_err(|error| self.failed(error))?;
-        let since = |at: Instant| at.saturating_duration_since(begin).as_nanos() as u64;
+        let begun = self.begun;
+        let since = |at: Instant| at.saturating_duration_since(begun).as_nanos() as u64;
         let stretch = |span: Span| Stretch { begin_ns: since(span.begin), end_ns: since(span.end) };
         let device = |(name, launches): (String, Vec<Launch>)| TracedDevice { name, kernels: by_the_host(&launches, since) };
         Ok(Traced {
             outcome,
+            levels_begin_ns: self.records.begun().map_or(0, since),
             records: self.records().to_vec(),
             threads: threads.into_iter().map(|spans| spans.into_iter().map(stretch).collect()).collect(),
             devices: devices.into_iter().map(device).collect(),
