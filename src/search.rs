@@ -490,7 +490,6 @@ impl<'g> Search<'g> {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
-        self.begun = begin;
         let searched = match self.search(root, until, output.as_deref_mut()) {
             Ok(searched) => searched,
             Err(error) if self.options.fall_back && self.fallen_back.is_none() => {
@@ -499,6 +498,8 @@ impl<'g> Search<'g> {
             }
             Err(error) => return Err(self.failed(error)),
         };
+        // Only now, since `fall_back` replaces the whole of `self`.
+        self.begun = begin;
         self.has_tree = searched.is_some();
         let Some(Searched { mut levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
         if self.may_end_in_leaves(root, end_of) {

@@ -160,6 +160,12 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
         assert!(search.fallen_back().is_some());
         assert!(search.records().len() > 190 && search.records().iter().all(|record| record.levels == 1), "each level by itself");
         assert!(traced.threads.iter().any(|thread| !thread.is_empty()), "{traced:?}");
+        // The search includes the attempt on the device, so the levels on the CPU begin after it, and all times are those of one clock.
+        let levels: u64 = traced.records.iter().map(|record| record.elapsed_ns).sum();
+        let elapsed = traced.outcome.elapsed.as_nanos() as u64;
+        let latest = traced.threads.iter().flatten().map(|stretch| stretch.end_ns).max().unwrap();
+        assert!(traced.levels_begin_ns > 0 && traced.levels_begin_ns + levels <= elapsed, "{} + {levels} > {elapsed}", traced.levels_begin_ns);
+        assert!(latest <= elapsed, "{latest} > {elapsed}");
     });
 }
 
