@@ -135,23 +135,26 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-#[test]
-fn every_room_imports_only_rooms_below_it() {
+/// The files of all rooms: room, path within `src/`, text. `lib.rs` is not among them, since it declares all rooms and links to them.
+fn sources() -> Vec<(String, PathBuf, String)> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut all = Vec::new();
     files(&source, &mut all);
     assert!(all.len() > 20, "only {} files found", all.len());
+    let room = |inside: &Path| Path::new(inside.components().next().unwrap().as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned();
+    let all = all.iter().map(|path| {
+        let inside = path.strip_prefix(&source).unwrap().to_owned();
+        (room(&inside), inside, fs::read_to_string(path).unwrap())
+    });
+    all.filter(|(room, ..)| room != "lib").collect()
+}
+
+#[test]
+fn every_room_imports_only_rooms_below_it() {
     let (mut found, mut rooms) = (Vec::new(), BTreeSet::new());
-    for path in all {
-        let inside = path.strip_prefix(&source).unwrap();
-        let first = Path::new(inside.components().next().unwrap().as_os_str()).file_stem().unwrap().to_str().unwrap().to_owned();
-        // lib.rs declares all rooms and links to them in its documentation.
-        if first == "lib" {
-            continue;
-        }
-        let text = fs::read_to_string(&path).unwrap();
-        found.extend(violations(&first, &text).into_iter().map(|violation| format!("src/{}:{violation}", inside.display())));
-        rooms.insert(first);
+    for (room, inside, text) in sources() {
+        found.extend(violations(&room, &text).into_iter().map(|violation| format!("src/{}:{violation}", inside.display())));
+        rooms.insert(room);
     }
     assert!(rooms.len() >= 10, "{rooms:?}");
     assert!(found.is_empty(), "\n{}", found.join("\n"));
@@ -195,4 +198,53 @@ fn the_architecture_page_lists_the_rooms_in_their_order() {
     let exists = |room: &&str| ["", ".rs"].iter().any(|end| root.join(format!("src/{room}{end}")).exists());
     let built: Vec<&str> = ROOMS.iter().copied().filter(|room| *room != "main").filter(exists).collect();
     assert_eq!(listed, built);
+}
+
+/// Draws which room imports which: a row for each room, in the order of the list, and a column for each room that another imports.
+/// `imports` has pairs of a room and one that it imports.
+fn drawing(rooms: &[&str], imports: &BTreeSet<(String, String)>) -> String {
+    let has = |room: &str, other: &str| imports.contains(&(room.to_owned(), other.to_owned()));
+    let columns: Vec<&str> = rooms.iter().copied().filter(|other| rooms.iter().any(|room| room != other && has(room, other))).collect();
+    let width = rooms.iter().map(|room| room.len()).max().unwrap_or(0);
+    let mut lines = Vec::new();
+    // The names of the columns are written downwards.
+    for letter in 0..columns.iter().map(|room| room.len()).max().unwrap_or(0) {
+        let letters: Vec<_> = columns.iter().map(|room| room.chars().nth(letter).unwrap_or(' ').to_string()).collect();
+        lines.push(format!("{:width$}  {}", "", letters.join(" ")));
+    }
+    for room in rooms {
+        let mark = |other: &&str| match (room == other, has(room, other)) {
+            (true, _) => "\\",
+            (false, true) => "x",
+            (false, false) => ".",
+        };
+        // Nothing is drawn right of the diagonal, unless a room imports one after it.
+        let place = rooms.iter().position(|other| other == room).unwrap();
+        let until = columns.iter().rposition(|other| has(room, other) || rooms.iter().position(|room| room == other).unwrap() <= place);
+        let marks: Vec<_> = columns[..until.map_or(0, |last| last + 1)].iter().map(mark).collect();
+        lines.push(format!("{room:width$}  {}", marks.join(" ")));
+    }
+    lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+#[test]
+fn a_drawing_has_a_row_for_each_room_and_a_column_for_each_that_is_imported() {
+    let imports = [("b", "aa"), ("c", "aa"), ("c", "b"), ("aa", "b")].map(|(room, other)| (room.to_owned(), other.to_owned()));
+    let wanted = "    a b\n    a\naa  \\ x\nb   x \\\nc   x x\n";
+    assert_eq!(drawing(&["aa", "b", "c"], &imports.into()), wanted);
+}
+
+#[test]
+fn the_architecture_page_draws_the_imports_of_the_rooms() {
+    // Unit tests may import more than the code that they test.
+    let code = |text: &str| text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
+    let (mut imported, mut built) = (BTreeSet::new(), BTreeSet::new());
+    for (room, _, text) in sources() {
+        imported.extend(imports(&code(&text)).into_iter().map(|(_, other)| (room.clone(), other)));
+        built.insert(room);
+    }
+    let rooms: Vec<&str> = ROOMS.iter().copied().filter(|room| *room != "main" && built.contains(*room)).collect();
+    let drawing = drawing(&rooms, &imported);
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
+    assert!(page.contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing:\n{drawing}");
 }
