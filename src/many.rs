@@ -227,6 +227,27 @@ pub struct ManyOutcome {
 }
 
 /// Searches one layout from many roots at once, again and again, without allocating. Borrows the layout, or shares it (`Arc<Layout>`).
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+/// use socbfs::{BuildOptions, Layout, ManySearch, graph::{EdgeList, Listing}};
+///
+/// let path = (0..9).map(|v| [v, v + 1]).collect();
+/// let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
+/// let mut searches = ManySearch::new(&layout, 2, &[])?;
+/// // The sum of the distances from each root, as for closeness, without an array of levels.
+/// let roots = [0, 4, 9];
+/// let sums = [(); 3].map(|()| AtomicU64::new(0));
+/// let add = |_vertex: u32, level: u32, searches: u64| {
+///     for (_, sum) in sums.iter().enumerate().filter(|(search, _)| searches >> search & 1 == 1) {
+///         sum.fetch_add(level.into(), Relaxed);
+///     }
+/// };
+/// let outcome = searches.run(&roots, &add)?;
+/// assert_eq!((outcome.reached, outcome.levels), (30, 10));
+/// assert_eq!(sums.map(AtomicU64::into_inner), [45, 25, 45]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct ManySearch<L> {
     layout: L,
@@ -445,6 +466,17 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     ///
     /// # Errors
     /// As [`ManySearch::run`]; [`SearchError::Length`] if `levels` does not have one entry per vertex and root; [`SearchError::TooDeep`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Layout, ManySearch, graph::{EdgeList, Listing}};
+    /// # let layout = Layout::build(&EdgeList::new(4, vec![[0, 1], [1, 2]], Listing::Once)?, &BuildOptions::default())?;
+    /// # let mut searches = ManySearch::new(&layout, 1, &[])?;
+    /// // The path 0 - 1 - 2, and vertex 3 without an edge: a row for each vertex, a column for each root.
+    /// let mut levels = [0_u8; 4 * 2];
+    /// searches.levels_into(&[0, 2], &mut levels)?;
+    /// assert_eq!(levels, [0, 2, 1, 1, 2, 0, u8::MAX, u8::MAX]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn levels_into<N: LevelNumber>(&mut self, roots: &[Vertex], levels: &mut [N]) -> Result<ManyOutcome, SearchError> {
         self.trees_into(roots, levels, &mut [])
     }

@@ -135,6 +135,19 @@ pub enum SearchError {
 ///
 /// A run of small levels ends after at most a million vertices. With a policy whose devices search independently
 /// ([`Policy::Asynchronous`]), all levels from the parting on are one step: a stop takes effect only before that step.
+///
+/// ```
+/// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, search::SearchError, graph::{EdgeList, Listing}};
+/// # let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once)?;
+/// # let layout = Layout::build(&edges, &BuildOptions::default())?;
+/// let mut search = Search::new(&layout, &SearchOptions::default())?;
+/// let stopper = search.stopper();
+/// std::thread::spawn(move || stopper.stop()).join().unwrap();
+/// assert!(matches!(search.run(0), Err(SearchError::Stopped(0))));
+/// search.stopper().reset();
+/// assert_eq!(search.run(0)?.reached, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Stopper(Arc<AtomicBool>);
 
@@ -223,6 +236,23 @@ enum Halt {
 }
 
 /// Searches one layout, again and again, without allocating in [`run`](Search::run).
+///
+/// ```
+/// use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing, NONE}};
+///
+/// let edges = EdgeList::new(6, vec![[0, 1], [1, 2], [2, 3], [0, 3]], Listing::Once)?;
+/// let layout = Layout::build(&edges, &BuildOptions::default())?;
+/// let mut search = Search::new(&layout, &SearchOptions { policy: "alpha-beta".parse()?, threads: 1, ..SearchOptions::default() })?;
+/// for root in [0, 2] {
+///     let outcome = search.run(root)?;
+///     assert_eq!((outcome.reached, outcome.levels, outcome.edges), (4, 3, 4));
+///     assert_eq!((search.parents()[root as usize], search.parents()[5]), (root, NONE));
+/// }
+/// for level in search.records() {
+///     println!("{:?} on {:?}: {} vertices in {} ns", level.plan.direction, level.plan.placement, level.found, level.elapsed_ns);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Search<'g> {
     layout: &'g Layout,
@@ -412,6 +442,19 @@ impl<'g> Search<'g> {
     ///
     /// # Errors
     /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, Until, search::End, graph::{EdgeList, Listing}};
+    /// # let path = (0..9).map(|v| [v, v + 1]).collect();
+    /// # let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
+    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
+    /// // On the path 0 - 1 - ... - 9: everything within a distance of 2, and everything up to vertex 6.
+    /// let near = search.run_until(4, Until { depth: Some(2), ..Until::default() })?;
+    /// assert_eq!((near.end, near.outcome.reached), (End::Depth, 5));
+    /// let route = search.run_until(0, Until { target: Some(6), ..Until::default() })?;
+    /// assert_eq!((route.end, route.outcome.levels, search.parents()[6]), (End::Target, 7, 5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run_until(&mut self, root: Vertex, until: Until) -> Result<Partial, SearchError> {
         let vertices = self.layout.vertices();
         if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
@@ -428,6 +471,19 @@ impl<'g> Search<'g> {
     ///
     /// # Errors
     /// As [`Search::run_until`], and [`SearchError::Length`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Layout, Output, Search, SearchOptions, Until, graph::{EdgeList, Listing, NONE}};
+    /// # let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3]], Listing::Once)?;
+    /// # let layout = Layout::build(&edges, &BuildOptions::default())?;
+    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
+    /// // The path 0 - 1 - 2 - 3, and vertex 4 without an edge: the distances from vertex 1.
+    /// let mut distances = vec![0; layout.vertices()];
+    /// search.run_into(1, Until::default(), Output { levels: Some(&mut distances), ..Output::default() })?;
+    /// assert_eq!(distances, [1, 0, 1, 2, NONE]);
+    /// assert_eq!(search.counts(&distances), (4, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn run_into(&mut self, root: Vertex, until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
         let vertices = self.layout.vertices();
         if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {

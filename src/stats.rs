@@ -3,6 +3,13 @@
 use serde::Serialize;
 
 /// Statistics of one set of samples, in the samples' unit.
+///
+/// ```
+/// use socbfs::stats::Summary;
+///
+/// let times = Summary::of(&[4.0, 1.0, 2.0, 3.0]).unwrap();
+/// assert_eq!((times.min, times.median, times.max, times.mean), (1.0, 2.5, 4.0, 2.5));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
     /// Number of samples.

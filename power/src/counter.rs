@@ -2,6 +2,15 @@
 
 /// A counter that starts again at zero after `range`. Every zone has a counter of its own. Never add counters before taking the
 /// difference: their sum does not wrap at a fixed value.
+///
+/// ```
+/// use socbfs_power::{Advance, Counter};
+///
+/// let mut counter = Counter::new(1000);
+/// assert_eq!(counter.advance(990), Advance::First);
+/// assert_eq!(counter.advance(5), Advance::Wrapped(15));
+/// assert_eq!(counter.advance(25), Advance::Forward(20));
+/// ```
 #[derive(Debug, Clone)]
 pub struct Counter {
     range: u64,

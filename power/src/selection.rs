@@ -227,6 +227,25 @@ impl Selection {
     ///
     /// # Errors
     /// [`SelectError`] for a name that no sensor has, a sensor that can't be used, and two sensors that measure the same.
+    ///
+    /// ```
+    /// use socbfs_power::{Meter, Selection, Tree, discover};
+    ///
+    /// # let machine = tempfile::tempdir()?;
+    /// # let battery = machine.path().join("sys/class/power_supply/BAT0");
+    /// # std::fs::create_dir_all(&battery)?;
+    /// # for (file, text) in [("type", "Battery"), ("status", "Discharging"), ("power_now", "5000000"), ("voltage_now", "11000000")] {
+    /// #     std::fs::write(battery.join(file), text)?;
+    /// # }
+    /// # let tree = Tree::new(machine.path());
+    /// // A battery that always reads 5 W. `Tree::new("/")` is the running machine.
+    /// let meter = Meter::start(Selection::named(discover(&tree), &["power-supply:BAT0".to_owned()], None)?)?;
+    /// let window = meter.begin();
+    /// std::thread::sleep(std::time::Duration::from_millis(300));
+    /// let energy = meter.end(window);
+    /// assert!((energy.joules.unwrap().0 / energy.seconds - 5.0).abs() < 0.01);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn named(mut sources: Vec<Source>, names: &[String], profile: Option<&Profile>) -> Result<Self, SelectError> {
         for name in names {
             if let Some(meter) = open_named(name) {

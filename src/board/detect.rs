@@ -63,6 +63,20 @@ enum Fit {
 ///
 /// # Errors
 /// If a compiled-in profile can't be read, which a test rules out.
+///
+/// ```
+/// use socbfs::board;
+///
+/// # let machine = tempfile::tempdir()?;
+/// # let root = machine.path();
+/// // `Path::new("/")` is the running machine; a copy of another one's files may lie elsewhere.
+/// std::fs::create_dir_all(root.join("proc/device-tree"))?;
+/// std::fs::write(root.join("proc/device-tree/compatible"), "radxa,rock-5b\0rockchip,rk3588\0")?;
+/// let detection = board::detect(root)?;
+/// assert_eq!(detection.name, "rk3588");
+/// println!("{}", detection.reason);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn detect(root: &Path) -> Result<Detection, DocumentError> {
     let evidence = Evidence::read(root);
     let mut fits = Vec::new();

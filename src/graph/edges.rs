@@ -36,6 +36,15 @@ impl Listing {
 }
 
 /// Edges exactly as a file or a generator lists them, with self-loops, repeats and original vertex numbers.
+///
+/// ```
+/// use socbfs::graph::{EdgeList, Listing};
+///
+/// // A square; vertex 4 has no edge.
+/// let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 0]], Listing::Once)?;
+/// assert_eq!((edges.vertices(), edges.len()), (5, 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct EdgeList {
     vertices: usize,

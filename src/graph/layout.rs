@@ -97,6 +97,19 @@ pub struct LayoutStats {
 ///
 /// Internal numbers are those of the searched structure, original numbers those of the input. Vertices are padded to a multiple of 64; the
 /// first number past the padding stands for "no neighbour" in columns and rows.
+///
+/// ```
+/// use socbfs::{BuildOptions, Layout, graph::{EdgeList, Listing, Order}};
+///
+/// let edges = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [2, 0]], Listing::Once)?;
+/// let layout = Layout::build(&edges, &BuildOptions { order: Order::Degree, ..BuildOptions::default() })?;
+/// // Repeats count for TEPS, but the search sees an edge once. Vertex 3 is not searched, since it has no edge.
+/// assert_eq!((layout.stats().edges, layout.stats().unique_edges, layout.stats().searched_vertices), (4, 3, 3));
+/// let mut neighbours: Vec<u32> = layout.neighbours(2).collect();
+/// neighbours.sort();
+/// assert_eq!(neighbours, [0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Layout {
     csr: Csr,

@@ -40,6 +40,17 @@ impl Numbers<'_> {
 
 /// Compressed sparse rows that are read in place: the targets of vertex `v` are `targets[offsets[v]..offsets[v + 1]]`. An entry is one
 /// listed edge; [`Layout::build_from`](super::Layout::build_from) sorts the entries into arrays of its own.
+///
+/// ```
+/// use socbfs::graph::{BuildOptions, Layout, Listing, Numbers, RowArrays};
+///
+/// // The path 0 - 1 - 2, every edge in both directions, in the arrays of another program.
+/// let (offsets, targets) = ([0_u64, 1, 3, 4], [1_u32, 0, 2, 1]);
+/// let rows = RowArrays::new(Numbers::Bits64(&offsets), Numbers::Bits32(&targets), Listing::BothDirections)?;
+/// let layout = Layout::build_from(&rows, &BuildOptions::default())?;
+/// assert_eq!(layout.stats().edges, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct RowArrays<'a> {
     offsets: Numbers<'a>,

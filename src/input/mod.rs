@@ -83,6 +83,21 @@ pub struct ReadOptions<'a> {
 ///
 /// # Errors
 /// [`InputError`]; its text names the file, the line or byte, and a cure.
+///
+/// ```
+/// use socbfs::{ReadOptions, read};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let file = folder.path().join("triangle.el");
+/// std::fs::write(&file, "# a triangle\n0 1\n1 2\n2 0\n")?;
+/// let edges = read(&file, &ReadOptions::default())?;
+/// assert_eq!((edges.vertices(), edges.len()), (3, 3));
+///
+/// std::fs::write(&file, "0 1\n1 two\n")?;
+/// let error = read(&file, &ReadOptions::default()).unwrap_err();
+/// assert!(error.to_string().contains("triangle.el:2"), "{error}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
     let source = Source::open(path)?;
     let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;

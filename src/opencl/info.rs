@@ -161,6 +161,13 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
 ///
 /// # Errors
 /// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here.
+///
+/// ```
+/// match socbfs::devices() {
+///     Ok(devices) => devices.iter().for_each(|device| println!("{}: {:?}", device.name, device.kind)),
+///     Err(none) => println!("no OpenCL: {none}"),
+/// }
+/// ```
 pub fn devices() -> Result<Vec<DeviceInfo>, OpenClError> {
     let (mut found, mut empty) = (Vec::new(), Vec::new());
     for platform in platforms()? {

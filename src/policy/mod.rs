@@ -58,6 +58,19 @@ macro_rules! policies {
         ///
         /// On the command line a policy is a name, with parameters after a colon ([`known`] lists them). In TOML it is a table with the key
         /// `kind` and optional keys for the parameters, which `boards/README.md` lists.
+        ///
+        /// ```
+        /// use socbfs::{Policy, policy};
+        ///
+        /// let beamer: Policy = "alpha-beta:15,18".parse()?;
+        /// assert_eq!((beamer.kind(), beamer.needs_device()), ("alpha-beta", false));
+        /// let typo = "alfa-beta".parse::<Policy>().unwrap_err();
+        /// assert!(typo.to_string().contains("known: auto, "), "{typo}");
+        /// for known in policy::known() {
+        ///     println!("{}: {}", known.kind, known.summary);
+        /// }
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Debug, Clone, PartialEq)]
         #[non_exhaustive]
         pub enum Policy {

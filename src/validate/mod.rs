@@ -157,6 +157,18 @@ impl<'e> Validator<'e> {
 ///
 /// # Errors
 /// As [`Validator::new`] and [`Validator::validate`].
+///
+/// ```
+/// use socbfs::{graph::{EdgeList, Listing}, validate::{ValidateError, validate}};
+///
+/// let edges = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 3], [0, 3]], Listing::Once)?;
+/// let tree = validate(&edges, false, 0, &[0, 0, 1, 0])?;
+/// assert_eq!((tree.reached, tree.levels, tree.edges), (4, 3, 4));
+/// // 2 and 0 are not joined by an edge.
+/// let Err(ValidateError::Violation(fault)) = validate(&edges, false, 0, &[0, 0, 0, 0]) else { panic!("a wrong tree was accepted") };
+/// println!("{fault}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn validate(edges: &EdgeList, directed: bool, root: Vertex, parent: &[Vertex]) -> Result<Validated, ValidateError> {
     Validator::new(edges, directed)?.validate(root, parent, None)
 }

@@ -7,6 +7,15 @@ use crate::{
 
 /// Breadth-first search with a queue on one thread. It shares no code with the layout and the engines: its adjacency has the order of the
 /// edge list, with self-loops and repeats.
+///
+/// ```
+/// use socbfs::{graph::{EdgeList, Listing, NONE}, validate::SerialBfs};
+///
+/// let edges = EdgeList::new(4, vec![[0, 1], [1, 2]], Listing::Once)?;
+/// let tree = SerialBfs::new(&edges, false)?.search(0).unwrap();
+/// assert_eq!((tree.parent, tree.level), (vec![0, 0, 1, NONE], vec![0, 1, 2, NONE]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct SerialBfs {
     offsets: Vec<usize>,

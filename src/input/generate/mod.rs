@@ -23,6 +23,16 @@ pub const MAX_SCALE: u32 = 31;
 const PROBABILITY_TOLERANCE: f64 = 1e-9;
 
 /// A graph to be generated.
+///
+/// ```
+/// use socbfs::input::generate::Generator;
+///
+/// let roads = Generator::Grid { width: 30, height: 20, deletion: 0.1, seed: 7 };
+/// let edges = roads.generate(&|_| ())?;
+/// assert_eq!(edges.vertices(), 600);
+/// assert_eq!(Generator::graph500(10).generate(&|_| ())?.len(), 16 << 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 #[non_exhaustive]
