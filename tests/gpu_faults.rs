@@ -164,7 +164,11 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
         let levels: u64 = traced.records.iter().map(|record| record.elapsed_ns).sum();
         let elapsed = traced.outcome.elapsed.as_nanos() as u64;
         let latest = traced.threads.iter().flatten().map(|stretch| stretch.end_ns).max().unwrap();
-        assert!(traced.levels_begin_ns > 0 && traced.levels_begin_ns + levels <= elapsed, "{} + {levels} > {elapsed}", traced.levels_begin_ns);
+        assert!(
+            traced.levels_begin_ns > 0 && traced.levels_begin_ns + levels <= elapsed,
+            "{} + {levels} > {elapsed}",
+            traced.levels_begin_ns
+        );
         assert!(latest <= elapsed, "{latest} > {elapsed}");
     });
 }
