@@ -152,9 +152,10 @@ pub struct Dropped {
 /// Names of SURF's inputs, in its order.
 const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 
-/// Measures what each input is worth to SURF's network on the levels of `graphs`, each a name with its tables, in two ways: the shipped
-/// network with the input held at its mean over all of these levels; and networks trained again without the input, each graph judged by a
-/// network that was not trained on it. `progress` is called with the number of trainings done and their total.
+/// Measures what each input is worth to SURF's network on the levels of `graphs` (the name and the tables of each), in two ways: with the
+/// shipped network, whose input is held at its mean over all of these levels, and with networks trained again without the input. A network
+/// that was trained again judges only graphs on which it was not trained. `progress` is called with the number of trainings done and their
+/// total.
 pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
     let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
     let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);

@@ -115,7 +115,6 @@ impl Counts {
 pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     let (csr, incoming) = (layout.csr(), layout.incoming());
     let depth = levels.last as usize + 1;
-    // The entry after the last level counts the vertices that are never reached.
     let threads = if depth > MOST_LEVELS_SHARED { 1 } else { rayon::current_num_threads() };
     let piece = levels.of.len().div_ceil(threads.max(1)).max(1);
     let mut all = levels
@@ -123,6 +122,7 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
         .par_chunks(piece)
         .enumerate()
         .map(|(index, own)| {
+            // The entry after the last level counts the vertices that are never reached.
             let mut counts = vec![Counts::default(); depth + 1];
             for (place, &level) in own.iter().enumerate() {
                 let v = (index * piece + place) as Vertex;

@@ -13,7 +13,7 @@ use crate::{
 pub struct RankScaling {
     /// The root, as an original number.
     pub root: Vertex,
-    /// Number of searches by which each time is measured; the median counts.
+    /// Number of searches that measure each time; the median counts.
     pub turns: usize,
     /// The times, by exchange and number of ranks.
     pub times: Vec<RankTimes>,
@@ -28,7 +28,7 @@ pub struct RankTimes {
     pub ranks: usize,
     /// The slowest rank's time, in seconds: median over the turns.
     pub seconds: f64,
-    /// The time with one rank over this time.
+    /// The time with one rank over this time (1 if one rank was not measured).
     pub speedup: f64,
     /// Bytes that ranks received from others, all levels and ranks.
     pub received: u64,
@@ -47,7 +47,7 @@ struct OfRank {
 }
 
 /// Searches `edges` from `root` over each number of ranks in `sizes`, by both exchanges, `turns` times each after one search that does not
-/// count. Ranks are threads of this process, so the times have the cost of the exchange within one machine.
+/// count. Ranks are threads of this process, so the times include the cost of exchanges within one machine, not of a network.
 ///
 /// # Errors
 /// [`ClusterError`] where the graph does not fit.

@@ -35,7 +35,7 @@ pub struct Analysis {
     /// SURF's network without each of its inputs, over all graphs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<Dropped>,
-    /// A paper's figures beside those of this machine.
+    /// A paper's figures, each with that of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperComparison>,
     /// The analyses that were left out, and why.

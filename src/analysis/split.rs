@@ -20,7 +20,7 @@ pub struct SplitSweep {
     pub level: u32,
     /// Arcs that leave its frontier.
     pub arcs: u64,
-    /// Number of searches by which each time is measured; the median counts.
+    /// Number of searches that measure each time; the median counts.
     pub turns: usize,
     /// Results by the GPU's kernel: TG, TGM, BG, BGC.
     pub directions: Vec<SplitDirection>,
@@ -80,7 +80,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, t
     let mut times = vec![[const { Vec::new() }; 4]; SHARES.len()];
     for turn in 0..turns.max(1) {
         for place in 0..SHARES.len() {
-            // 7 and the number of shares have no common factor, so each turn visits every share once, from another beginning.
+            // 7 and the number of shares have no common factor, so each turn visits every share once, beginning with another one.
             let place = (place * 7 + turn * 3) % SHARES.len();
             for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
                 search.set_split_in_turn(in_turn);
@@ -124,7 +124,7 @@ fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, t
 /// Time of the faster device with the whole level over that of the best share; at most 1 where the best share leaves one device nothing.
 fn gain(shares: &[SplitShare]) -> f64 {
     let (Some(all_cpu), Some(all_gpu)) = (shares.first(), shares.last()) else { return 1.0 };
-    // A device with the whole level was measured twice: alone, and beside a device that had nothing to do.
+    // A device with the whole level was measured twice: alone, and together with a device that had nothing to do.
     let alone = [all_cpu.cpu_ns, all_cpu.both_ns, all_gpu.gpu_ns, all_gpu.both_ns].into_iter().fold(f64::INFINITY, f64::min);
     let best = shares.iter().map(|share| share.both_ns).fold(f64::INFINITY, f64::min);
     alone / best.max(1.0)

@@ -246,8 +246,8 @@ fn policy_of(strategy: Strategy) -> Option<Policy> {
 }
 
 /// Measures the energy of searches from the roots of `records`, all validated, by `meter`: first the idle machine, then windows of
-/// searches, then, for the model, a window of each strategy that ran. `finished` is called with the number of windows done, those of the
-/// model excepted.
+/// searches, then, for the model, a window of each strategy that ran. `finished` is called with the number of windows done, without those
+/// of the model.
 ///
 /// # Errors
 /// [`EnergyError`]. A sensor that fails is not an error: the record then says that a window is incomplete, and why.
@@ -268,7 +268,7 @@ pub fn measure_energy(
         windows.push(window(&mut search, records, meter, options)?);
         finished(2 + done);
     }
-    // The searches that calibrate need its memory.
+    // The searches that measure the power of each strategy need its memory.
     drop(search);
     let summary = EnergySummary::new(&idle, &windows);
     let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
@@ -454,7 +454,7 @@ impl EnergySummary {
     pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
         let idle_watts = idle.watts?;
         let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
-        // A gated rail reads 0 W, and a rail of the wrong sign less: such a power can't be a divisor.
+        // A gated rail reads 0 W, and a rail with the wrong sign reads less. Such a power can't be a divisor.
         if powers.iter().any(|power| power.0 <= 0.0) {
             return None;
         }
@@ -537,7 +537,7 @@ fn model(
     Ok(apply(&powers, unavailable, records, windows))
 }
 
-/// The model by `powers`: strategy, power, and seconds in all windows.
+/// The model with these `powers`: for each strategy, its power and its seconds in all windows.
 fn apply(
     powers: &[(Strategy, Option<Watts>, f64)],
     unavailable: Option<String>,

@@ -128,7 +128,7 @@ pub struct SearchRecord {
     pub objective: Objective,
 }
 
-/// A threshold from which on threads share a level.
+/// A threshold for levels that threads share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ParallelRecord {
     /// Key of the threshold in the table `cpu` of a board profile.
@@ -148,11 +148,11 @@ pub struct ChosenPolicy {
     pub origin: &'static str,
     /// Why this policy was chosen.
     pub reason: String,
-    /// The bounds by which the policy places levels (empty: it has none).
+    /// The bounds with which the policy places levels (empty: it has none).
     pub bands: Vec<BandRecord>,
 }
 
-/// A bound by which a policy places levels.
+/// A bound with which a policy places levels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct BandRecord {
     /// Key of the bound in a board profile, without the table `adaptive`.

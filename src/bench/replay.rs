@@ -86,7 +86,7 @@ pub struct RecordedPlans {
     replay: Replay,
 }
 
-/// The fields by which the graph is recognised. Counts of the searched structure are not among them, since the layout may differ.
+/// The fields that identify the graph. Counts of the searched structure are not among them, since the layout may differ.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 struct RecordedGraph {
     source: String,
@@ -122,7 +122,7 @@ impl RecordedPlans {
     pub fn parse(text: &str, name: &str) -> Result<Self, ReplayError> {
         let no_record = |line: usize, reason: String| ReplayError::NotARecord { name: name.to_owned(), line: line.max(1), reason };
         let value: Value = serde_json::from_str(text).map_err(|error| no_record(error.line(), error.to_string()))?;
-        // The version is checked first, since a record of another version may lack anything else.
+        // The version is checked first, since a record of another version may lack any other field.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
         match (schema, version) {

@@ -97,7 +97,7 @@ fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
     })
 }
 
-/// Compares only searches that traversed about as many edges as the median one: a search in a small component is quick.
+/// Compares only searches that traversed about as many edges as the median search: a search in a small component is quick.
 fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let comparable = |edges: u64| (edges as f64 - summary.edges.median).abs() <= 0.1 * summary.edges.median;
     let limit = OUTLIER_FACTOR * summary.seconds.median;

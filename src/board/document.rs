@@ -16,7 +16,8 @@ pub struct Entry {
     pub line: usize,
     /// Whether the value is an estimate: not measured on this board.
     pub estimate: bool,
-    /// Where the value is from: the comment beside it, else the one directly above it, else the one directly above the header of its table.
+    /// Where the value is from: the comment after it on its line, else the one directly above it, else the one directly above the header of
+    /// its table.
     pub source: Option<String>,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Document<'a> {
         let Some(table) = self.nodes.iter().find(|node| node.value.is_none() && line_at(self.text, node.start) == line) else {
             return line;
         };
-        // The part behind a semicolon says what would be correct.
+        // The part after a semicolon says what would be correct.
         let fault = message.split(';').next().unwrap_or_default();
         let words = || fault.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-'));
         let key = |node: &&Node| {
@@ -121,7 +122,7 @@ impl<'a> Document<'a> {
         self.nodes.iter().filter(|node| !["schema", "estimates"].contains(&node.path.as_str())).filter_map(entry).collect()
     }
 
-    /// The comment behind a value that ends at `end`.
+    /// The comment on the same line after a value that ends at `end`.
     fn beside(&self, end: usize) -> Option<String> {
         let (before, comment) = self.text[end..].lines().next()?.split_once('#')?;
         // In an inline table, the rest of the line may be more of the table.

@@ -11,7 +11,7 @@ pub struct Change {
     pub path: String,
     /// Its value (`None`: the key is removed).
     pub value: Option<Value>,
-    /// The comment beside the value, which says where it is from.
+    /// The comment after the value, which says where it is from.
     pub comment: String,
 }
 

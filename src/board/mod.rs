@@ -1,6 +1,6 @@
-//! Board profiles: what is known of a machine, as TOML files that are compiled in or loaded from a path.
+//! Board profiles: what is known about a machine, as TOML files that are compiled in or loaded from a path.
 //!
-//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default. This room
+//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default. This module
 //! does not depend on the policies: the type of `[policy]` is a parameter.
 
 mod check;

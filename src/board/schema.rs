@@ -21,7 +21,7 @@ pub struct Board<P> {
     pub estimates: Vec<String>,
     /// Name and description of the board.
     pub board: Identity,
-    /// The properties by which a machine is recognised as this board.
+    /// The properties that identify a machine as this board.
     #[serde(default)]
     pub detect: Detect,
     /// The processor, and the threads that run on it.
@@ -32,7 +32,7 @@ pub struct Board<P> {
     pub opencl: OpenCl,
     /// The policy, with its thresholds.
     pub policy: Option<P>,
-    /// The sizes from which a level runs on the GPU, or on both devices.
+    /// The least work for which a level runs on the GPU, or on both devices.
     #[serde(default)]
     pub adaptive: Adaptive,
     /// The speed of each strategy.
@@ -151,7 +151,7 @@ pub struct OpenClDevice {
     pub max_work_group: Option<u32>,
     /// Work-items in a work-group: 1, or a multiple of 32.
     pub work_group: Option<u32>,
-    /// The cost of a bottom-up level over a top-down one, in thousandths of the ratio that `sampled` assumes.
+    /// The cost of a bottom-up level relative to a top-down one, in thousandths of the ratio that `sampled` assumes.
     pub bottom_up_permille: Option<u32>,
     /// Local memory of a work-group in bytes.
     pub local_bytes: Option<u64>,
@@ -171,7 +171,7 @@ pub struct OpenClDevice {
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Via {
-    /// PoCL, on the CPU or on NVIDIA's GPU through CUDA; for boards without OpenCL of the vendor.
+    /// PoCL, on the CPU or on NVIDIA's GPU through CUDA; for boards whose vendor has no OpenCL driver.
     Pocl,
     /// Mesa's rusticl.
     Rusticl,
@@ -262,7 +262,7 @@ pub struct Handover {
     pub mega_vertex_us: Option<f64>,
 }
 
-/// The table `[speeds]`. Bottom-up, the edges are probed edges.
+/// The table `[speeds]`. Edges are those out of the frontier (top-down), or those of unvisited vertices (bottom-up).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Speeds {
@@ -375,7 +375,7 @@ pub struct Rail {
     pub label: Option<Pattern>,
     /// What the rail feeds.
     pub domain: Domain,
-    /// Whether the rail is part of the sum that `scope` names. A rail that another counted rail contains is not.
+    /// Whether the rail is part of the sum that `scope` names. A rail that another counted rail contains is not part of it.
     pub counted: bool,
     /// 1, or -1 if the sensor reports consumption as a negative number.
     #[serde(default = "one", skip_serializing_if = "is_one")]

@@ -12,7 +12,7 @@ use crate::files;
 pub struct Kind {
     /// Its full name.
     pub name: &'static str,
-    /// Its short name, after it was named in full.
+    /// Its short name, for use after its full name.
     pub short: &'static str,
     /// The version that this build reads.
     pub schema: u32,

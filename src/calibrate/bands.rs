@@ -12,8 +12,8 @@ const IN_QUESTION: f64 = 2.0;
 /// The zone of split levels and the second zone of the CPU must each save this share of the time of a search on average: less may be noise.
 const WORTH: f64 = 0.005;
 
-/// A level: its work, and its cost beyond its cheapest placement on the CPU, on the GPU, and split with the best of [`SHARES`], as a share
-/// of the time of its search.
+/// A level: its work, and its costs on the CPU, on the GPU, and split with the best of [`SHARES`]. Each is the cost beyond the cheapest of
+/// the three, as a share of the time of its search.
 struct Sample {
     work: u64,
     beyond: [f64; 3],
@@ -57,7 +57,7 @@ fn band(tables: &[LevelTable], direction: Direction) -> Band {
 }
 
 /// The band whose levels cost least beyond their best placements, if split levels and the second zone of the CPU must each save `worth`. It
-/// leaves the shares to the costs.
+/// sets no share of the GPU: the policy computes shares from its costs.
 fn best_band(samples: &[Sample], worth: f64) -> Band {
     // The zones in order of work, as indices into `beyond`: CPU, GPU, both, CPU again. `ways` holds, for each zone, the least cost of the
     // levels so far if the last one is in this zone, and the index of the level at which each zone begins.

@@ -49,7 +49,7 @@ pub struct Calibration {
     /// Compared thresholds of the work from which threads share a level (empty: one thread searches).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<ParallelTimes>,
-    /// The device beside the CPU (`None`: the CPU alone was measured).
+    /// The device that was measured in addition to the CPU (`None`: the CPU alone was measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<MeasuredDevice>,
     /// The graphs that were searched.
@@ -101,7 +101,7 @@ pub struct Identity {
     pub cpus: Vec<usize>,
     /// Vector instructions.
     pub simd: Simd,
-    /// The device beside the CPU.
+    /// The device that searches use in addition to the CPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<OpenClIdentity>,
 }
@@ -116,7 +116,7 @@ pub struct OpenClIdentity {
     pub platform: String,
     /// Version of its driver.
     pub driver: String,
-    /// Number of its compute units, since a board may have two devices of one name (`None`: made by an earlier version).
+    /// Number of its compute units, since a board may have two devices of the same name (`None`: made by an earlier version).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_units: Option<u32>,
     /// The sharing mode.
@@ -181,7 +181,8 @@ pub struct MeasuredDevice {
     /// Times of the work-group sizes, if they were compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
-    /// The cost of a bottom-up level over a top-down one, in thousandths of what [`SampledCosts`](crate::policy::SampledCosts) says.
+    /// The cost of bottom-up levels relative to top-down ones, in thousandths of that ratio by
+    /// [`SampledCosts`](crate::policy::SampledCosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottom_up_permille: Option<u32>,
     /// The costs of handovers, by sharing mode and size.
@@ -259,13 +260,13 @@ impl Identity {
         .map(|(what, calibrated, here)| Difference { what, calibrated, here })
     }
 
-    /// The strategies that can run: those of the CPU, and with a device all.
+    /// The strategies that can run: with a device all, otherwise those of the CPU.
     pub fn strategies(&self) -> &'static [Strategy] {
         if self.device.is_some() { &Strategy::ALL } else { &Strategy::CPU }
     }
 
-    /// Name of its calibration file: `<board>-<threads>t-<simd>[-cpus<LIST>][-<device>-<units>cu].toml`. Of the device's name only letters
-    /// and digits are kept, in lower case, with `-` between words.
+    /// Name of its calibration file: `<board>-<threads>t-<simd>[-cpus<LIST>][-<device>-<units>cu].toml`. The device's name keeps only its
+    /// letters and digits, in lower case, with `-` between words. Long parts are cut.
     pub fn file_name(&self) -> String {
         // Names and lists may be long; file systems allow 255 bytes.
         let cut = |mut text: String, bytes| {

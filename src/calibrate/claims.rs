@@ -13,17 +13,18 @@ use crate::{
 /// Bins are used only if they take at most this share of the time of atomics: a smaller gain may be noise, and bins take memory.
 const GAIN: f64 = 0.95;
 
-/// Turns of both from a root. The fastest search counts: other load makes a search slower, never faster.
+/// Timed turns from a root. Each turn has a search with atomics and one with bins. The fastest search of each counts: other load makes a
+/// search slower, never faster.
 const TURNS: usize = 4;
 
 /// Number of roots that are measured.
 const ROOTS: usize = 2;
 
-/// After this time no turn begins: the search that follows the measurement may take less.
+/// After this time no further turn begins: the search that follows the measurement may take less.
 const ENOUGH: Duration = Duration::from_millis(500);
 
-/// Searches by TG with bins and with atomics in turn, and sets the search to the faster one. Sets atomics if the search was not set up for
-/// levels on the device alone. The search's policy is left changed.
+/// Searches by TG with bins and with atomics in turn, and makes the search use the faster one. Chooses atomics if the search was not set up
+/// for levels on the device alone. The search's policy is left changed.
 ///
 /// # Errors
 /// [`SearchError`] if the device fails.

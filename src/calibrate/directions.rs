@@ -14,7 +14,7 @@ use crate::{
 /// faster direction is clear, and the cost of an arc is not a measure: most arcs of a frontier late in the search are cheap.
 const NEAR: f64 = 4.0;
 
-/// On graphs with fewer arcs a measurement before a search does not pay.
+/// On graphs with fewer arcs than this, a measurement before a search does not pay.
 const LEAST_ARCS: u64 = 1 << 18;
 
 /// Largest result, in thousandths; the smallest one is its inverse. Anything beyond would be a disturbance.

@@ -1,4 +1,4 @@
-//! Policies compared with the per-level oracle: their decisions, and the cost of these.
+//! Compares policies with the per-level oracle: their decisions, and what these cost.
 
 use std::time::Instant;
 
@@ -65,7 +65,7 @@ pub struct Judged {
     pub table_ns: Option<f64>,
     /// Its directions against the faster one of each level, as SURF counts (section 5.2). `None` if only one was measured.
     pub directions: Option<Directions>,
-    /// Number of levels planned exactly as by the oracle.
+    /// Number of levels with the same plan as the oracle's.
     pub as_oracle: usize,
 }
 
@@ -156,7 +156,7 @@ pub fn evaluate(
             for &at in &order {
                 let (contestant, samples) = (everyone[at], &mut samples[at]);
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
-                // Not counted: it replaces what the previous policy left in the caches.
+                // This search is not counted. It replaces what the previous policy left in the caches.
                 search.run_uncounted(root)?;
                 let outcome = search.run_uncounted(root)?;
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);

@@ -7,7 +7,7 @@ use crate::{
     stats::Summary,
 };
 
-/// The number of edges by which Zhang 2018 counts the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
+/// The number of edges that Zhang 2018 takes as the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
 /// vertices bottom-up (equation 4).
 pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
     match direction {

@@ -15,7 +15,8 @@ use crate::{
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
 const LEVELS: usize = 256;
-/// Largest regret of one search. Beyond twice the oracle's cost a search is simply wrong; how wrong says nothing about the others.
+/// Largest regret that counts for one search. Beyond twice the oracle's time, a search is simply wrong; how wrong says nothing about the
+/// others.
 const WORST: f64 = 1.0;
 /// Largest factor between a moved term and its least-squares value.
 const MOST: f64 = 2.5;
@@ -23,7 +24,7 @@ const MOST: f64 = 2.5;
 const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
 /// Most rounds over all terms.
 const ROUNDS: usize = 5;
-/// Least time of a level in nanoseconds for the weight of its error: shorter levels are as good as equal.
+/// The weight of an error treats shorter levels as if they took this many nanoseconds: their differences are noise.
 const NOISE_NS: f64 = 1000.0;
 
 /// Fits the model of all terms. `None` if a direction was not measured on the CPU.

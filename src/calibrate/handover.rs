@@ -36,9 +36,10 @@ const FULL: Thoroughness = Thoroughness {
 };
 const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7, least_turns: 3, patience: Duration::from_millis(4) };
 
-/// A sharing mode copies if its largest size takes more than this many times as long as its smallest, whose time is the call's...
+/// A sharing mode copies if its largest size takes more than this many times as long as its smallest, whose time is that of the call alone.
+/// [`COPY_BYTES_PER_NS`] gives an exception.
 const COPY_FACTOR: u64 = 4;
-/// ... unless it moves this many bytes or more per nanosecond there and back, as no bus can.
+/// A sharing mode that moves this many bytes or more per nanosecond, there and back, does not copy: no bus is as fast.
 const COPY_BYTES_PER_NS: u64 = 100;
 /// A sharing mode is skipped if the device or the host accesses its memory more than this many times slower than the fastest mode's.
 const ACCESS_FACTOR: u64 = 2;
@@ -86,8 +87,8 @@ pub struct WayTimes {
 }
 
 impl WayTimes {
-    /// Nanoseconds to hand an array of `bytes` over to the device and to the host: interpolated between measured sizes, extrapolated beyond
-    /// the largest, and those of the smallest size below it. `None` if nothing was measured.
+    /// Nanoseconds to hand an array of `bytes` over to the device and to the host. They are interpolated between measured sizes, and
+    /// extrapolated beyond the largest. Below the smallest size, its times are used. `None` if nothing was measured.
     pub fn cost_ns(&self, bytes: u64) -> Option<(u64, u64)> {
         Some((self.at(bytes, |times| times.to_device_ns)?, self.at(bytes, |times| times.to_host_ns)?))
     }

@@ -39,7 +39,7 @@ impl Decider {
         }
     }
 
-    /// The policy of [`Decider::Sampled`]. If there is a device beside the CPU, the policy has the form that leaves it idle.
+    /// The policy of [`Decider::Sampled`]. If there is a device, the policy has the form that leaves the device idle.
     pub fn sampled(with_device: bool) -> Policy {
         if with_device {
             Policy::Selective(Box::new(Selective::new(Adaptive::of(Bands::CPU))))

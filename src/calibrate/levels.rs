@@ -24,8 +24,8 @@ const STRATEGIES: usize = Strategy::ALL.len();
 /// Shares of the GPU, in thousandths, at which split levels are measured.
 pub const SHARES: [u16; 3] = [250, 500, 750];
 
-/// A strategy that comes within this factor of the fastest at no level that matters is not measured after others: no good policy changes to
-/// it.
+/// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
+/// changes to any other strategy.
 const CONTENDS: f64 = 2.0;
 
 /// How much is measured.
@@ -111,8 +111,8 @@ impl LevelTimes {
         times
     }
 
-    /// The time of the level split, with this share of the GPU in thousandths by `kernel`, without changes as in [`own_ns`](Self::own_ns).
-    /// It is interpolated between the measured shares; beyond them the nearest one counts.
+    /// The time of the level if it is split: the GPU runs this share of it, in thousandths, by `kernel`. Changes are not included, as in
+    /// [`own_ns`](Self::own_ns). The time is interpolated between the measured shares; beyond them, the nearest share counts.
     pub fn split_ns(&self, kernel: GpuKernel, gpu_permille: u16) -> Option<f64> {
         let times = &self.shared[kernel as usize];
         let at = SHARES.iter().position(|&share| share >= gpu_permille).unwrap_or(SHARES.len() - 1).max(1);
@@ -218,7 +218,7 @@ impl LevelTable {
     }
 
     /// Joules of a search whose levels run by `plans`; `watts` holds the power while a strategy runs. `None` if a power or a time is not
-    /// known. The power of both devices at once never is.
+    /// known. The power while both devices run is never known.
     pub fn joules(&self, plans: &[LevelPlan], watts: &StrategyWatts) -> Option<f64> {
         self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts_of(watts, Strategy::of(plan)?)?))).sum()
     }

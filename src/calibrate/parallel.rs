@@ -1,4 +1,4 @@
-//! Measures the amount of work from which it is faster that threads share a level.
+//! Measures how much work a level needs for it to be faster if threads share it.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use crate::{
     search::{Search, SearchOptions},
 };
 
-/// Rounds of a comparison. Both values search once in each; the fastest search from each root counts.
+/// Rounds of a comparison. Each round has a search with each of the two values; the fastest search from each root counts.
 const ROUNDS: usize = 5;
 /// log2 of the number of vertices of the graphs.
 const SCALE: u32 = 17;
@@ -98,7 +98,8 @@ pub struct ParallelTimes {
     pub key: ParallelKey,
     /// Its value.
     pub value: u64,
-    /// Time of searches with this value divided by the time with the usual one, in turn. The usual value comes first for its key, with 1.
+    /// Time of searches with this value divided by the time with the usual one, measured in turn. The usual value comes first for its key,
+    /// with 1.
     pub relative: f64,
 }
 

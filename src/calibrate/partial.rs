@@ -97,7 +97,7 @@ pub enum PartialError {
 /// The content of a file of measurements, by whether it can be continued.
 enum Readable {
     Nothing,
-    /// Something else than measurements.
+    /// Something other than measurements.
     NotOurs,
     /// Measurements that can't be continued, and why.
     Other(&'static str),
@@ -106,7 +106,8 @@ enum Readable {
 }
 
 impl Partial {
-    /// Opens `path` and returns the graphs measured so far under the same header. Other measurements are dropped, and the text says why.
+    /// Opens `path` and returns the graphs measured so far under the same header. Measurements under another header are dropped, and the
+    /// returned text says why.
     ///
     /// # Errors
     /// [`PartialError`] if the file can't be read or written, or is not such a file.
@@ -146,7 +147,7 @@ impl Partial {
 
 fn find(text: &[u8], header: &PartialHeader) -> Readable {
     let mut lines = complete_lines(text);
-    // A header that was interrupted has no line end; its beginning must be the right one.
+    // A header that was interrupted has no line end. It must begin as a header does.
     let Some(first) = lines.next() else {
         return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Readable::Nothing } else { Readable::NotOurs };
     };

@@ -1,4 +1,4 @@
-//! Measures on this graph the amount of work from which the GPU is the faster device.
+//! Measures, on the graph that is searched, how much work a level needs for the GPU to be the faster device.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ const ROOTS: usize = 3;
 /// Searches from each root by each policy. The policies take turns, so that other load disturbs all of them; the fastest search counts.
 const TURNS: usize = 3;
 
-/// A policy that took more than this many times the fastest one's time is not measured again: on roads, a handover at each level takes a
-/// hundred times as long as the search.
+/// A policy that took more than this many times as long as the fastest one is not measured again: on roads, a handover at each level takes
+/// a hundred times as long as the search.
 const LOST: u32 = 4;
 
-/// Bands that change device within a search are chosen only if they take less than this share of the time of the best so far.
+/// Bands that change the device within a search are chosen only if searches take less than this share of the time of the best bands so far.
 const GAIN: f64 = 0.97;
 
 /// The results of the measurement.
@@ -138,7 +138,8 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     };
     let lines =
         Bands { top_down: band(tc, tg, split_top_down, Direction::TopDown), bottom_up: band(bc, bg, split_bottom_up, Direction::BottomUp) };
-    // Lines are a simple model, so whole searches decide, with levels that run ahead. The first of equal candidates wins: the simplest.
+    // Lines are a simple model, so the times of whole searches decide, in which a device runs levels ahead. The first of equal candidates
+    // wins, which is the simplest.
     let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
     let never_split = |band: Band| Band { split_from: Some(NEVER), ..band };
     let alone = Bands { top_down: never_split(lines.top_down), bottom_up: never_split(lines.bottom_up) };

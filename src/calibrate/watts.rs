@@ -22,7 +22,8 @@ pub struct PowerWindows {
 }
 
 impl PowerWindows {
-    /// Whether a window is long enough. Ten times its length (of at least 1 s) ends it in any case: a lost sensor has no more refreshes.
+    /// Whether a window is long enough. It ends in any case after ten times its length (counted as at least 1 s): a lost sensor has no more
+    /// refreshes.
     fn is_over(&self, passed: Duration, refreshes: u64) -> bool {
         let seconds = passed.as_secs_f64();
         seconds >= self.seconds && (refreshes >= self.refreshes || seconds >= 10.0 * self.seconds.max(1.0))
@@ -64,7 +65,8 @@ pub struct StrategyPowers {
     pub problem: Option<String>,
 }
 
-/// Drops powers of 0 W or less: a rail of an idle cluster may read 0 W, and one of the wrong sign less. Such a power can't weigh a cost.
+/// Drops powers of 0 W or less, which can't weigh a cost. The rail of an idle cluster may read 0 W, and a rail with the wrong sign reads
+/// less.
 fn above_zero(watts: Option<Watts>) -> Option<Watts> {
     watts.filter(|watts| watts.0 > 0.0)
 }
@@ -114,7 +116,7 @@ pub fn measure_power(
         'window: loop {
             for &root in roots {
                 search.run_uncounted(root)?;
-                // The clock is read after every search, the sensors at most every 20 ms, and only once the time is up.
+                // The clock is read after every search. The sensors are read only after the least time, and at most every 20 ms.
                 let passed = begin.elapsed();
                 if passed.as_secs_f64() >= windows.seconds && passed >= looked {
                     looked = passed + Duration::from_millis(20);

@@ -19,7 +19,7 @@ const SEVERAL: [usize; 3] = [256, 128, 64];
 /// do not try one work-item: all but one lane of each compute unit would be idle, for minutes.)
 const ALONE: [usize; 3] = [64, 128, 256];
 
-/// Rounds of a comparison. Both sizes search once in each; the fastest search of each size counts.
+/// Rounds of a comparison. Each round has a search with each of the two sizes; the fastest search with each size counts.
 const ROUNDS: usize = 3;
 
 /// After a size that takes more than this many times as long as the usual one, no further size is tried.
@@ -66,7 +66,7 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
             continue;
         }
         let mut others = searches(Some(size))?;
-        // The device took another size, since it can't have this one.
+        // The device uses another size, since it does not support this one.
         if others.iter().any(|search| items(search) != size) {
             continue;
         }

@@ -22,7 +22,7 @@ pub enum Edges<'e, E> {
 
 /// A source of the edges of a graph for ranks.
 ///
-/// Of an [`EdgeStream`], every rank has all edges; of an [`EdgeSlice`], each rank has some.
+/// An [`EdgeStream`] gives every rank all edges; an [`EdgeSlice`] gives each rank some of them.
 pub trait RankEdges {
     /// The source of all edges, if every rank has it.
     type Stream: EdgeStream;

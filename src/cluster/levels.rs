@@ -57,7 +57,7 @@ enum Frontier {
     Queue(usize),
     /// The bits of the bitmap.
     Bitmap,
-    /// A leaf that is the root: only its neighbour can be reached from it.
+    /// The root, if it is a leaf: the first level finds its neighbour, and nothing else.
     Leaf {
         /// The neighbour.
         neighbour: Vertex,
@@ -225,7 +225,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(engine)
     }
 
-    /// Exchanges whether any rank has a device. All ranks call it.
+    /// Finds out whether any rank has a device. All ranks call it.
     pub(super) fn announce(&mut self) {
         self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
     }
@@ -256,7 +256,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// Expands the vertex that leads to most rows. Returns the first kernel that finds other vertices or parents than the CPU.
+    /// Expands the vertex that has arcs to the most rows. Returns the first kernel whose vertices or parents differ from those of the CPU.
     fn wrong_kernel(&mut self) -> Result<Option<GpuKernel>, DeviceError> {
         let by_source = &self.part.by_source;
         let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
@@ -360,7 +360,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// Gives leaves their parents if those were reached, and clears the parents of the last search at rows that this one did not reach.
+    /// Gives each leaf its parent if that parent was reached. Clears what the last search left at rows that this search did not reach.
     pub(super) fn finish(&mut self) -> Result<(), Halt> {
         self.take_parents();
         if self.lost.is_none() {
@@ -375,7 +375,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(())
     }
 
-    /// Exchanges whether the parents of every rank have arrived on its host.
+    /// Finds out whether every rank has its parents on its host. All ranks call it.
     fn agree_on_parents(&mut self) -> Result<(), Halt> {
         let own = match (&self.lost, self.fall_back) {
             (None, _) => 0,
@@ -503,8 +503,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
         let ([found, _], _) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
             // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` needs:
-            // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 behind
-            // that.
+            // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 after
+            // those words.
             let found = unsafe { kernel(&level, range, scratch.of(thread)) };
             [found.vertices, found.edges]
         });
@@ -701,7 +701,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             };
             for rank in range {
                 if rank == part.deal.rank {
-                    // This rank has what it sent in `own`.
+                    // `own` contains what this rank sent.
                     for (own, word) in own.iter().zip((rank..words).step_by(ranks)) {
                         new(word, own & !visited[word].load(Relaxed));
                     }

@@ -1,4 +1,4 @@
-//! After a level, each rank sends the others a message of few bytes: which of its vertices it found.
+//! After a level, each rank sends the others a message of few bytes, which says which of its vertices it found.
 //!
 //! All ranks know which vertices were visited before the level, so a message is about unvisited vertices only. It has one of two forms:
 //!
@@ -64,7 +64,7 @@ pub(super) struct Message<'m> {
     pub(super) payload: &'m [u8],
 }
 
-/// The length of a message by its header, header included.
+/// The length of a message as its header gives it, including the header.
 pub(super) fn length(message: &[u8]) -> usize {
     HEADER + u32::from_le_bytes([message[1], message[2], message[3], message[4]]) as usize
 }
@@ -316,7 +316,7 @@ impl BitReader<'_> {
 
 /// Moves bits between a word and its compressed form.
 trait Pack {
-    /// The bits of `word` at the places of `mask`, side by side.
+    /// The bits of `word` at the places of `mask`, moved together to the lowest places.
     unsafe fn extract(word: u64, mask: u64) -> u64;
     /// The lowest bits of `packed`, at the places of `mask`.
     unsafe fn deposit(packed: u64, mask: u64) -> u64;
@@ -388,7 +388,7 @@ pub(super) fn write(before: &[u64], after: &[u64], out: &mut [u8]) -> usize {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "bmi2,popcnt")]
 unsafe fn write_bmi2(before: &[u64], after: &[u64], out: &mut [u8]) -> usize {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: the caller guarantees that the CPU has BMI2 and popcnt.
     unsafe { write_by::<Bmi2>(before, after, out) }
 }
 
@@ -426,7 +426,7 @@ unsafe fn write_by<P: Pack>(before: &[u64], after: &[u64], out: &mut [u8]) -> us
             Code::Nothing | Code::Everything => {}
             Code::Bits => {
                 for (open, found) in words {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that the CPU has the instructions of `P`.
                     bits.put(unsafe { P::extract(found, open) }, open.count_ones());
                 }
             }
@@ -467,7 +467,7 @@ pub(super) fn read(message: Message<'_>, from: Deal, visited: &[AtomicU64], new:
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "bmi2,popcnt")]
 unsafe fn read_bmi2(message: Message<'_>, from: Deal, visited: &[AtomicU64], new: impl FnMut(usize, u64)) -> Result<(), Malformed> {
-    // SAFETY: the caller's promise, passed on.
+    // SAFETY: the caller guarantees that the CPU has BMI2 and popcnt.
     unsafe { read_by::<Bmi2>(message, from, visited, new) }
 }
 
@@ -510,7 +510,7 @@ unsafe fn read_by<P: Pack>(
             Code::Nothing => own.for_each(|(word, _)| new(word, 0)),
             Code::Everything => own.for_each(|(word, open)| new(word, open)),
             Code::Bits => own.for_each(|(word, open)| {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees that the CPU has the instructions of `P`.
                 new(word, unsafe { P::deposit(bits.take(open.count_ones()), open) });
             }),
             Code::Found(low) | Code::Missing(low) => {
@@ -524,7 +524,7 @@ unsafe fn read_by<P: Pack>(
                         next = bits.take_gap(low)?.checked_add(next + 1).ok_or(Malformed)?;
                     }
                     first = end;
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the caller guarantees that the CPU has the instructions of `P`.
                     let listed = unsafe { P::deposit(places, open) };
                     new(word, if code == Code::Found(low) { listed } else { open & !listed });
                 }

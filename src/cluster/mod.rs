@@ -11,8 +11,8 @@
 //!   One exchange per level sends the vertices found, in a Golomb-Rice code where that is shorter than bits. Parents are never sent. Leaves
 //!   are left out of the search.
 //! - [`RankDevice`]: a rank with a device expands its part of a level there if the device is faster. The other ranks need not know.
-//! - [`Exchange::Pairs`]: the plain scheme of Sunway 2021 instead, a queue for each owner and an all-to-all, for comparison.
-//! - [`ClusterValidator`]: the five checks of Graph500, each rank for its own vertices against the edges as listed.
+//! - [`Exchange::Pairs`]: for comparison, the plain scheme of Sunway 2021: a queue for each owner, and an all-to-all exchange.
+//! - [`ClusterValidator`]: the five checks of Graph500; each rank checks its own vertices against the edges as listed.
 //!
 //! Sources: Zhou et al. 2021 ("BFS Parallel Algorithm Based on Sunway TaihuLight", queues per owner, sorted batches); Beamer et al. 2013
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).

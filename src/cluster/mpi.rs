@@ -12,7 +12,7 @@ use super::ranks::{Messages, Ranks};
 
 /// This process among those that `mpirun` started. Dropping it ends MPI.
 ///
-/// An MPI call that fails ends all processes with a message of the library (MPI's default).
+/// If an MPI call fails, the MPI library prints a message and ends all processes (MPI's default).
 pub struct MpiRanks {
     world: SimpleCommunicator,
     _universe: Universe,

@@ -103,7 +103,7 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
         self.traffic.clear();
     }
 
-    /// Gives leaves their parents if those were reached. Each rank first sends all others the bits of its rows that were reached.
+    /// Gives each leaf its parent if that parent was reached. Each rank first sends all others a bit for each row: whether it was reached.
     pub(super) fn finish(&mut self) {
         let part = self.part;
         self.bits.fill(0);

@@ -18,9 +18,9 @@ use crate::{
     memory::{self, Slab},
 };
 
-/// Skew from which vertices are renumbered by degree, as in [`Layout`](crate::graph::Layout).
+/// Least skew at which vertices are renumbered by degree, as in [`Layout`](crate::graph::Layout).
 const SKEWED: f64 = 3.0;
-/// Number of columns of first neighbours, of skewed graphs and of others, as in [`Layout`](crate::graph::Layout).
+/// Number of columns of first neighbours, for skewed graphs and for others, as in [`Layout`](crate::graph::Layout).
 const COLUMNS: [usize; 2] = [2, 4];
 
 /// The part of a graph that one rank keeps: the lists of its own vertices, the same arcs indexed by their source, and what all ranks keep
@@ -103,9 +103,9 @@ impl PartCounts {
 impl Part {
     /// Builds the part of this rank. All ranks call it with edges of the same graph, on their own rayon pools.
     ///
-    /// If every rank has all edges, it visits them twice and keeps its own: generating an edge takes less time than receiving it. Of slices
-    /// ([`EdgeSlice`](crate::graph::EdgeSlice)), each rank counts its own. The degrees are added up, and every edge is then sent to the
-    /// owners of its ends, in pieces of bounded size. The part is the same either way.
+    /// If every rank has all edges, it visits them twice and keeps its own: generating an edge takes less time than receiving it. If each
+    /// rank has a slice ([`EdgeSlice`](crate::graph::EdgeSlice)), it counts the edges of its slice. The ranks add up the degrees, and then
+    /// send every edge to the owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
     /// # Errors
     /// [`ClusterError`] if the graph does not fit, an edge is out of range, or ranks have different graphs.
@@ -297,7 +297,8 @@ impl Part {
             sum += *offset;
             *offset = sum;
         }
-        // Goes from the last row to the first. So each list ends up in ascending order, while its end moves to its beginning.
+        // Rows are visited from the last to the first, and each list is filled backwards: its end moves to its beginning. So every list is
+        // in ascending order.
         for row in (0..self.lists.vertices() as Vertex).rev() {
             for &source in self.lists.neighbours(row) {
                 let end = &mut offsets[source as usize + 1];

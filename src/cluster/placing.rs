@@ -1,4 +1,4 @@
-//! Decides where a rank runs its part of a level: on its CPU or on its device, by what is known of its own board.
+//! Decides, from what is known about a rank's own board, whether the rank runs its part of a level on its CPU or on its device.
 //!
 //! The direction of a level is the same on all ranks. Each rank decides by itself where it expands the level. The resulting bits are the
 //! same, so the other ranks need not know: boards may differ, and a board may have no device. The rules are as pure as policies: they
@@ -27,7 +27,8 @@ pub struct RankDevice {
     pub bottom_up: GpuKernel,
     /// The levels that run on the device.
     pub places: Places,
-    /// Continue on the CPU if the device fails: during a search or, unless the policy names kernels of a device, before the first.
+    /// Whether the rank continues on the CPU if the device fails during a search. The same applies to a failure before the first search,
+    /// unless the policy names kernels of a device.
     pub fall_back: bool,
 }
 
@@ -42,7 +43,7 @@ pub enum Places {
 }
 
 impl Places {
-    /// These bounds, completed with the `measured` ones where these have none.
+    /// Returns these bounds. A bound that is missing here comes from `measured`.
     #[must_use]
     pub fn or(self, measured: Bands) -> Self {
         match self {
@@ -101,7 +102,7 @@ impl Planner for RankPlanner {
     }
 
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
-        // No later plan is sure before the other ranks have sent what they found.
+        // No later plan is certain before the other ranks have sent what they found.
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
@@ -119,11 +120,11 @@ impl Planner for RankPlanner {
     }
 }
 
-/// Number of roots, and searches from each root in every place, of which the fastest counts. One more search comes first to warm up.
+/// Number of roots, and of searches from each root in every place; the fastest one counts. One more search comes first as a warm-up.
 const ROOTS: usize = 3;
 const TURNS: usize = 3;
-/// The fitted bounds are taken if their time is below this share of that of the better of CPU and device alone, as in one process
-/// ([`thresholds`](crate::calibrate::thresholds)).
+/// The fitted bounds are used only if searches with them take less than this share of the time of CPU alone or device alone, whichever is
+/// faster, as in one process ([`thresholds`](crate::calibrate::thresholds)).
 const GAIN: f64 = 0.97;
 
 /// Work and nanoseconds of the levels of one direction in one place.

@@ -1,6 +1,6 @@
 //! Graph files that ranks read together.
 //!
-//! If every rank has the file, each reads a slice of it: slices have equally many bytes and are cut behind a line end, or at an entry. If a
+//! If every rank has the file, each reads a slice of it: slices have equally many bytes and are cut after a line end, or at an entry. If a
 //! file can't be cut, every rank reads all of it and keeps a part. (If one rank sent it instead, the others would wait as long.) If only
 //! rank 0 has the file, it sends each rank a share of every piece. No rank holds all edges.
 

@@ -122,7 +122,7 @@ pub struct ClusterSearch<'p, R: Ranks> {
     alone: Option<Vertex>,
     device: Option<DeviceUse>,
     fallen_back: Option<String>,
-    /// The rank whose device was lost for good, and the reason; the same on all ranks. No search is run any more.
+    /// The rank whose device was lost for good, and the reason; the same on all ranks. Every later search is refused.
     failed: Option<(usize, String)>,
 }
 
@@ -298,8 +298,8 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }
 
-    /// Exchanges the failure between all ranks, which keep it: a lost device still owns the rank's memory. `refused` is the error of
-    /// continuing without the device ("": this was not tried, or succeeded).
+    /// Sends the failure to all ranks. They keep it and refuse later searches, since a lost device still owns the rank's memory. `refused`
+    /// is the error of continuing without the device ("": this was not tried, or succeeded).
     fn fail(&mut self, refused: &str) -> ClusterError {
         let own = match &self.runner {
             Runner::Found(engine) if refused.is_empty() => engine.failure(),

@@ -1,8 +1,8 @@
 //! The five checks of Graph500 over ranks.
 //!
 //! Each rank has the parents of its own vertices. Levels are computed from them, level by level: all ranks learn which vertices are on a
-//! level, and each finds their children among its own vertices. Every rank then has the levels of all vertices (no tree holds levels). It
-//! visits all edges as listed, which it generates or reads again, and checks those that touch its own vertices. No rank holds the tree.
+//! level, and each finds their children among its own vertices. Every rank then has the levels of all vertices. It visits all edges as
+//! listed, which it generates or reads again, and checks those that touch its own vertices. No rank needs the parents of all vertices.
 
 use std::{
     path::Path,
@@ -396,7 +396,7 @@ mod tests {
         graph::{EdgeList, Listing, Order},
     };
 
-    /// The leaves of a star are one level, of which each rank sends two or three vertices at a time.
+    /// The leaves of a star are one level, and each rank sends two or three of its vertices at a time.
     #[test]
     fn a_large_level_is_exchanged_in_pieces() {
         let mut star: Vec<[Vertex; 2]> = (1..300).map(|v| [0, v]).collect();

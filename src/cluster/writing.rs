@@ -43,7 +43,7 @@ fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
 }
 
 impl Sorted<'_> {
-    /// Sends rank `r` the values of the vertices `runs[r]`; runs follow each other. Returns the values of this rank's run. A vertex that no
+    /// Sends rank `r` the values of the vertices `runs[r]`. Runs are consecutive. Returns the values of this rank's run. A vertex that no
     /// rank owns gets [`NONE`].
     fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Vec<u32> {
         let mut bytes = Vec::new();
@@ -126,8 +126,8 @@ impl SharedFile {
     /// Opens the file that rank 0 has at `path` (`None`: rank 0 has no file) on all ranks, if they see the same file there; otherwise
     /// returns `None` on all of them. All ranks call it; only rank 0's `path` is used. The file is empty before and after.
     ///
-    /// Rank 0 writes a random number into the file. Each other rank looks for that number, and writes its own number beside it, which rank
-    /// 0 looks for. So two files are distinguished even if their folders have the same name or the same content.
+    /// Rank 0 writes a random number into the file. Each other rank looks for that number, and writes a number of its own after it. Rank 0
+    /// then looks for those. So two files are distinguished even if their folders have the same name or the same content.
     ///
     /// # Errors
     /// [`ClusterError::Message`], and [`ClusterError::File`] if rank 0 can't empty its file.

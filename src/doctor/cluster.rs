@@ -18,7 +18,7 @@ pub struct RankFacts {
     pub library: String,
 }
 
-/// Milliseconds by which clocks may differ, so that the times in records of one run differ by a second at most.
+/// Most milliseconds between clocks, so that the times in records of one run differ by a second at most.
 const CLOCKS_MS: u64 = 1000;
 /// Bytes per second between boards below which the network counts as slow: Gigabit Ethernet carries 117 MB/s, Fast Ethernet 12 MB/s.
 const SLOW: f64 = 50e6;

@@ -15,7 +15,7 @@ use crate::machine::{line, list, text};
 /// A load above this share of the CPUs means that other programs are running.
 const BUSY_SHARE: f64 = 0.5;
 
-/// Share of one CPU from which a program is named.
+/// A program that used at least this share of one CPU is named.
 const NAMED: f64 = 0.2;
 
 /// Linux reports the time of a process in hundredths of a second (USER_HZ), whatever the rate of its own clock.

@@ -11,10 +11,10 @@ use crate::{
 /// Least share of the memory that should be free.
 const FREE_SHARE: f64 = 0.25;
 
-/// Share of the memory that may be swapped out: every machine that has run for long swaps out unused pages.
+/// Share of the memory that may be swapped out: every machine that has run for a long time swaps out unused pages.
 const SWAP_SHARE: f64 = 0.05;
 
-/// Least free memory in bytes: with less, even small graphs do not fit beside the program.
+/// Least free memory in bytes: with less, not even small graphs fit in memory together with the program.
 const LEAST: u64 = 24 << 20;
 
 /// Edges per vertex of Graph500.

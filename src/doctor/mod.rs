@@ -166,7 +166,7 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
 fn board(detection: &Detection) -> Finding {
     const CHECK: &str = "board";
     let reason = format!("profile {}: {}", detection.name, detection.reason);
-    // An unknown board is no fault: most machines are none of the known boards, and the generic profile suits them.
+    // An unknown board is not a fault: most machines are not known boards, and the generic profile suits them.
     Finding::ok(CHECK, reason)
 }
 

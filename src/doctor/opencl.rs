@@ -80,11 +80,11 @@ enum Refused {
     System(io::Error),
 }
 
-/// Checks that a device can be opened. Without `who`, it tries to, since access control lists and control groups of devices decide, too.
-/// For `who`, it reads owner, group and mode.
+/// Checks that a device can be opened. Without `who`, it tries to open the device, since access control lists and control groups of devices
+/// decide as well. For `who`, it reads owner, group and mode.
 fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
     let Some(who) = who else {
-        // Opening must not wait, and a terminal must not become that of this process.
+        // Opening must not wait, and a terminal must not become the controlling terminal of this process.
         let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
         return match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
             Ok(_) => Ok(()),
@@ -242,7 +242,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     let files = if vendors.is_file() { vec![vendors.clone()] } else { list(&vendors, |name| name.ends_with(".icd")) };
     if files.is_empty() {
         let from = if set.is_some() { " (OCL_ICD_VENDORS)" } else { "" };
-        // Without a GPU, this is no fault. With one, the check of the devices gives the cure.
+        // Without a GPU, this is not a fault. With one, the check of the devices gives the cure.
         return vec![Finding::ok(CHECK, format!("none is registered in {}{from}", place(subject, &vendors)))];
     }
     let mut findings: Vec<Finding> = files

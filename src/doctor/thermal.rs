@@ -1,4 +1,5 @@
-//! Heat: zones near the temperature at which the kernel slows the chip, devices that it slows now, and its counts since the start.
+//! Heat: zones near the temperature at which the kernel slows the chip, devices that it slows now, and how often heat has slowed a
+//! processor since the start.
 
 use std::{path::Path, process::Command};
 

@@ -45,7 +45,7 @@ fn contest_cells(candidate: &Candidate) -> Vec<String> {
     vec![candidate.policy.to_string(), percent(candidate.regret), percent(candidate.worst_regret)]
 }
 
-/// The calibration as text: the machine, a table of strategies, and what `auto` decides by.
+/// The calibration as text: the machine, a table of strategies, and the policy that `auto` uses.
 pub fn calibration(report: &CalibrationReport) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.

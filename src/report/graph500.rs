@@ -40,7 +40,7 @@ fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {
 }
 
 /// Writes keys of our own in the form of the reference code. Every report has all of them. A key without a figure is "n/a", and the reason
-/// follows: a missing key may be taken for an old program, and a zero for a measurement.
+/// follows. A missing key could mean an old program, and a zero could be a measurement.
 fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     const NONE: &str = "n/a";
     let summary = energy.summary();

@@ -12,7 +12,7 @@ const LEVELS: usize = 0;
 const OVERHEAD: usize = 1;
 const FIRST_THREAD: usize = 2;
 
-/// Draws `searches` on the machine `board`, one after the other: the levels, the time spent beside them, each thread, each device.
+/// Draws `searches` on the machine `board`, one after the other: the levels, their overhead, each thread, each device.
 ///
 /// Levels, decisions, and the spans that threads and kernels recorded are drawn at their times. Handover and conversion have their measured
 /// lengths, and follow the decision in this order. A level that the calling thread ran alone begins on the track of that thread after
@@ -136,8 +136,8 @@ fn level_name(level: &LevelRecord) -> String {
     }
 }
 
-/// Draws the time that the level at `at` spent beside its work. Returns the time at which its work began. Level 0 begins with a reset of
-/// the state, whose handover precedes the decision.
+/// Draws the overhead of the level that begins at `at`: decision, handover, conversion. Returns the time at which its work began. Level 0
+/// begins with a reset of the state, whose handover precedes the decision.
 fn overhead(tracks: &mut Tracks, level: &LevelRecord, begin: f64, at: u64) -> u64 {
     let mut parts = [("decide", level.decision_ns), ("hand over", level.handover_ns), ("convert", level.conversion_ns)];
     if level.stats.level == 0 {
@@ -169,7 +169,7 @@ mod tests {
         let stretch = |begin_ns, end_ns| Stretch { begin_ns, end_ns };
         let records = vec![level(0), level(1)];
         let first = records[0].elapsed_ns;
-        // The first level begins a while after the search, as where the thread was interrupted in between.
+        // The first level begins a while after the search, as if the thread was interrupted in between.
         let late = 700;
         let whole = late + records.iter().map(|level| level.elapsed_ns).sum::<u64>();
         let first = late + first;

@@ -91,7 +91,7 @@ fn levels_of(record: &LevelRecord) -> String {
     }
 }
 
-/// The bounds by which a policy places levels, a line each: the key in a board profile, the value, where it came from.
+/// The bounds with which a policy places levels, a line each: the key in a board profile, the value, and where it came from.
 pub fn bands(bands: &[BandRecord]) -> String {
     let mut text = String::new();
     for band in bands {

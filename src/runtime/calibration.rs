@@ -76,7 +76,7 @@ pub fn folder() -> Option<PathBuf> {
 /// The text of a calibration for `file`. A text that could not be read again is refused, since later searches would fail on it.
 ///
 /// # Errors
-/// [`RuntimeError`]: a calibration or a policy that can't be used here.
+/// [`RuntimeError::Unwritable`], and [`RuntimeError::Calibration`] if the text could not be read again.
 pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeError> {
     let text = calibration.to_toml().map_err(RuntimeError::Unwritable)?;
     Calibration::parse(&text, &file.display().to_string()).map_err(RuntimeError::Calibration)?;
@@ -84,7 +84,7 @@ pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeErr
 }
 
 impl Runtime {
-    /// The identity that a calibration must have to be valid here, for searches with this device and sharing mode beside the CPU.
+    /// The identity that a calibration must have to be valid here, for searches that also use this device in this sharing mode.
     pub fn identity(&self, device: Option<(&DeviceInfo, SharingMode)>) -> Identity {
         let environment = Environment::read(Path::new("/"));
         let available = std::thread::available_parallelism().map_or(1, usize::from);
@@ -106,8 +106,7 @@ impl Runtime {
         }
     }
 
-    /// The calibration for searches with `device` beside the CPU, with this sharing mode if one is given (else with that of the
-    /// calibration).
+    /// The calibration for searches that also use `device`, in this sharing mode if one is given (else in that of the calibration).
     ///
     /// # Errors
     /// [`RuntimeError`]: a calibration or a policy that can't be used here.
@@ -136,7 +135,7 @@ impl Runtime {
                 here.memory_way = calibrated.memory_way;
             }
         }
-        // Without a setting for the size of a work-group, the calibration decides, too.
+        // The calibration also decides the size of a work-group if there is no setting for it.
         if let (Some((info, _)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
             if self.group_asked(info).is_none() {
                 here.work_group = calibrated.work_group;

@@ -22,7 +22,7 @@ pub struct Choice {
     pub origin: Origin,
     /// The reason for the decision.
     pub reason: String,
-    /// The bounds by which it places levels (empty: it has no bounds).
+    /// The bounds with which it places levels (empty: it has no bounds).
     pub bands: Vec<BandRecord>,
 }
 
@@ -61,7 +61,7 @@ pub struct Costs<'a> {
     pub measured: Option<&'a Measured>,
     /// The cost of a handover of the state of this search, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// The cost of a bottom-up level over a top-down one, in thousandths of the ratio in [`SampledCosts`], and its origin.
+    /// The cost of a bottom-up level relative to a top-down one, in thousandths of that ratio in [`SampledCosts`], and its origin.
     pub bottom_up: Option<(u32, Origin)>,
 }
 
@@ -95,8 +95,8 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
 }
 
 impl Runtime {
-    /// The policy for this machine, resolved with a calibration that is valid here, the presence of a device beside the CPU, and the known
-    /// costs of the device.
+    /// The policy for this machine, resolved with a calibration that is valid here, whether there is a device, and the known costs of the
+    /// device.
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
@@ -119,7 +119,7 @@ impl Runtime {
     fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
-        // A device that was named searches alone. With one that was only found, each level runs where it is faster.
+        // A device that was named searches alone. If a device was only found, each level runs where it is faster.
         let places_levels = with_device && self.device.value == DeviceChoice::Auto;
         match asked {
             Policy::Auto(_) | Policy::CostModel(_) if objective != Objective::Time => {
@@ -134,8 +134,8 @@ impl Runtime {
                     let reason = format!("board {} says where levels run", self.profile.name());
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
                 }
-                // The calibration's policy may place levels on the CPU, too, which a named device excludes. A network only decides
-                // directions.
+                // The calibration's policy may also place levels on the CPU, which a named device excludes. A network decides directions
+                // only.
                 let calibration = calibration.filter(|calibration| !with_device || places_levels || calibration.decider() == Decider::Mlp);
                 if let Some(calibration) = calibration {
                     let decider = calibration.decider();
@@ -167,7 +167,7 @@ impl Runtime {
         }
     }
 
-    /// The bounds by which a search places its levels, as far as they are known without a measurement.
+    /// The bounds with which a search places its levels, as far as they are known without a measurement.
     pub fn bands(&self, found: Option<&FoundCalibration>) -> Vec<BandRecord> {
         let mut policy = self.policy.value.clone();
         let mut any = Adaptive::default();

@@ -1,5 +1,5 @@
-//! The amounts of work from which threads share a level on this machine: from the board file, else from the calibration, else from the size
-//! of the processor's cache.
+//! The least amounts of work for which threads share a level on this machine. They come from the board file, else from the calibration,
+//! else from the size of the processor's cache.
 
 use std::path::Path;
 

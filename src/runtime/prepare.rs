@@ -62,13 +62,14 @@ pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() 
 pub struct Prepared<'g> {
     /// The search.
     pub search: Search<'g>,
-    /// The devices that it uses beside the CPU.
+    /// The devices that it uses in addition to the CPU.
     pub devices: Vec<DeviceRecord>,
     /// The measured thresholds, if they had to be measured.
     pub measured: Option<Measured>,
     /// The cost of a handover of the state, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// The cost of a bottom-up level over a top-down one on the device, in thousandths of the ratio that `sampled` assumes, and its origin.
+    /// The cost of a bottom-up level relative to a top-down one on the device, in thousandths of the ratio that `sampled` assumes, and its
+    /// origin.
     pub bottom_up: Option<(u32, Origin)>,
     /// The policy, with the reason why it was chosen.
     pub choice: Choice,
@@ -112,7 +113,7 @@ pub struct PreparedRank {
 pub struct Machine {
     /// Search options that allow every policy.
     pub options: SearchOptions,
-    /// The device beside the CPU, and its sharing mode.
+    /// The device and its sharing mode (`None`: the CPU alone is measured).
     pub device: Option<(Arc<Device>, SharingMode)>,
 }
 
@@ -284,7 +285,7 @@ impl Runtime {
         self.chosen_for(false)
     }
 
-    /// As [`chosen`](Self::chosen). With `every_policy`, the search may use any policy beside that of the settings.
+    /// As [`chosen`](Self::chosen). With `every_policy`, the search may use any policy, not only that of the settings.
     fn chosen_for(&self, every_policy: bool) -> Result<Vec<DeviceInfo>, RuntimeError> {
         let choice = &self.device.value;
         let wanted = match choice {
@@ -360,7 +361,7 @@ impl Runtime {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
-    /// Items in a work-group of this device, if the flag or the board gives them.
+    /// Number of work-items in a work-group of this device, if the flag or the board gives it.
     pub fn group_asked(&self, info: &DeviceInfo) -> Option<usize> {
         self.work_group.value.or_else(|| self.device_profile(info)?.work_group.map(|items| items as usize))
     }
@@ -370,8 +371,8 @@ impl Runtime {
         self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
     }
 
-    /// The cost of a bottom-up level over a top-down one on this device, in thousandths of the ratio that `sampled` assumes, if the board
-    /// or the calibration gives it, and its origin.
+    /// The cost of a bottom-up level relative to a top-down one on this device, in thousandths of the ratio that `sampled` assumes, and its
+    /// origin. `None` if neither the board nor the calibration gives it.
     pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
         let of_board =
             self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));
@@ -394,7 +395,7 @@ impl Runtime {
         })
     }
 
-    /// The kernels by which the device runs levels if a policy decides the direction only.
+    /// The kernels with which the device runs levels if a policy decides directions only.
     pub(super) fn runs(&self, info: &DeviceInfo) -> LevelDevice {
         let is_real = self.device_profile(info).and_then(OpenClDevice::has_local_memory).unwrap_or(info.local_is_dedicated);
         LevelDevice::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })

@@ -92,7 +92,7 @@ pub struct Given {
     pub device: Option<Setting<DeviceChoice>>,
     /// How memory is shared with them.
     pub memory_way: Option<Setting<SharingMode>>,
-    /// Items in a work-group.
+    /// Work-items in a work-group.
     pub work_group: Option<Setting<usize>>,
     /// Least number of buffers for the neighbours.
     pub parts: Option<Setting<usize>>,
@@ -125,7 +125,7 @@ pub struct Runtime {
     pub device: Setting<DeviceChoice>,
     /// How memory is shared with them (`None`: measured).
     pub memory_way: Setting<Option<SharingMode>>,
-    /// Items in a work-group (`None`: by the kind of device).
+    /// Work-items in a work-group (`None`: by the kind of device).
     pub work_group: Setting<Option<usize>>,
     /// Least number of buffers for the neighbours (0: as few as possible).
     pub parts: Setting<usize>,

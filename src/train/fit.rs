@@ -42,11 +42,11 @@ pub enum FitError {
     Weights(#[from] WeightsError),
 }
 
-/// Number of networks trained from different first weights. Of SURF's the best one is kept. Of ours each has its share of the hidden units;
-/// together they are one network, their mean, which depends less on chance.
+/// Number of networks trained from different first weights. For SURF, the best one is kept. For our form, each network has its share of the
+/// hidden units; together they are one network, their mean, which depends less on chance.
 pub const NETWORKS: usize = 4;
 
-/// Least number of graphs: one judges, and the others are learned from.
+/// Least number of graphs: one judges, and the network learns from the others.
 pub const LEAST_GRAPHS: usize = 5;
 
 /// The first learning rate, which falls along a cosine.
@@ -56,10 +56,10 @@ const DECAY: f64 = 0.1;
 /// Steps between evaluations on the graphs that judge.
 const LOOK: usize = 50;
 
-/// Trains a network on `searches`. For [`Form::Surf`] it is the best of [`NETWORKS`], at its best step, as judged by every fifth graph,
-/// which is not learned from. For [`Form::Mlp`] it is the mean of the networks after all steps, learned from all graphs. `progress` is
-/// called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same searches and options give
-/// the same bits on one machine.
+/// Trains a network on `searches`. For [`Form::Surf`] it is the best of [`NETWORKS`], at its best step. A fifth of the graphs judges, and
+/// no network learns from those. For [`Form::Mlp`] it is the mean of the networks after all steps, which learn from all graphs. `progress`
+/// is called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same searches and options
+/// give the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].
@@ -141,7 +141,7 @@ fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)
     Ok(all)
 }
 
-/// Divides the searches into those to learn from and those of every fifth graph, which `seed` draws.
+/// Divides the searches into those to learn from and those of the graphs that judge: a fifth of the graphs, which `seed` draws.
 fn split<'s>(searches: &[&'s SearchSample], seed: u64) -> (Vec<&'s SearchSample>, Vec<&'s SearchSample>) {
     let chosen = super::every_fifth(&super::names(searches), seed);
     searches.iter().partition(|search| !chosen.contains(&search.graph.as_str()))

@@ -1,5 +1,5 @@
-//! Searches measured for training, in a file of JSON lines: the first line says where they were measured. Each search is appended at once,
-//! so that an interruption loses at most the search that was running.
+//! Searches measured for training, in a file of JSON lines. The first line says where they were measured. Each search is appended as soon
+//! as it is measured, so an interruption loses at most the search that was running.
 
 use std::{
     io,

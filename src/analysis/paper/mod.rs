@@ -1,4 +1,4 @@
-//! The figures of a paper beside those of this machine.
+//! Compares the figures of a paper with those of this machine.
 
 mod remis;
 mod surf;
@@ -22,7 +22,7 @@ pub enum Paper {
     Sunway,
 }
 
-/// The figures of a paper beside those of this machine.
+/// The figures of a paper, each with that of this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PaperComparison {
     /// The paper.

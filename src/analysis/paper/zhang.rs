@@ -73,8 +73,8 @@ fn claim_pair(cells: &mut Vec<Claim>, what: &str, paper: f64, ours: Option<f64>,
     cells.push(claim(what, "table 6", paper, ours, "another random graph of the same generator", without));
 }
 
-/// Table 5 beside the largest Kronecker graph that was searched. Rows are matched by their distance from the level with most arcs, since
-/// the number of levels before that one depends on the root.
+/// Compares table 5 with the largest Kronecker graph that was searched. Rows are matched by their distance from the level with most arcs,
+/// since the number of levels before that one depends on the root.
 fn table_5(found: &Ours<'_>) -> Vec<Claim> {
     let graphs = found.analysis.graphs.iter().filter(|graph| graph.name.starts_with("kronecker") && graph.policies.is_some());
     let largest = graphs.max_by_key(|graph| graph.graph["scale"].as_u64());

@@ -522,7 +522,7 @@ fn names(paper: Paper) -> (&'static str, &'static str) {
     }
 }
 
-/// Section with a paper's figures beside ours, the graphs that were searched, and those that are missing.
+/// Section with a paper's figures and ours, the graphs that were searched, and those that are missing.
 fn paper(found: &PaperComparison) -> Section {
     let (title, source) = names(found.paper);
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();

@@ -74,7 +74,7 @@ fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
     writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])
 }
 
-/// Draws a bar for each point. The bars of all series at one point are below each other.
+/// Draws a bar for each point. The bars of all series at one point are drawn one below the other.
 fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     let values = || plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)).filter(|y| y.is_finite());
     let most = values().fold(0.0, f64::max);

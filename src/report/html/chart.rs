@@ -105,7 +105,7 @@ pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
         };
         let _ = root.present();
     }
-    // A new opening tag: the page sets the size, and title and description are for screen readers.
+    // The opening tag is replaced: the page sets the size, and screen readers read the title and the description.
     let begin = drawn.find("<svg")?;
     let head = drawn[begin..].find('>')? + begin;
     let said = maud::html! { title { (figure.title) } desc { (figure.sentence) } }.into_string();
