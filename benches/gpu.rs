@@ -3,7 +3,8 @@
 //! times against the clock; the handover; Rodinia's search on the same device; energy; and Kronecker graphs on the CPU, the device and
 //! both. All results go into one folder, as JSON and as Markdown.
 //!
-//! Exit code 0: everything was done and is right, 1: something is wrong or was left out, 2: there is no such device, or it can't begin.
+//! Exit code 0: everything was done and is right, 1: something is wrong or was left out, 2: there is no such device, or the program can't
+//! begin.
 #![allow(clippy::expect_used, reason = "a measurement that can't be set up may stop")]
 
 use std::{
@@ -129,7 +130,7 @@ fn main() -> ExitCode {
 
 type Step<'a> = fn(&mut Run<'a>) -> Result<(), String>;
 
-/// Number of searches from one root, of whose times the medians are taken.
+/// Number of searches from one root; results are the medians of their times.
 const REPEATS: usize = 9;
 
 /// Median times of repeated searches, in microseconds.
@@ -560,7 +561,7 @@ impl Run<'_> {
     }
 
     fn their_times(&self, program: &Path, graph: &Path) -> Result<(f64, &'static str), String> {
-        // A second slash is put in front, since Rodinia's program takes any word whose second letter is d, g or p as an option, even
+        // A path begins with two slashes, since Rodinia's program takes any word whose second letter is d, g or p as an option, even
         // "/data" and its own name.
         let whole_path = |path: &Path| match fs::canonicalize(path) {
             Ok(path) => Ok(format!("/{}", path.display())),

@@ -9,7 +9,7 @@ use std::{
     str::FromStr,
 };
 
-/// Most bytes that are read of a file: files of the kernel are small, but a file below another root may be anything.
+/// Most bytes that are read from a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
 
 /// Whether the files below `root` are this machine's own. Programs may be run only if they are.

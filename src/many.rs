@@ -2,8 +2,8 @@
 //!
 //! Each vertex has one word for the searches that have seen it and one for those whose frontier it is in, with a bit for each of up to 64
 //! roots. A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small diameter nearly
-//! all searches meet. While the joint frontier is small, all searches go top-down. After that every level is split by search: searches
-//! whose frontiers have few arcs, and fewer than are still unexplored, go top-down; the others go bottom-up, where a vertex stops looking
+//! all searches meet. While the joint frontier is small, all searches go top-down. After that every level is split by search. Searches
+//! whose frontiers have few arcs, and fewer than are still unexplored, go top-down. The others go bottom-up, where a vertex stops looking
 //! when all of these searches have reached it. (One search that lags behind would make every vertex look at all of its neighbours.)
 //!
 //! A leaf that the layout leaves out is reached one level after its only neighbour. A search from such a leaf begins at that neighbour, one
@@ -33,21 +33,21 @@ use level_rows::{PLANES, Rows, Written};
 
 /// Roots of one pass, at most. More roots are searched in several passes, one after another.
 pub const ROOTS: usize = 64;
-/// A search goes top-down as long as its frontier has less than one sixteenth of all arcs, and fewer than are still unexplored: bottom-up,
-/// a single search whose frontier is rarely met makes every vertex look at most of its neighbours. (64 roots of Kronecker 20: at level 2
-/// sixty searches have at most 3.5 % of the arcs each, and bottom-up without the 32 lightest of them still takes 21 million looks of 31; at
-/// level 3 the two lightest, of 4 %, take two looks of five.) The number of arcs of all these searches together does not matter: pushing
-/// along an arc takes no longer than pulling along it.
+/// A search goes top-down as long as its frontier has less than one sixteenth of all arcs, and fewer than are still unexplored. A single
+/// bottom-up search whose frontier is rarely met makes every vertex look at most of its neighbours. (64 roots of Kronecker 20: at level 2,
+/// sixty searches have at most 3.5 % of the arcs each, and bottom-up without the 32 lightest of them still takes 21 of 31 million looks. At
+/// level 3, the two lightest searches, with 4 %, cause two of five looks.) The number of arcs of all these searches together does not
+/// matter: pushing along an arc takes no longer than pulling along it.
 const FEW_ARCS: u64 = 16;
 /// A top-down level writes the vertices that it finds into a queue as long as less than one in 32 of all arcs leaves the joint frontier. A
-/// level with more arcs reaches a large part of all vertices, so their words are then read in order, as `bottom_up` does if no search goes
-/// bottom-up (64 roots of Kronecker 20, level 2: 11 ms instead of 17, although memory was slower in that run).
+/// level with more arcs reaches a large part of all vertices. `bottom_up` then reads the words of all vertices in order, even if no search
+/// goes bottom-up (64 roots of Kronecker 20, level 2: 11 ms instead of 17, although memory was slower in that run).
 const FEW_QUEUED: u64 = 32;
 /// The arcs of each search are counted at this many first vertices, which are hubs if vertices are ordered by degree.
 const COUNTED: usize = 1 << 10;
-/// Behind the first [`COUNTED`] vertices, the arcs of each search are counted at one vertex in this many.
+/// After the first [`COUNTED`] vertices, the arcs of each search are counted at one vertex in this many.
 const SAMPLED: usize = 64;
-/// The caller alone runs levels with fewer arcs than this.
+/// The calling thread alone runs levels with fewer arcs than this.
 const SHARED_ARCS: u64 = 8 << 10;
 /// Vertices of a queue that a thread takes at a time.
 const QUEUED: usize = 64;
@@ -113,13 +113,13 @@ trait Sink: Sync {
     fn next_level(&mut self, team: &Team, level: u32);
 }
 
-/// The searches among these whose root is a leaf that the layout leaves out: they are one level late.
+/// The searches from these roots that are one level late, since their root is a leaf that the layout leaves out.
 fn late(layout: &Layout, roots: &[Vertex]) -> u64 {
     let is_late = |&(_, &root): &(usize, &Vertex)| matches!(layout.place(root), Place::LeafOf(_));
     roots.iter().enumerate().filter(is_late).fold(0, |bits, (search, _)| bits | 1 << search)
 }
 
-/// Passes what a pass finds on to a visitor.
+/// Reports what a pass finds to a visitor.
 struct VisitorSink<'a, V> {
     layout: &'a Layout,
     visitor: &'a V,
@@ -273,7 +273,7 @@ struct Words {
     next_queue: Slab<Vertex>,
 }
 
-/// What may end a pass early.
+/// Conditions that end a pass early.
 struct Limits<'a> {
     stopper: &'a Stopper,
     deadline: Option<Instant>,
@@ -531,7 +531,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     }
 }
 
-/// The layout that a whole call searches: an implementation of `Borrow` is safe code, and may return another layout each time.
+/// The layout that a whole call searches. It is borrowed once, since `Borrow` may be implemented by safe code that returns another layout
+/// each time.
 ///
 /// # Panics
 /// If the layout does not have as many vertices as the arrays of the search.
@@ -687,7 +688,7 @@ fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex
 
 /// Pushes the searches `light` of the queue's vertices to their neighbours. Afterwards `next` has the searches that are new at a vertex,
 /// and the next queue (if `QUEUE`) has the vertices with new searches. Returns the length of the next queue. Without a queue and without
-/// parents, `next` may have searches that the vertex has seen before: `bottom_up` removes them, in the order of the vertices.
+/// parents, `next` may have searches that reached the vertex at an earlier level: `bottom_up` removes these.
 fn top_down<S: Sink, const QUEUE: bool>(
     team: &Team,
     alone: bool,
@@ -737,8 +738,8 @@ fn top_down<S: Sink, const QUEUE: bool>(
 }
 
 /// As [`top_down`] without a queue and without parents, if lists are sorted by vertex number: every thread goes through the whole queue,
-/// and writes the words of its own range of vertices. So no word is shared, and none is tested before it is written: that branch would be
-/// mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms instead of 10, without the cost of an atomic access.)
+/// and writes the words of its own range of vertices. Threads therefore share no word and need no atomic access. No word is tested before
+/// it is written, since that branch would be mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms instead of 10.)
 fn push(team: &Team, layout: &Layout, (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
     let (vertices, ranges) = (next.len(), team.size());
     // The ranges receive about the same number of arcs.
@@ -806,8 +807,8 @@ fn mark_seen<S: Sink>(
     });
 }
 
-/// Every vertex that has not seen all of the searches `heavy` looks for them at its neighbours. Writes the new searches into `next` and
-/// `seen`; those that [`top_down`] left in `next` are included if they are new.
+/// Every vertex that not all of the searches `heavy` have reached looks for the missing ones at its neighbours. Writes the new searches
+/// into `next` and `seen`; those that [`top_down`] left in `next` are included if they are new.
 fn bottom_up<S: Sink>(
     team: &Team,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! One search after another over one layout: policy and engine put together.
+//! One search after another over one layout: a policy chooses how each level runs, and the engine runs it.
 
 mod owned;
 mod traced;
@@ -48,7 +48,7 @@ pub struct SearchOptions {
     pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
-    /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them beside the CPU.
+    /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them alongside the CPU.
     pub devices: Vec<GpuSetup>,
     /// Where levels run under policies that decide only directions.
     pub runs: LevelDevice,
@@ -133,8 +133,8 @@ pub enum SearchError {
 
 /// Stops searches from any thread: the running search, between two of its levels, and all later ones, until it is [reset](Self::reset).
 ///
-/// A run of small levels ends after at most a million vertices. With a policy whose devices search independently
-/// ([`Policy::Asynchronous`]), all levels from the parting on are one step: a stop takes effect only before that step.
+/// Consecutive small levels that run in one step end after at most a million vertices. With a policy whose devices search independently
+/// ([`Policy::Asynchronous`]), all levels from the point where the devices part are one step: a stop takes effect only before that step.
 ///
 /// ```
 /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, search::SearchError, graph::{EdgeList, Listing}};
@@ -187,7 +187,7 @@ pub struct Outcome {
     pub mapping: Duration,
 }
 
-/// Conditions that end a search before it has reached everything (by default none).
+/// Conditions that end a search before it has reached everything (default: none).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Until {
     /// End at this distance from the root: vertices farther away are not searched.
@@ -202,7 +202,7 @@ pub struct Until {
 pub enum End {
     /// Everything that can be reached was reached.
     Complete,
-    /// At the depth limit. Vertices beyond it, if there are any, are not in the tree.
+    /// The search reached the depth limit. Vertices beyond it, if there are any, are not in the tree.
     Depth,
     /// The target was reached. The tree has all vertices up to the target's level, and no others.
     Target,
@@ -269,7 +269,7 @@ pub struct Search<'g> {
     traced: usize,
     /// When the last search began.
     begun: Instant,
-    /// Whether the engine has the tree of the last search, which was not stopped and has not written its tree elsewhere.
+    /// Whether the engine has the tree of the last search: false if that search was stopped, or wrote its tree into the caller's arrays.
     has_tree: bool,
 }
 
@@ -282,7 +282,7 @@ pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     }
 }
 
-/// What `policy` needs of the engine.
+/// What `policy` needs from the engine.
 fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {
@@ -359,8 +359,8 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Sets whether a device runs levels before they are planned where the plan is sure, from the next search on. If it does not, the
-    /// record of each level has its own time.
+    /// Sets whether a device may run a level before it is planned, if the plan is certain, from the next search on. If it may not, the
+    /// record of each level has a time of its own.
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.engine.set_looks_ahead(looks_ahead);
     }
@@ -379,8 +379,8 @@ impl<'g> Search<'g> {
         self.engine.offers_bins()
     }
 
-    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small to
-    /// share run in one step and have one record.
+    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small for
+    /// several threads run in one step and have one record.
     pub fn set_single_levels(&mut self, single_levels: bool) {
         self.single_levels = single_levels;
         self.engine.set_single_levels(single_levels);
@@ -464,10 +464,10 @@ impl<'g> Search<'g> {
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
-    /// As [`Search::run_until`], but writes the tree to the caller's arrays and nowhere else: [`Search::parents`] is empty afterwards.
-    /// Arrays that are not given are not written. Distances alone take no longer than parents: the CPU records them as vertices are found
-    /// (up to level 254; in a deeper search they are computed from the parents). What was reached is not counted, as in
-    /// [`Search::run_uncounted`]: see [`Search::counts`].
+    /// As [`Search::run_until`], but writes the tree to the caller's arrays: [`Search::parents`] is empty afterwards. Arrays that are not
+    /// given are not written. Distances alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in
+    /// a deeper search they are computed from the parents). If the search has a device, the tree is copied from the search's own array.
+    /// What was reached is not counted, as in [`Search::run_uncounted`]: see [`Search::counts`].
     ///
     /// # Errors
     /// As [`Search::run_until`], and [`SearchError::Length`].
@@ -683,7 +683,7 @@ impl<'g> Search<'g> {
             WRONG_NUMBERS => format!("{} (driver {})", device.name, device.driver),
             _ => device.name.clone(),
         };
-        // The devices of which a call has failed. If none has (wrong numbers), it may be any device.
+        // The devices on which a call has failed. If there is none (wrong numbers), any device may be at fault.
         let failed: Vec<_> =
             self.devices.iter().zip(self.engine.failed_devices()).filter_map(|(device, failed)| failed.then_some(device)).collect();
         let suspects = if failed.is_empty() { self.devices.iter().collect() } else { failed };
@@ -715,7 +715,7 @@ impl<'g> Search<'g> {
     }
 
     /// Parents of the last search, by original vertex: the root's is the root itself; [`NONE`] where not reached. Empty after a search that
-    /// was stopped, or has written its tree into the caller's arrays.
+    /// was stopped, that failed on a device, or that wrote its tree into the caller's arrays.
     pub fn parents(&self) -> &[Vertex] {
         if self.has_tree { self.engine.parents() } else { &[] }
     }
@@ -798,11 +798,11 @@ mod tests {
         };
         assert_eq!(levels(&[1, 1, 0, 2, NONE]), [1, 0, 2, 3, NONE]);
         assert_eq!(levels(&[]), [0; 0]);
-        // A cycle and vertices that lead into it, beside a tree; a parent that was not reached; several cycles.
+        // A tree next to a cycle and vertices that lead into it; a parent that was not reached; several cycles.
         assert_eq!(levels(&[1, 2, 1, 0, 4, 4]), [NONE, NONE, NONE, NONE, 0, 1]);
         assert_eq!(levels(&[NONE, 0, 1, 3]), [NONE, NONE, NONE, 0]);
         assert_eq!(levels(&[1, 0, 3, 2]), [NONE; 4]);
-        // Each vertex is visited twice, however many cycles there are.
+        // Each vertex is visited twice, for any number of cycles.
         let pairs: Vec<Vertex> = (0..300_000).map(|v| v ^ 1).collect();
         assert!(levels(&pairs).iter().all(|&level| level == NONE));
         let n = 300_000;

@@ -332,7 +332,7 @@ fn files_are_read_by_all_ranks_together() {
     }
 }
 
-/// Ranks that write one file together write the same bytes as one process, whatever the runs and blocks are.
+/// Ranks that write one file together write the same bytes as one process, with runs and blocks of any length.
 #[test]
 fn ranks_write_one_file_together() {
     let folder = tempfile::tempdir().unwrap();

@@ -635,7 +635,7 @@ fn errors_in_boards_name_file_line_and_key() {
     refused(&["run", "kronecker:4", "--root", "0", "--board", "odroid-xu5"], &["odroid-xu5", "odroid-xu4"]);
     let template = folder.file("new.toml", stdout(&good(&["board", "profile"])));
     assert!(stdout(&good(&["board", "validate", &template])).contains("valid profile"));
-    // Of several files, every bad one is named, and the good ones too.
+    // If several files are given, all bad ones are named, and all good ones too.
     let output = run(&["board", "validate", &bad, &template, &value]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains("new.toml: a valid profile"), "{}", stdout(&output));

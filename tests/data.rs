@@ -1,6 +1,6 @@
 //! Reads every real graph of the shared data folder, and compares it with the folder's table.
 //!
-//! The folder is `$SOCBFS_DATA`, or `../shared/data` beside the checkout. If it is absent, the test prints SKIPPED and passes.
+//! The folder is `$SOCBFS_DATA`, or `shared/data` next to the checkout. If it is absent, the test prints SKIPPED and passes.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // a test may stop
 
 use std::env;

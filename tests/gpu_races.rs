@@ -1,7 +1,7 @@
 //! Runs all kernels under Oclgrind, which must find no access outside a buffer and no race.
 //!
 //! Oclgrind's exit code stays 0, so its log is read. Only one kind of race is allowed: between reads and writes of the visited bitmap in
-//! `visit`, which on purpose has a plain read before its atomic.
+//! `visit`, which deliberately has a plain read before its atomic access.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};

@@ -38,7 +38,7 @@ fn remapping_matches_table_6_of_zhang_2018() {
     assert!((remapping.saved_percent - 42.87).abs() < 0.02, "{remapping:?}");
 }
 
-/// Folder of the real graphs: `SOCBFS_DATA`, else `shared/data` beside the checkout.
+/// Folder of the real graphs: `SOCBFS_DATA`, else `shared/data` next to the checkout.
 fn data() -> PathBuf {
     std::env::var_os("SOCBFS_DATA").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! Commands whose device is lost or stops to answer: they report it, and leave no partial output.
+//! Commands whose device is lost or stops answering: they report it, and leave no partial output.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{

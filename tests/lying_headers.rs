@@ -1,4 +1,4 @@
-//! No reader allocates more than the size of the file justifies, whatever its header announces.
+//! No reader allocates more than the size of the file justifies, even if the header of the file announces more.
 #![allow(clippy::expect_used, clippy::unwrap_used)] // a test may stop
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -63,7 +63,7 @@ fn links_between_pages_have_existing_targets() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
-/// A line of a page, outside or inside of a code block.
+/// A line of a page, outside or inside a code block.
 enum Part<'a> {
     /// Text.
     Text(&'a str),

@@ -112,7 +112,7 @@ fn one_page_shows_records_of_several_boards() {
     let page = fs::read_to_string(&html).unwrap();
     stands_alone(&page);
     assert_eq!(page.matches("data-figure=\"profile\"").count(), 5);
-    // Also the figures of the graph that only the second record has are in the contents.
+    // The contents also list the figures of the graph that only the second record has.
     assert_eq!(page.matches("href=\"#").count(), page.matches("class=\"pair\"").count());
     assert!(page.matches("class=\"pair\"").count() >= 6 && page.contains(&a) && page.contains(&b));
     good(&["report", &a, "--figure", "redundant", "--svg", &svg]);
@@ -428,7 +428,7 @@ fn timeline(path: &str) -> Timeline {
     }
     for (tid, name) in &found.tracks {
         let mut of: Vec<&Drawn> = found.spans.iter().filter(|(track, _)| track == tid).map(|(_, span)| span).collect();
-        // Sorted as by viewers: by begin, then the longer span first.
+        // Sorted as viewers sort them: by begin, then the longer span first.
         of.sort_by(|a, b| a.begin.total_cmp(&b.begin).then(b.end.total_cmp(&a.end)));
         let mut open: Vec<f64> = Vec::new();
         for span in of {
@@ -527,9 +527,9 @@ fn reproduce_compares_papers_with_this_machine() {
             }
         }
         let compared = |claims: &[Value]| claims.iter().filter(|claim| claim["ours"].is_number()).count();
-        // Numbers of claims and of cells with a value of this machine. zhang: speed over Yasui's, GTEPS of two policies beside two
-        // machines, MTEPS/W over Yasui's beside two machines, remapping; cells of TC and BC at existing levels. remis: iterations of
-        // Rodinia's graphs. surf: all means.
+        // Numbers of claims and of cells with a value of this machine. zhang: speed over Yasui's, GTEPS of two policies compared with two
+        // machines, MTEPS/W over Yasui's compared with two machines, remapping; cells of TC and BC at existing levels. remis: iterations
+        // of Rodinia's graphs. surf: all means.
         let known = [("zhang", 8, 8..=16), ("remis", 1, 0..=0), ("surf", 25, 0..=0), ("sunway", 0, 0..=0)];
         let (_, means, of_cells) = known.iter().find(|known| known.0 == paper).unwrap();
         assert_eq!(compared(claims), *means, "{claims:?}");

@@ -118,7 +118,7 @@ fn violations(room: &str, text: &str) -> Vec<String> {
     let Some(own) = place(room) else { return vec![format!("0: room {room} has no place in the list")] };
     imports(text)
         .into_iter()
-        // Names that are no room, such as macros and items of lib.rs, are ignored.
+        // Names that are not rooms, such as macros and items of lib.rs, are ignored.
         .filter(|(_, import)| import != room && place(import).is_some_and(|other| other > own))
         .map(|(line, import)| format!("{line}: {room} imports {import}, which comes after it in the list"))
         .collect()

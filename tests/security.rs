@@ -736,7 +736,7 @@ fn control_characters_of_foreign_text_do_not_reach_a_terminal() {
 
 /// A valid profile, to which `board tune` adds.
 const PROFILE: &str = "schema = 1\n[board]\nname = 'mine'\n";
-/// The only output that must exist before.
+/// The only output that must exist before its command runs.
 const TUNED: &str = "tune.toml";
 
 /// Every command that writes a file of results, with the file's name. Files that commands read are made in `inputs`.

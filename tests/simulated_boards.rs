@@ -1,6 +1,6 @@
 //! Tests `adaptive` on simulated boards: levels of real searches, with computed times for every strategy.
 //!
-//! Every level of a search is the same set of vertices wherever it runs, so the board is not needed to find what a policy would do on it.
+//! Every level of a search is the same set of vertices on every device, so the board is not needed to find what a policy would do on it.
 //! The statistics of the levels are those of searches on this machine, and formulas for each board give the cost of a level by every plan.
 //! Unlike the policy's model, the formulas are not linear, and each time is off by up to 4 %. The bands and the model are fitted by the
 //! code of a calibration, to other graphs than those that are searched.
@@ -170,7 +170,8 @@ impl Board {
 /// Bounds of the regret: of the mean over the graphs, and of the worst graph.
 const MOST_MEAN: f64 = 0.05;
 const MOST: f64 = 0.15;
-/// Bounds of the time beyond that of the better device alone with its best plan of each level: for real graphs, and for generated ones.
+/// Bounds of the time in excess of that of the better device alone, with its best plan of each level: for real graphs, and for generated
+/// ones.
 const MOST_OVER_ALONE: f64 = 0.05;
 const MOST_OVER_ALONE_MADE: f64 = 0.12;
 
@@ -238,12 +239,12 @@ fn graphs() -> Vec<Graph> {
 struct Summary {
     mean: f64,
     worst: f64,
-    /// Worst time beyond that of the better device alone: of the generated graphs, and of the real ones.
+    /// Worst time in excess of that of the better device alone: of the generated graphs, and of the real ones.
     over: [f64; 2],
 }
 
 impl Board {
-    /// Judges the policy on `graphs`, fitted to `training` as by a calibration.
+    /// Judges the policy on `graphs`. The policy is fitted to `training` as a calibration does it.
     fn summary(&self, training: &[LevelTable], graphs: &[Graph]) -> Summary {
         let training: Vec<LevelTable> = training.iter().map(|measured| self.table(measured)).collect();
         let (bands, model) = (bands(&training), fit(&training).unwrap());
@@ -291,7 +292,7 @@ fn adaptive_comes_close_to_the_oracle_on_every_board() {
                 ));
             }
         }
-        // Without real graphs there is no worst of them.
+        // Without real graphs there is no worst real graph.
         let cell = |value: f64| if value.is_finite() { format!("{:.1} %", 100.0 * value) } else { "n/a".to_owned() };
         let cells = |of: fn(&Summary) -> f64| both.iter().map(|summary| cell(of(summary))).collect::<Vec<_>>().join(", ");
         let columns: [fn(&Summary) -> f64; 4] = [|all| all.mean, |all| all.worst, |all| all.over[1], |all| all.over[0]];

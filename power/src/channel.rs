@@ -146,7 +146,7 @@ pub(crate) fn is_input(label: &str) -> bool {
 named! {
     /// How much of the machine a measured power covers.
     Scope {
-        /// The processor's package, and its memory where that has a counter of its own.
+        /// The processor's package, and its memory if that has a counter of its own.
         CpuPackage = "cpu-package",
         /// Rails of the chip and its memory, not all of the board.
         SocRails = "soc-rails",
@@ -253,7 +253,7 @@ impl From<&std::io::Error> for Lost {
 
 /// Receives the readings of a sensor.
 pub trait Sink {
-    /// Takes one reading of the sensor's channel number `channel`, true at `at` nanoseconds of CLOCK_MONOTONIC.
+    /// Takes one reading of the sensor's channel number `channel`. The reading was true at `at`, in nanoseconds of CLOCK_MONOTONIC.
     fn put(&mut self, channel: usize, at: u64, reading: Reading);
 }
 

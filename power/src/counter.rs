@@ -44,7 +44,7 @@ impl Counter {
         let Some(last) = self.last.replace(value) else { return Advance::First };
         match value.checked_sub(last) {
             Some(gain) => Advance::Forward(gain),
-            // `range` is the kernel's, in the units of the counter, whatever the units of the hardware register. It was passed once.
+            // The kernel gives `range` in the units of the counter, not in those of the hardware register. The counter passed it once.
             None => Advance::Wrapped((self.range.max(last) - last).saturating_add(value)),
         }
     }
@@ -73,7 +73,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the start, the range and the steps are, every gain equals its step.
+        /// Every gain equals its step, for any start, range and steps.
         #[test]
         fn gains_add_up_across_wraps(range in 2_u64..=u64::MAX / 4, start: u64, steps in prop::collection::vec(0_u64..=u64::MAX / 4, 1..50)) {
             let start = start % range;

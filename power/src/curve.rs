@@ -8,8 +8,8 @@ use crate::{
     units::Watts,
 };
 
-/// Highest power of a rail that is believed. A reading above it is a fault of the sensor, and a counter that gained more has been reset (a
-/// reset looks like a wrap that adds almost the whole range).
+/// Highest power of a rail that is taken as true. A reading above it is a fault of the sensor, and a counter that gained more has been
+/// reset (a reset looks like a wrap that adds almost the whole range).
 const MOST_WATTS: f64 = 20_000.0;
 
 /// A counter that this power would have wrapped between two reads may have wrapped more than once.
@@ -161,8 +161,8 @@ impl Curve {
             return Some(last.totals);
         }
         let Some((before, hole)) = self.before.filter(|(before, _)| before.at <= at) else {
-            // `at` lies before the first reading, where nothing is covered, or before the piece that is still known: then the totals
-            // at the beginning of that piece are taken.
+            // `at` lies before the first reading, where nothing is covered, or before the piece of the curve that is still known. In the
+            // second case, the totals at the beginning of that piece are taken.
             return Some(self.before.map_or_else(Totals::default, |(before, _)| before.totals));
         };
         let (span, whole) = (at - before.at, last.at - before.at);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     proptest! {
-        /// A power that is linear in time gives its exact integral, whatever the times of the readings and the bounds of the window.
+        /// A power that is linear in time gives its exact integral, for any times of the readings and any bounds of the window.
         #[test]
         fn linear_powers_are_exact(
             steps in prop::collection::vec(1_u64..200 * MS, 3..40),
@@ -369,7 +369,7 @@ mod tests {
             prop_assert_eq!(covered, to - from);
         }
 
-        /// The joules are those of the power, wherever the counter wraps, however often it is read, and whichever reads are missing.
+        /// The joules are those of the power, for any start and range of the counter, any times of the reads, and any missing reads.
         #[test]
         fn counters_are_exact_across_wraps(
             range in 1_000_000_u64..300_000_000_000,

@@ -1,4 +1,4 @@
-//! Power sensors of boards and chips, and the energy of a window of time, on Linux. This crate knows nothing of graphs.
+//! Power sensors of boards and chips, and the energy of a window of time, on Linux. This crate knows nothing about graphs.
 //!
 //! [`discover`] finds the sensors of a machine. A [`Selection`] holds the channels that are added up, and refuses to count anything twice.
 //! A [`Meter`] samples them in the background and reports the [`Energy`] of a window.
@@ -21,9 +21,10 @@
 //!
 //! - The energy of a counter is the difference of two reads, also across a wrap, zone by zone. A power is sampled at the sensor's own
 //!   interval and integrated by the trapezoidal rule. Both are clipped to the window.
-//! - There is never a silent zero: a counter that stands still is not taken as a sensor, a dead channel is skipped and reported, and a
+//! - There is never a silent zero: a counter that stands still is not used as a sensor, a dead channel is skipped and reported, and a
 //!   sensor that vanishes leaves the window incomplete.
-//! - Files are opened once, so they stay readable when the process gives up root, and read with `pread`. A sample allocates nothing.
+//! - Files are opened once, so they stay readable when the process gives up root, and read with `pread`. A sample allocates nothing (unless
+//!   the sensor has to run a command).
 
 mod channel;
 mod counter;

@@ -15,8 +15,8 @@ use crate::{
     units::Joules,
 };
 
-/// A counter that has not changed after this time stands still: counters are refreshed every few milliseconds, and a running machine uses
-/// power.
+/// A counter that has not changed after this time counts as standing still: counters are refreshed every few milliseconds, and a running
+/// machine uses power.
 const WARM_UP: Duration = Duration::from_millis(1000);
 
 /// Interval between two checks of the readings, during warm-up and after a window.
@@ -109,7 +109,7 @@ fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
         }
         let pause = Duration::from_nanos(next.saturating_sub(monotonic()));
         if state.calls == calls && !pause.is_zero() {
-            // Why the wait ended does not matter: the loop checks everything again.
+            // It does not matter why the wait ended: the loop checks everything again.
             drop(lane.wake.wait_timeout(state, pause));
         }
     }

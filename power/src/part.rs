@@ -28,8 +28,8 @@ impl Part {
         Self { share: Some(("supply", name.to_owned())), ..Self::board() }
     }
 
-    /// A rail of the board that contains no other rail; `id` is unique on the machine. It is not known what the rail feeds, so it adds up
-    /// with other rails and with nothing else.
+    /// A rail of the board that contains no other rail; `id` is unique on the machine. It is not known what the rail feeds, so it may be
+    /// added only to other rails.
     pub fn rail(id: &str) -> Self {
         Self { share: Some(("rail", id.to_owned())), ..Self::board() }
     }

@@ -81,7 +81,7 @@ pub enum Unusable {
 }
 
 impl Unusable {
-    /// The problem that `error` of the file `path` means.
+    /// The problem for an `error` at the file `path`.
     pub fn io(path: &Path, error: &io::Error) -> Self {
         let place = path.display().to_string();
         match error.kind() {
@@ -162,7 +162,7 @@ fn root_and_subsystem(path: &Path) -> Option<(PathBuf, &'static str)> {
 }
 
 /// The commands after which udev opens the files of `subsystem` at every boot. If the rule is already installed (a package does that), it
-/// has only to be applied.
+/// only has to be applied.
 fn lasting_cure(root: &Path, subsystem: &str) -> String {
     let trigger = format!("sudo udevadm trigger --action=add --subsystem-match={subsystem}");
     if UDEV_FOLDERS.iter().any(|folder| root.join(folder).join(UDEV_NAME).exists()) {

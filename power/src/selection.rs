@@ -71,7 +71,7 @@ pub struct Pick {
     pub channel: Channel,
     /// What it feeds, according to the board profile or else to the sensor.
     pub domain: Domain,
-    /// Whether it is part of the sum. Others are reported beside it.
+    /// Whether it is part of the sum. Other channels are reported, but not added.
     pub counted: bool,
     /// Factor of every reading.
     pub factor: f64,
@@ -108,7 +108,7 @@ impl fmt::Display for Skipped {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectError {
-    /// No sensor was found, or none is selected without being named.
+    /// No sensor was found, or none can be selected automatically.
     #[error("{reason}")]
     NoSensor {
         /// Why nothing can be measured.
@@ -184,7 +184,8 @@ pub struct Selection {
 
 impl Selection {
     /// The selection if the user names no sensor: the rails of `profile` if this machine has one that it counts; else a sensor of the
-    /// board's input; else the processor's packages with their memory. A battery is slow, so it is taken only if a profile counts it.
+    /// board's input; else the processor's packages with their memory; else an APU of AMD. A battery is slow, so it is taken only if a
+    /// profile counts it.
     ///
     /// # Errors
     /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure;
@@ -311,7 +312,7 @@ impl Selection {
                 // A profile may serve several boards, or several kernels of one board, so an absent rail is reported and is not an error.
                 absent.push(Skipped { sensor: rail.name(), reason: "in the board profile but not on this machine".to_owned(), cure: None });
             }
-            // Without a rail that is present and dead, the sum would be a different one.
+            // A rail that is present but dead is an error, since the sum without it would be a different one.
             let dead = matching.find_map(|(source, channel)| Some((channel, source.sensor.as_ref().err()?)));
             if let Some((channel, problem)) = dead {
                 return Err(SelectError::Unusable(Skipped::new(channel, problem)));

@@ -79,7 +79,7 @@ pub(crate) fn name_of_target(path: &Path) -> Option<String> {
     fs::read_link(path).ok().map(|target| name_of(&target)).filter(|name| !name.is_empty())
 }
 
-/// Most bytes that are read of a file. Files of the kernel are small, but a copied tree may hold any file.
+/// Most bytes that are read from a file. Files of the kernel are small, but a copied tree may hold any file.
 const MOST: u64 = 1 << 20;
 
 /// Opens `path` if it is a regular file. In a copied tree a pipe would block, and opening a device (a watchdog) could have an effect.

@@ -1,6 +1,6 @@
 //! The compiled part of the Python package `socbfs`. The part that users see, with its documentation and types, is `socbfs/__init__.py`.
 //!
-//! Arrays of rows are read in place, and searches run without the interpreter's lock, so that other threads of the program go on.
+//! Arrays of rows are read in place, and searches run without the interpreter's lock, so that other threads of the program continue.
 
 use std::{
     error::Error,
@@ -164,7 +164,7 @@ fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: 
     Ok(Runtime::new(profile, given)?)
 }
 
-/// An array with unspecified entries; `MemoryError` where NumPy has no memory for it, which `PyArray::new` answers with a panic.
+/// An array with unspecified entries. If NumPy has no memory for it, the error is `MemoryError`; `PyArray::new` would panic.
 fn empty<'py, T: Element, D: Dimension>(py: Python<'py>, shape: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyArray<T, D>>> {
     let array = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?;
     Ok(array.cast_into()?)
@@ -311,7 +311,7 @@ impl Core {
         let vertices = self.vertices();
         let root = vertex(root, "root", vertices)?;
         let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
-        // A timeout that is too long to be represented is no limit.
+        // A timeout that is too long to be represented sets no limit.
         let wait = match timeout {
             Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
                 return Err(PyValueError::new_err(format!("timeout {seconds} is not a number of seconds")));

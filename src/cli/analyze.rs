@@ -179,7 +179,7 @@ impl AnalyzeArgs {
         self.only.is_empty() || self.only.contains(&kind)
     }
 
-    /// Runs the analyses of one graph. Handovers, which are the machine's, and warnings go into `all`.
+    /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, and warnings go into `all`.
     fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         // Counts are those of the whole graph, leaves included.

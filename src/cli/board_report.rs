@@ -119,7 +119,7 @@ fn each(
     quiet: bool,
 ) -> Result<(), Failure> {
     for (index, &scale) in scales.iter().enumerate() {
-        // Only temperatures are read again. The load stays that before the first run: later it would include our own.
+        // Only temperatures are read again. The load is the one before the first run: later it would include our own.
         let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
         let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
         let result = arguments.measure(config, environment, &source);

@@ -196,7 +196,7 @@ fn search_on(device: &str) -> Option<String> {
 /// Runs this program with `arguments`. Returns its output, or a text that describes how it failed.
 fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
-    // Without /proc the path of this program is unknown; the name by which it was called then finds the same file.
+    // Without /proc the path of this program is unknown. In that case, the name with which it was started finds the same file.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
     let program = std::env::current_exe().unwrap_or_else(|_| called());
     let mut command = Command::new(program);

@@ -133,7 +133,7 @@ pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure
 }
 
 impl EnergyArgs {
-    /// Whether a flag or the environment asks for energy: commands that need minutes for it measure it only then.
+    /// Whether a flag or the environment asks for energy. Commands that need minutes for the measurement make it only on request.
     pub(super) fn is_asked(&self, matches: &ArgMatches) -> bool {
         match matches.value_source("energy") {
             Some(ValueSource::CommandLine) => true,

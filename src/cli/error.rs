@@ -16,7 +16,7 @@ pub(super) enum Failure {
     },
     /// A result failed validation: exit code 1. The details have already been printed.
     Invalid,
-    /// The reader of standard output has gone, which is no error: exit code 0.
+    /// The reader of standard output has gone, which is not an error: exit code 0.
     BrokenPipe,
     /// Ends with this exit code. The reason has already been printed, by this program or by the command that it ran.
     Command(u8),

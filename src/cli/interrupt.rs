@@ -1,7 +1,7 @@
 //! Signals. After SIGINT (Ctrl-C), SIGTERM or SIGHUP a command prints the results that it has so far, no half-written file remains, and the
 //! exit code is 130; a second signal ends the process at once. A signal that was ignored when the process began, as SIGHUP is under nohup,
-//! stays ignored. SIGQUIT keeps its default action, for debuggers; the process only removes its temporary files before. A file that grows
-//! beyond the limit of the shell (SIGXFSZ) is a write error like any other.
+//! stays ignored. SIGQUIT keeps its default action, for debuggers; before it, the process only removes its temporary files. A file that
+//! grows beyond the limit of the shell (SIGXFSZ) is a write error like any other.
 
 use std::{
     io::{self, IsTerminal, Write},

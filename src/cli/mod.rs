@@ -141,7 +141,7 @@ pub fn main() -> ExitCode {
                 say(&cut);
                 return ExitCode::from(code);
             }
-            // A failure to print is ignored: a closed pipe is no error, and any other can't be reported elsewhere.
+            // A failure to print is ignored: a closed pipe is not an error, and any other failure can't be reported elsewhere.
             let _ = error.print();
             if let Some(variable) = variable_of(&error) {
                 say(&format!("  help: the value is that of the environment variable {variable}"));

@@ -117,9 +117,9 @@ pub(super) struct TrainArgs {
 
 /// Share of the vertices that a search must reach: roots that reach less are replaced by others (SURF's data module).
 const LEAST_VERTICES: f64 = 0.5;
-/// Share of the edges that a search must reach, likewise.
+/// Share of the edges that a search must reach, by the same rule.
 const LEAST_EDGES: f64 = 0.7;
-/// Roots tried for each search that is wanted.
+/// Roots that are tried for each search to be measured.
 const TRIES: usize = 4;
 /// A graph with this many measured levels gets no further search: deep graphs would take hours, and their levels are much alike.
 const ENOUGH_LEVELS: usize = 1000;

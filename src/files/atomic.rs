@@ -24,8 +24,8 @@ fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
     TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
 }
 
-/// Removes every temporary that an [`AtomicFile`] of this process has beside its target, and prevents all threads from making another. It
-/// is for the handler of Ctrl-C, right before it ends the process: unfinished outputs are lost.
+/// Removes every temporary that an [`AtomicFile`] of this process has next to its target, and prevents all threads from making another. The
+/// handler of Ctrl-C calls it right before it ends the process: unfinished outputs are lost.
 pub fn remove_temporaries() {
     let mut registered = temporaries();
     for path in std::mem::take(&mut *registered) {
@@ -146,8 +146,8 @@ impl AtomicFile {
         Ok(Self { file: buffered(file), place, target, _claim: Some(claim) })
     }
 
-    /// Gives the temporary a name beside the target, if it has none, and returns its path, so that others can open and write it; nothing is
-    /// then written through this. `None` if there is no temporary that gets the target's name in the end.
+    /// Gives the temporary a name in the target's folder, if it has none, and returns its path, so that other processes can open and write
+    /// it; nothing is then written through this `AtomicFile`. `None` if there is no temporary that gets the target's name in the end.
     ///
     /// A process that is killed before the file is committed or dropped leaves the temporary behind.
     pub fn named(&mut self) -> Option<PathBuf> {
@@ -267,7 +267,7 @@ fn open_existing(target: &Path, metadata: &fs::Metadata, folder: &Path) -> io::R
 fn unnamed(folder: &Path) -> Option<File> {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        // Without /proc it could not be given a name.
+        // Without /proc, the file could not be given a name later.
         Path::new("/proc/self/fd").exists().then_some(())?;
         OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_TMPFILE).mode(NEW).open(folder).ok()
     }
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(names(folder.path()), ["a.txt"]);
     }
 
-    /// An output as on a file system that does not support files without a name.
+    /// An output with a named temporary, as on a file system that does not support files without a name.
     fn named(path: &Path) -> AtomicFile {
         let mut file = AtomicFile::create(path).unwrap();
         let mut registered = temporaries();
@@ -420,7 +420,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
         let fresh = folder.path().join("fresh");
         fs::write(&fresh, "").unwrap();
-        // A file of this user: its permissions are kept, but not set-user-ID and set-group-ID.
+        // A file of this user keeps its permissions, but not set-user-ID and set-group-ID.
         fs::write(&path, "").unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o6751)).unwrap();
         AtomicFile::create(&path).unwrap().commit().unwrap();

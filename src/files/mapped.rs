@@ -1,4 +1,4 @@
-//! Files that are mapped into memory while other processes may change them. If a mapped file is truncated, reading behind its new end
+//! Files that are mapped into memory while other processes may change them. If a mapped file is truncated, reading after its new end
 //! raises SIGBUS; the handler of that signal looks up the file here.
 
 use std::{
@@ -15,7 +15,7 @@ use memmap2::Mmap;
 /// All mapped files.
 static MAPPED: Mutex<Vec<Arc<Origin>>> = Mutex::new(Vec::new());
 
-/// The file behind a mapping.
+/// The file of a mapping.
 #[derive(Debug)]
 struct Origin {
     path: PathBuf,
@@ -54,7 +54,7 @@ pub fn changed_while_mapped() -> Option<PathBuf> {
 
 /// A file that is mapped for reading.
 ///
-/// Its bytes may change at any time, so memory safety must not rest on an earlier check of them.
+/// Its bytes may change at any time, so memory safety must not depend on an earlier check of them.
 #[derive(Debug)]
 pub struct MappedFile {
     map: Mmap,
@@ -65,11 +65,11 @@ impl MappedFile {
     /// Maps all of `file`, which was opened as `path`.
     ///
     /// # Errors
-    /// If the file can't be mapped: on some network and FUSE file systems, or without address space.
+    /// If the file can't be mapped, as on some network and FUSE file systems, or without address space.
     pub fn new(file: &File, path: &Path) -> io::Result<Self> {
         let (file, state) = (file.try_clone()?, state(&file.metadata()?));
-        // SAFETY: the map is only read, and only as bytes. Another process may change these bytes, but memory safety does not rest on
-        // their values (see the type). If another process truncates the file, this one gets SIGBUS, as every program that maps files.
+        // SAFETY: the map is only read, and only as bytes. Another process may change these bytes, but memory safety does not depend on
+        // their values (see the type). If another process truncates the file, this one gets SIGBUS, as any program that maps files does.
         let map = unsafe { Mmap::map(&file) }?;
         let origin = Arc::new(Origin { path: path.to_owned(), file, start: map.as_ptr() as usize, size: map.len(), state });
         mapped().push(Arc::clone(&origin));

@@ -11,7 +11,7 @@ use nix::{libc, unistd::geteuid};
 
 use super::{claim::Claim, whole::read_open};
 
-/// A file that only this user can have made.
+/// A file that belongs to this user and has no other name.
 #[derive(Debug)]
 pub struct OwnFile {
     /// Open for reading and appending.

@@ -45,7 +45,7 @@ pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
     read_open(&mut file, metadata.len(), most)
 }
 
-/// The `error` of opening `path`, or one that says so if `path` is a symbolic link that leads nowhere.
+/// The `error` of opening `path`. If `path` is a symbolic link that leads nowhere, returns an error that says so.
 pub fn explained(path: &Path, error: io::Error) -> io::Error {
     match fs::read_link(path) {
         Ok(to) if error.kind() == io::ErrorKind::NotFound => {

@@ -12,8 +12,8 @@ use super::{EdgeList, GraphError, Vertex};
 
 /// Edges per task, in passes that only read.
 const EDGES: usize = 1 << 13;
-/// Maximum number of partitions. The first pass writes as many streams at once; in the second, the counters of a partition stay in the
-/// cache for graphs of many million vertices.
+/// Maximum number of partitions. The first pass writes one stream for each. In the second pass, the counters of a partition fit in the
+/// cache even for graphs of many million vertices.
 const PARTITIONS: usize = 512;
 /// Tasks per thread of the first pass.
 const TASKS_PER_THREAD: usize = 4;
@@ -97,7 +97,7 @@ impl Buckets {
         }
         work.into_par_iter().for_each(|(pairs, base, starts, ends, values)| {
             let pairs = pairs.iter().map(|pair| pair.load(Relaxed)).map(|pair| ((pair >> 32) as usize, pair as Vertex));
-            // `ends` holds first the sizes, then the starts, and moves on with each vertex.
+            // `ends` first holds the sizes, then the starts; each vertex then moves its entry on by one.
             pairs.clone().for_each(|(bucket, _)| ends[bucket] += 1);
             let mut start = 0;
             for (bucket_start, end) in starts.iter_mut().zip(&mut *ends) {

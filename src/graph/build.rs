@@ -16,7 +16,7 @@ use crate::memory::{Shared, Slab, as_atomics};
 
 /// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
-/// Maximum number of buckets: each thread holds a small buffer for every one of them.
+/// Maximum number of buckets: each thread has a small buffer for every bucket.
 const MAX_BUCKETS: u64 = 1024;
 /// Arcs that a thread collects for a bucket before it appends them all at once.
 const BUFFER: usize = 32;
@@ -45,14 +45,14 @@ pub(crate) struct Degrees {
     pub(crate) entries: u64,
     /// Self-loops.
     pub(crate) self_loops: u64,
-    /// Sums of the fingerprints of entries with u < v, and of those with u > v; `None` where the list is known to have each edge once.
+    /// Sums of the fingerprints of entries with u < v, and of those with u > v; `None` if the list is known to have each edge once.
     pub(crate) up_and_down: Option<[u64; 2]>,
 }
 
 impl Degrees {
     /// Whether the reverse of every entry is listed equally often.
     ///
-    /// Compares sums of 64-bit fingerprints: equal sets always compare equal, different ones do so with a probability of 2^-64.
+    /// Compares sums of 64-bit fingerprints: equal sets always compare equal, different sets with a probability of 2^-64.
     pub(crate) fn symmetric(&self) -> bool {
         self.entries > self.self_loops && self.up_and_down.is_some_and(|[up, down]| up == down)
     }
@@ -124,7 +124,7 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphErr
     Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down })
 }
 
-/// Vertices with an edge by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
+/// Vertices that have an edge, by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
 pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
     let mut keys: Vec<u64> =
         degree.par_iter().enumerate().filter(|&(_, &degree)| degree > 0).map(|(v, &degree)| u64::from(!degree) << 32 | v as u64).collect();
@@ -142,7 +142,7 @@ pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), 
 /// The renumbering of vertices for the adjacency.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Naming<'a> {
-    /// Original vertex to row of the adjacency, or [`NONE`] where its arcs are left out. Empty: the row is the vertex itself.
+    /// Original vertex to row of the adjacency, or [`NONE`] if its arcs are left out. Empty: the row is the vertex itself.
     pub(crate) row: &'a [Vertex],
     /// Original vertex to the key by which lists are sorted.
     pub(crate) key: &'a [Vertex],

@@ -89,7 +89,7 @@ impl EdgeList {
         }
     }
 
-    /// True where no edge is listed.
+    /// Whether no edge is listed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -116,7 +116,7 @@ impl EdgeList {
     }
 }
 
-/// The bytes behind [`SerializedRows`].
+/// The bytes of [`SerializedRows`].
 #[derive(Debug)]
 pub enum RowBytes {
     /// A file mapped into memory.
@@ -135,7 +135,7 @@ impl AsRef<[u8]> for RowBytes {
 }
 
 /// Adjacency rows as they lie in a file: `vertices + 1` offsets (64-bit little-endian) somewhere in the bytes, directly followed by the
-/// targets (32-bit little-endian). Neither need be aligned. They are decoded while they are visited.
+/// targets (32-bit little-endian). Neither array needs to be aligned. Both are decoded while they are visited.
 ///
 /// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are below
 /// `vertices`. If another process changes a mapped file afterwards, the invariant can break. Every access is therefore checked by slice

@@ -80,13 +80,13 @@ pub struct Remapping {
 ///
 /// # Errors
 /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
-/// [`GraphError::OutOfMemory`] where the graph needs more than there is.
+/// [`GraphError::OutOfMemory`] if the graph needs more memory than there is.
 pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
     let n = edges.vertices();
     // 24 bytes and, for the buckets, four words for each vertex. Without this check, a failed allocation would end the program.
     let of_vertices = n as u64 * (4 * size_of::<usize>() as u64 + 24);
     memory::check_available(of_vertices + 12 * edges.len() as u64, "counting the graph")?;
-    // Edges by their smaller end: those that lead away from it in the even bucket, those that lead to it in the odd one.
+    // Sorts edges by their smaller end: edges that lead away from it go into its even bucket, edges that lead to it into its odd one.
     let place = |u: Vertex, v: Vertex| (u != v).then(|| (2 * u.min(v) as usize + usize::from(u > v), u.max(v)));
     let buckets = Buckets::sort(edges, 2 * n, place)?;
 

@@ -22,7 +22,7 @@ pub enum Order {
     /// Chosen by the skew of the degrees; the choice is in the record.
     #[default]
     Auto,
-    /// The order of the input: no parents to map back.
+    /// The order of the input: parents need no mapping back.
     Original,
     /// By descending degree. Vertices without edges are dropped; in an undirected graph, so are those with a single edge unless
     /// [`BuildOptions::keep_leaves`] is set.
@@ -80,13 +80,13 @@ pub struct LayoutStats {
     pub listed: u64,
     /// Self-loops among the entries.
     pub self_loops: u64,
-    /// Edges for TEPS: repeats are counted, self-loops are not; where a file lists both directions, a pair of entries counts once.
+    /// Edges for TEPS: repeats are counted, self-loops are not; if a file lists both directions, a pair of entries counts once.
     pub edges: u64,
     /// Distinct edges (arcs of a directed graph) without self-loops.
     pub unique_edges: u64,
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
-    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 where all degrees are equal, about
+    /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 if all degrees are equal, about
     /// 1 + 1/degree in a uniform random graph, tens to thousands in a social graph.
     pub skew: f64,
     /// The input lists every undirected edge in both directions.
@@ -115,8 +115,8 @@ pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
     to_original: Slab<Vertex>,
-    /// Original vertex to internal number, to `padded + 1` where the vertex was dropped, or to a number of its own after that where it is a
-    /// leaf that is left out.
+    /// Original vertex to internal number. A vertex that was dropped has the number `padded + 1`; a leaf that is left out has a number of
+    /// its own after that.
     places: Slab<Vertex>,
     leaves: Leaves,
     input_degree: Slab<u32>,
@@ -135,7 +135,8 @@ pub struct Layout {
 const SKEWED: f64 = 3.0;
 /// Columns of first neighbours for skewed graphs, where most vertices find a hub at once (measured: 4 are no faster).
 const COLUMNS_SKEWED: usize = 2;
-/// Columns for graphs without hubs, where all neighbours are equally likely to be visited (measured: 0 to 4 doubles the speed, 8 hurts).
+/// Columns for graphs without hubs, where all neighbours are equally likely to be visited (measured: four instead of none double the speed,
+/// eight lower it).
 const COLUMNS_EVEN: usize = 4;
 /// Mean degree up to which a graph of small degrees (roads, grids, meshes) is searched by rows of four neighbours.
 const ROWS_MEAN_DEGREE: f64 = 4.5;
@@ -180,7 +181,7 @@ impl Layout {
     /// equally often. Any other list is made symmetric. No edge is lost either way.
     ///
     /// # Errors
-    /// [`GraphError`] where an edge is out of range or the graph does not fit 32-bit numbers or memory.
+    /// [`GraphError`] if an edge is out of range, or the graph does not fit 32-bit numbers or memory.
     pub fn build(edges: &EdgeList, options: &BuildOptions) -> Result<Self, GraphError> {
         Self::build_from(edges, options)
     }
@@ -375,7 +376,7 @@ impl Layout {
         self.csr.vertices().next_multiple_of(64)
     }
 
-    /// True where arcs keep their direction.
+    /// Whether arcs keep their direction.
     pub fn directed(&self) -> bool {
         self.directed
     }
@@ -400,7 +401,7 @@ impl Layout {
         self.construction
     }
 
-    /// Bytes the searched structure holds.
+    /// Bytes that the searched structure holds.
     pub fn bytes(&self) -> u64 {
         let columns: u64 = self.columns.iter().chain(&self.column_originals).map(Slab::bytes).sum();
         self.csr.bytes()
@@ -413,7 +414,7 @@ impl Layout {
             + self.rows.bytes()
     }
 
-    /// The internal number of an original vertex, or [`NONE`] where it is not searched (it has no edge, or is a leaf that is left out).
+    /// The internal number of an original vertex, or [`NONE`] if it is not searched (it has no edge, or is a leaf that is left out).
     ///
     /// # Panics
     /// If `original` is not a vertex.
@@ -442,8 +443,8 @@ impl Layout {
         }
     }
 
-    /// The first place in [`internal_places`](Self::internal_places) of a leaf's parent: after all internal vertices, "no neighbour", and
-    /// dropped vertices.
+    /// The first number in [`internal_places`](Self::internal_places) that stands for a leaf. It comes after the numbers of all internal
+    /// vertices, of "no neighbour", and of dropped vertices.
     pub(crate) fn first_leaf(&self) -> usize {
         first_place(self.csr.vertices())
     }
@@ -489,12 +490,12 @@ impl Layout {
         &self.csr
     }
 
-    /// In-adjacency in internal numbers: the same as [`Layout::csr`] where the graph is undirected.
+    /// In-adjacency in internal numbers: the same as [`Layout::csr`] if the graph is undirected.
     pub fn incoming(&self) -> &Csr {
         self.incoming.as_ref().unwrap_or(&self.csr)
     }
 
-    /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] where the list is shorter.
+    /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] if the list is shorter.
     /// Each column has `padded` entries.
     pub(crate) fn columns(&self) -> &[Slab<Vertex>] {
         &self.columns
@@ -506,7 +507,7 @@ impl Layout {
     }
 
     /// Rows of the first four neighbours of every vertex. Missing ones are [`Layout::padded`]; the first entry carries [`ROW_CONTINUES`]
-    /// where the list is longer. Empty where the graph is not searched by rows.
+    /// if the list is longer. Empty if the graph is not searched by rows.
     pub(crate) fn rows(&self) -> &[[Vertex; 4]] {
         &self.rows
     }
@@ -645,7 +646,7 @@ mod tests {
         }
     }
 
-    /// A star whose first edge leads to a different vertex, one without an edge before, from the second reading on.
+    /// A star that changes: from the second reading on, its first edge leads to a vertex that had no edge in the first reading.
     struct Changing(AtomicUsize);
 
     impl EdgeStream for Changing {

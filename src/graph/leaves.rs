@@ -1,8 +1,8 @@
 //! Vertices with a single edge, which an undirected search can leave out.
 //!
 //! A leaf has one possible parent, its *host*, and is reached if and only if its host is. So the searched structure holds neither the
-//! leaves nor the arcs to them; their parents are written when the search is over. (On a Kronecker graph of scale 20, one round removes
-//! 99.7 % of the vertices that repeated rounds would remove.)
+//! leaves nor the arcs to them; the parents of the leaves are written when the search is over. (On a Kronecker graph of scale 20, one round
+//! removes 99.7 % of the vertices that repeated rounds would remove.)
 
 use rayon::prelude::*;
 
@@ -30,8 +30,8 @@ pub(crate) struct Leaves {
 
 impl Leaves {
     /// Removes the leaves from `csr`, whose rows from `core` on are the vertices with one arc, in the order of their original numbers.
-    /// `to_original` maps rows to original numbers. `place` maps original vertices to rows; the entry of a leaf becomes the place past the
-    /// padding for its parent, or [`NONE`] where its neighbour is a leaf as well.
+    /// `to_original` maps rows to original numbers. `place` maps original vertices to rows; the entry of a leaf becomes a place of its own
+    /// past the padding (see [`first_place`]), or [`NONE`] if its neighbour is a leaf as well.
     ///
     /// The lists of the other rows must no longer contain these rows.
     pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {
@@ -168,7 +168,7 @@ impl Leaves {
     }
 }
 
-/// The place of the first leaf's parent in a layout of `vertices` rows: after the padding, "no neighbour", and dropped vertices.
+/// The place of the first leaf in a layout of `vertices` rows: after the padding, "no neighbour", and dropped vertices.
 pub(super) fn first_place(vertices: usize) -> usize {
     vertices.next_multiple_of(64) + 2
 }

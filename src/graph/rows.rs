@@ -20,7 +20,7 @@ impl Numbers<'_> {
         }
     }
 
-    /// True where there are no entries.
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -151,7 +151,7 @@ mod tests {
         for directed in [false, true] {
             let options = BuildOptions { directed, ..BuildOptions::default() };
             let wanted = Layout::build(&EdgeList::new(vertices, pairs.clone(), Listing::Unknown).unwrap(), &options).unwrap();
-            // The direction has no effect on how arrays are read, so each loop takes two of the four combinations of widths.
+            // The direction has no effect on how arrays are read, so each direction takes two of the four combinations of widths.
             let same = [(Numbers::Bits32(&narrow), Numbers::Bits32(&targets)), (Numbers::Bits64(&offsets), Numbers::Bits64(&wide))];
             let mixed = [(Numbers::Bits32(&narrow), Numbers::Bits64(&wide)), (Numbers::Bits64(&offsets), Numbers::Bits32(&targets))];
             for (offsets, targets) in if directed { mixed } else { same } {

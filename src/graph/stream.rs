@@ -10,7 +10,7 @@ pub const PART: usize = 256 << 10;
 /// A source of edges that gives the same entries every time it is read.
 ///
 /// An [`EdgeList`] is such a source. So is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges
-/// again each time; with it, each rank of a cluster keeps its part of a graph that no rank could hold.
+/// anew each time. With it, each rank of a cluster keeps its part of a graph that no single rank could hold.
 pub trait EdgeStream: Sync {
     /// Number of vertices, isolated ones included.
     fn vertices(&self) -> usize;
@@ -24,7 +24,7 @@ pub trait EdgeStream: Sync {
     /// Calls `visit(source, target)` for the entries of one part.
     ///
     /// # Panics
-    /// May panic where `part` is not below [`parts`](Self::parts).
+    /// May panic if `part` is not below [`parts`](Self::parts).
     fn for_each_of(&self, part: usize, visit: impl FnMut(Vertex, Vertex));
 
     /// The position in the list of entry `index` of `part`, for error messages.
@@ -85,7 +85,7 @@ impl EdgeSlice {
         self.range.len()
     }
 
-    /// True where the slice has no entries.
+    /// Whether the slice has no entries.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Adjacency as text: numbers in a fixed order, whatever the lines. There are two layouts:
+//! Adjacency as text: numbers in a fixed order, with line ends anywhere between them. There are two layouts:
 //!
 //! - Ligra (and PBBS): the word `AdjacencyGraph` or `WeightedAdjacencyGraph`, n, m, n offsets, m targets, and m weights;
 //! - Rodinia's and Parboil's bfs: n, n pairs `start degree`, a source, m, m pairs `target weight`.
@@ -120,7 +120,7 @@ impl AdjacencyReader {
         }
     }
 
-    /// Parses the first word of a Ligra file and returns the position behind it.
+    /// Parses the first word of a Ligra file and returns the position after it.
     fn word(&mut self, text: &[u8]) -> Result<usize, Box<Fault>> {
         let Some(start) = text.iter().position(|&byte| !is_space(byte)) else { return Ok(text.len()) };
         let end = text[start..].iter().position(|&byte| is_space(byte)).map_or(text.len(), |length| start + length);
@@ -183,7 +183,7 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Makes room for `more` offsets and the one behind the last vertex.
+    /// Makes room for `more` offsets, and for the one that follows the last vertex's.
     fn make_room(&mut self, more: usize) -> Result<(), String> {
         self.offsets.try_reserve(more + 1).map_err(|_| format!("no memory for the offsets of {} vertices", self.offsets.len() + more))
     }

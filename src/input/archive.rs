@@ -26,7 +26,7 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
     head.get(257..262).is_some_and(|magic| magic == b"ustar")
 }
 
-/// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse puts vectors and coordinates beside it).
+/// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse adds vectors and coordinates in files of their own).
 ///
 /// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {

@@ -25,7 +25,7 @@ impl Slots<'_> {
         self.filled += 1;
     }
 
-    /// True if no edge has been added.
+    /// Whether no edge has been added.
     pub(super) fn is_empty(&self) -> bool {
         self.filled == 0
     }
@@ -84,7 +84,8 @@ fn reserve(edges: &mut Vec<[Vertex; 2]>, more: usize) -> Result<(), Box<Fault>> 
     let bytes = |count: usize| count as u64 * size_of::<[Vertex; 2]>() as u64;
     let old = edges.len();
     let mut reserve = |count: usize| {
-        // The system may grant more memory than it has, and end a process that touches it. A copy holds the old edges twice for a while.
+        // The system may grant more memory than it has, and end a process that touches it. A vector that grows may hold the old edges
+        // twice while it copies them.
         memory::check_available(bytes(old + count), "edges").is_ok() && edges.try_reserve_exact(count).is_ok()
     };
     if reserve(more.max(old)) || reserve(more) { Ok(()) } else { Err(Box::new(Fault::Memory(bytes(old + more)))) }

@@ -1,7 +1,7 @@
 //! The GAP Benchmark Suite's serialised graph (`.sg`, its `src/writer.h`), little-endian: a byte that is 1 for a directed graph; the number
 //! of entries and of vertices (64 bits each); vertices + 1 offsets (64 bits); the neighbours (32 bits). A directed graph has offsets and
 //! neighbours a second time, for incoming edges. An undirected graph lists every edge at both ends. The header has 17 bytes, so nothing
-//! behind it is aligned.
+//! after it is aligned.
 
 use std::io::{Cursor, ErrorKind, Read};
 use std::ops::Range;
@@ -88,7 +88,7 @@ pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Resul
             (RowBytes::Mapped(map), size)
         }
         Content::Stream { head, rest } => {
-            // Memory grows with what is read, whatever the header announces; incoming edges are skipped.
+            // Memory grows with the data that is read, not with what the header announces. Incoming edges are skipped.
             let header = Header::parse(&head).map_err(fail)?;
             let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
             let no_memory = || InputError::OutOfMemory { path: path.clone(), bytes: half };
@@ -123,7 +123,7 @@ fn listing(header: Header) -> Listing {
     if header.directed { Listing::Unknown } else { Listing::BothDirections }
 }
 
-/// The graph of a file whose size has been checked. Of its targets, only the entries `range` are checked.
+/// The graph of a file whose size has been checked. Only the targets of the entries `range` are checked.
 fn rows(bytes: RowBytes, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeList, InputError> {
     let rows =
         SerializedRows::checked_in(range, bytes, HEADER, header.vertices, header.entries).map_err(|error| rows_error(error, path))?;
@@ -159,7 +159,7 @@ pub(super) fn slice(map: MappedFile, header: Header, range: Range<usize>, path: 
 /// Entries per piece.
 const PIECE: usize = 1 << 20;
 
-/// Gives the entries to `take` piece by piece. Of a stream it holds the offsets in memory, but not the targets.
+/// Gives the entries to `take` piece by piece. If the source is a stream, its offsets are held in memory, but not its targets.
 pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
     let mut piece = Vec::new();
     if let Content::Mapped(_) = source.content {
@@ -209,7 +209,7 @@ pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, tak
                     let (byte, vertices) = (size + 4 * piece.len() as u64, header.vertices as usize);
                     return Err(rows_error(RowsError::Target { byte, entry, target, vertices }, &path));
                 }
-                // The offsets rise to the number of entries, so some row ends behind this entry.
+                // The offsets rise to the number of entries, so some row ends after this entry.
                 while end(row) <= entry {
                     row += 1;
                 }

@@ -24,7 +24,7 @@ pub(super) struct Syntax {
     pub(super) base: u32,
     /// Number of vertices that the format or the header allows.
     pub(super) vertices: u64,
-    /// Allowed numbers of fields (weights, ignored) behind the two ends.
+    /// Allowed numbers of fields (weights, ignored) after the two ends.
     pub(super) extra: Range<usize>,
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-/// Bytes behind a position that the fast paths may read. Where fewer bytes follow, a careful path parses them.
+/// Bytes from a position on that the fast paths may read. If fewer bytes follow, a careful path parses them.
 pub(super) const MARGIN: usize = 96;
 
 /// Bytes of text that one task parses: large compared with the cost of a task, small compared with a cache.
@@ -27,7 +27,7 @@ unsafe fn word(text: &[u8], at: usize) -> u64 {
     u64::from_le(unsafe { text.as_ptr().add(at).cast::<u64>().read_unaligned() })
 }
 
-/// The digits at the start of a word, as the low nibbles of its bytes (the bytes behind the digits are undefined), and their number.
+/// The digits at the start of a word, as the low nibbles of its bytes (the bytes after the digits are undefined), and their number.
 #[inline(always)]
 fn digits(word: u64) -> (u64, u32) {
     let nibbles = word ^ 0x3030_3030_3030_3030;
@@ -157,7 +157,7 @@ pub(super) fn shown(text: &[u8]) -> String {
     format!("'{}{}'", cut.escape_ascii(), if text.len() > MOST { "..." } else { "" })
 }
 
-/// The end of the line that starts at `at`: behind its `\n`, or the end of the text.
+/// The end of the line that starts at `at`: after its `\n`, or the end of the text.
 pub(super) fn line_end(text: &[u8], at: usize) -> usize {
     memchr(b'\n', &text[at..]).map_or(text.len(), |length| at + length + 1)
 }
@@ -185,9 +185,9 @@ pub(super) fn count_fields(text: &[u8]) -> usize {
 /// Where a text may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// Behind a line end.
+    /// After a line end.
     Lines,
-    /// Behind any white space.
+    /// After any white space.
     Fields,
     /// At multiples of this many bytes.
     Bytes(usize),

@@ -1,9 +1,9 @@
 //! Files that several processes read together. If a file can be cut, each process reads a part of it. Otherwise each process reads the
 //! whole file piece by piece, and keeps a share of every piece.
 //!
-//! Text with one edge or row per line can be cut behind any line end, edges of a fixed number of bytes behind each edge, and the targets of
-//! a `.sg` file anywhere. Files that are compressed or not mapped can't be cut. Nor can Ligra's and Rodinia's formats, in which the meaning
-//! of a number depends on how many numbers precede it.
+//! Text with one edge or row per line can be cut after any line end, edges of a fixed number of bytes after each edge, and the targets of
+//! a `.sg` file after each target. Files that are compressed or not mapped can't be cut. Ligra's and Rodinia's formats can't be cut either,
+//! since the meaning of a number depends on how many numbers precede it.
 
 use std::{
     cell::OnceCell,
@@ -182,7 +182,7 @@ impl FilePart {
         XxHash3_128::oneshot(&bytes)
     }
 
-    /// Number of METIS rows in the part, which the parts behind it need to know.
+    /// Number of METIS rows in the part, which the parts after it need to know.
     pub(crate) fn rows(&self) -> u64 {
         match &self.reader {
             Reader::Sequence { parser, .. } => parser.rows(&self.map[self.bytes(self.part)]),

@@ -39,7 +39,8 @@ pub const READING: &str = "socbfs-read";
 /// Bytes at the start of a stream from which its format is recognised.
 const HEAD: usize = 64 << 10;
 
-/// Bytes of the blocks that a stream is cut into: enough work for every thread, and small compared with a graph worth the parallelism.
+/// Bytes of the blocks that a stream is cut into: enough work for every thread, and small compared with a graph that is worth reading in
+/// parallel.
 const BLOCK: usize = 8 << 20;
 
 /// Bytes of the longest line of a stream, for formats with only a few numbers on a line.
@@ -232,7 +233,7 @@ struct Blocks<R> {
     cut: Cut,
     /// Most bytes that a block may hold without a place to cut it.
     longest: usize,
-    /// The bytes behind the last cut.
+    /// The bytes after the last cut.
     carry: Vec<u8>,
     ended: bool,
 }

@@ -79,7 +79,7 @@ fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Re
     Some(read())
 }
 
-/// Reads the file as a process does that gives the edges away piece by piece.
+/// Reads the file piece by piece, as a process does that keeps none of the edges.
 fn read_in_pieces(path: &Path, format: Option<Format>) -> Result<Parts, InputError> {
     let opened = OpenFile::open(path)?;
     let chosen = opened.recognise(format)?;
@@ -141,7 +141,7 @@ fn tar(files: &[(&str, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// Faults that used to be accepted in silence, or refused without a cure.
+/// Faults that were once accepted silently, or refused without a cure.
 mod regressions {
     use super::*;
 
@@ -149,7 +149,7 @@ mod regressions {
     fn announced_numbers_of_edges_are_checked() {
         assert!(message("g.txt", b"# Nodes: 3 Edges: 3\n0 1\n1 2\n").contains("announces 3 edges, but the file holds 2"));
         assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edges, but the file holds 2"));
-        // A file written by socbfs, cut anywhere behind its first line.
+        // A file written by socbfs, cut anywhere after its first line.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.el");
         let list = EdgeList::new(9, (0..8).map(|v| [v, v + 1]).collect(), Listing::Once).unwrap();
@@ -206,7 +206,7 @@ mod regressions {
         assert!(message("g.el.zst", &frame(3)).contains("announces"));
     }
 
-    /// Damage is also found behind the matrix, and where a header is expected.
+    /// Damage is also found after the matrix, and where a header is expected.
     #[test]
     fn damaged_compressed_archives_are_reported() {
         let random: String = (0..60_000_u32).map(|x| char::from(b' ' + (x.wrapping_mul(2_654_435_761) >> 25) as u8 % 90)).collect();
@@ -243,7 +243,7 @@ mod regressions {
             assert_eq!(read_bytes(name, &bytes).unwrap(), expected, "{name}");
         }
         assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1500])).contains("cut off"));
-        // Behind the matrix: its padding, the next header, the next file. The blocks of zeros at the end may be missing.
+        // After the matrix: its padding, the next header, the next file. The blocks of zeros at the end may be missing.
         let archive = tar(&[("g/g.mtx", mtx), ("g/g_b.mtx", "%%MatrixMarket matrix array real general\n")]);
         for end in [512 + mtx.len(), 1024 + 100, 1536 + 3] {
             assert!(message("g.tar", &archive[..end]).contains("cut off"), "cut to {end}");

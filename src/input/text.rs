@@ -54,7 +54,7 @@ pub(super) trait TextReader {
     /// Skips this many rows, which lie before the next piece.
     fn skip_rows(&mut self, _rows: u64) {}
 
-    /// Takes the tallies and the edges of everything read since the last call out of the parser.
+    /// Takes out of the parser the tallies and the edges of everything read since the last call.
     fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>);
 
     /// Checks that nothing is missing, given the tallies of the whole file; returns the number of vertices, and how edges are listed.
@@ -156,8 +156,8 @@ pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing
     list.map_err(|reason| InputError::Graph { path: path.to_owned(), reason })
 }
 
-/// Gives the whole source to a parser block by block, and calls `after` after each block. Blocks of a mapped file have about `most` bytes
-/// at most.
+/// Gives the whole source to a parser block by block, and calls `after` after each block. Blocks of a mapped file have at most about `most`
+/// bytes.
 pub(super) fn go_through(
     source: Source,
     parser: &mut dyn TextReader,

@@ -1,4 +1,4 @@
-//! Text that is a sequence of numbers, whatever the lines, parsed in parallel: the Ligra and Rodinia formats.
+//! Text that is a sequence of numbers, with line ends anywhere between them, parsed in parallel: the Ligra and Rodinia formats.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, field, fields, is_spa
 use super::text::Tick;
 use crate::graph::Vertex;
 
-/// The numbers of a block of text; the memory is used again for the next block.
+/// The numbers of a block of text. The memory is used again for the next block.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     /// The numbers; 0 for a field that is not a 32-bit number.

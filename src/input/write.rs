@@ -32,7 +32,7 @@ pub struct WriteOptions<'a> {
 ///   they are. Otherwise entries stay as they are if both directions are listed already; if not, each entry is written in both directions
 ///   (a self-loop once). GAP's own converter drops repeats and self-loops; its programs read files with and without them.
 ///
-/// In text, an entry that is two arcs makes two lines, one behind the other; a self-loop makes one.
+/// In text, an entry that is two arcs makes two lines, one after the other; a self-loop makes one.
 ///
 /// # Errors
 /// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, a name with the suffix of a

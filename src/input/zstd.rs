@@ -52,7 +52,7 @@ impl<R: BufRead> ZstdReader<R> {
         Ok(true)
     }
 
-    /// Reads the fields behind the descriptor of a frame header that define the window, and returns the size of the window in bytes.
+    /// Reads the fields after the descriptor of a frame header that define the window, and returns the size of the window in bytes.
     fn window(&mut self, header: &mut Vec<u8>) -> io::Result<u64> {
         let descriptor = header[4];
         let single_segment = descriptor & 0x20 != 0;

@@ -2,8 +2,8 @@
 //!
 //! Several levels reach the same vertex, each for some of the searches, and a vertex's row of levels is a cache line or more. So levels are
 //! first kept as bits: one word for each bit of `level + 1`, all words of a vertex side by side, in the order of internal vertices. After
-//! the last level every row is written once, from the first to the last. Levels that do not fit these words are written to their rows at
-//! once, and so are all levels if rows are so short that this is faster.
+//! the last level that fits these words, every row is written once, from the first to the last. Deeper levels are written directly to the
+//! rows, and so are all levels if rows are so short that this is faster.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ use crate::{
 pub(super) const PLANES: usize = 4;
 /// Levels from this one on do not fit [`PLANES`] words, in which 0 means "not reached".
 const TOO_DEEP: u32 = (1 << PLANES) - 1;
-/// Rows with fewer entries than this are written directly, without [`PLANES`].
+/// Rows with fewer entries than this are written directly, without planes.
 pub(super) const ENOUGH: usize = 16;
 /// Entries of a row that one word covers.
 const WORD: usize = u64::BITS as usize;
@@ -223,7 +223,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
         }
     }
 
-    /// Writes the rows from the planes, which are then no longer needed; the rows of leaves from the planes of their hosts.
+    /// Writes the rows from the planes, which are then no longer needed. The row of a leaf is made from the planes of its host.
     fn write_rows(&mut self, team: &Team) {
         let Some(planes) = self.planes.take() else { return };
         let vertices = self.layout.vertices();
@@ -386,7 +386,7 @@ unsafe fn codes_avx2(words: [u64; PLANES]) -> [u8; WORD] {
     let mut codes = [0_u8; WORD];
     // SAFETY: the processor has AVX2 (caller), and 32 bytes at offsets 0 and 32 lie in the array.
     unsafe {
-        // For each byte: from which byte of 32 bits it takes its bit, within halves of the vector, and which bit of that byte.
+        // For each byte of the result: the byte of the 32 bits that has its bit (within halves of the vector), and that bit of the byte.
         let from = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
         let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
         for half in 0..2 {
@@ -402,7 +402,7 @@ unsafe fn codes_avx2(words: [u64; PLANES]) -> [u8; WORD] {
     codes
 }
 
-/// Writes a row that is not read soon past the caches, so that it is not read from memory first.
+/// Writes a row that is not read again soon. The stores go past the caches, so that the row is not read from memory first.
 #[inline(always)]
 fn past_caches<N: LevelNumber>(row: &mut [N; WORD], levels: &[N; WORD]) {
     #[cfg(target_arch = "x86_64")]

@@ -5,16 +5,17 @@ use std::time::Instant;
 use super::{Outcome, Search, SearchError};
 use crate::{bfs::LevelRecord, engine::Span, graph::Vertex, opencl::Launch};
 
-/// A search with the times at which its threads and devices worked. Times are nanoseconds since the search began, as those of its outcome.
+/// A search with the times at which its threads and devices worked, in nanoseconds since the search began. The durations of its outcome
+/// begin at the same moment.
 #[derive(Debug, Clone)]
 pub struct Traced {
-    /// Its outcome, as that of [`Search::run_uncounted`].
+    /// Its outcome, as [`Search::run_uncounted`] returns it.
     pub outcome: Outcome,
     /// When its first level began. Each level begins where the one before it ends.
     pub levels_begin_ns: u64,
     /// Its levels.
     pub records: Vec<LevelRecord>,
-    /// When each thread worked, the calling one first. (The calling thread records nothing for levels too small to share.)
+    /// When each thread worked, the calling thread first. (It records nothing for levels that are too small for several threads.)
     pub threads: Vec<Vec<Stretch>>,
     /// What each device ran.
     pub devices: Vec<TracedDevice>,

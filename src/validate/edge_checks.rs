@@ -76,8 +76,8 @@ impl<L: Levels> Scan<'_, L> {
         if wrong { Err(self.first_fault()) } else { Ok(edges) }
     }
 
-    /// The number of listed edges that `adjacency` holds at these vertices and whose both ends are in the tree, and whether any of them
-    /// fails check 3 or 4.
+    /// The number of listed edges that `adjacency` holds at these vertices with both ends in the tree, and whether any edge at these
+    /// vertices fails check 3 or 4.
     fn part<const DIRECTED: bool>(&self, vertices: std::ops::Range<usize>) -> (u64, bool) {
         let mut candidates = [0; BLOCK];
         let (mut edges, mut wrong) = (0, false);
@@ -92,8 +92,8 @@ impl<L: Levels> Scan<'_, L> {
             let parent = self.parent[u];
             let mut joined = false;
             for block in self.adjacency.distinct(u).chunks(BLOCK) {
-                // Half of the branches on levels would be mispredicted, so there are none: every neighbour is written to `candidates`, and
-                // the index moves only past those that may be children.
+                // Half of the branches on levels would be mispredicted, so the loop has none. It writes every neighbour to `candidates`,
+                // and moves the index only past those that may be children.
                 let mut count = 0;
                 for &v in block {
                     let other = self.levels.at(v);
@@ -116,8 +116,8 @@ impl<L: Levels> Scan<'_, L> {
         (edges, wrong)
     }
 
-    /// The violation to report, which is known to exist. Goes through the whole list as given, since the first fault that a thread finds
-    /// need not be the first in the list.
+    /// The violation to report; there is one. Goes through the whole list as given, since the first fault that a thread finds may not be
+    /// the first in the list.
     fn first_fault(&self) -> Violation {
         let listed = self.edges.len();
         let tasks = (0..listed.div_ceil(EDGES)).into_par_iter().map(|task| self.faults(task * EDGES..(task * EDGES + EDGES).min(listed)));

@@ -40,7 +40,7 @@ pub struct Validated {
     /// Levels of the tree: 1 for a root alone.
     pub levels: u32,
     /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500 3.x counts
-    /// it. Where the list holds every undirected edge in both directions, this is twice the number of edges, and the caller must halve it.
+    /// it. If the list holds every undirected edge in both directions, this is twice the number of edges, and the caller must halve it.
     /// In a directed graph, an entry of a [`Listing::Symmetric`](crate::graph::Listing::Symmetric) list is two arcs and counts twice.
     pub edges: u64,
     /// Self-loops at vertices of the tree, which Graph500 1.2 and 2.1 add to `edges`.
@@ -60,7 +60,7 @@ pub struct Validator<'e> {
     self_loops: Vec<Vertex>,
     /// Level of every vertex, [`NONE`] where not reached.
     level: Vec<AtomicU32>,
-    /// Levels of one byte, which serve for shallow trees: the cache holds those of four times as many vertices.
+    /// Levels of one byte, used for shallow trees: a cache holds four times as many of them.
     short: Vec<u8>,
     /// Vertices whose parent was found at the other end of an input edge.
     confirmed: Vec<AtomicBool>,
@@ -71,10 +71,10 @@ impl<'e> Validator<'e> {
     ///
     /// # Errors
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
-    /// [`GraphError::OutOfMemory`] where the graph needs more than there is.
+    /// [`GraphError::OutOfMemory`] if the graph needs more memory than there is.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
-        // Where every arc has its reverse, the checks are those of an undirected graph; only the count of arcs differs.
+        // If every arc has its reverse, the checks are those of an undirected graph; only the count of arcs differs.
         let mirrored = edges.listing().is_mirrored(directed);
         let directed = directed && !mirrored;
         // Without this check, a failed allocation would end the program.
@@ -107,7 +107,7 @@ impl<'e> Validator<'e> {
     /// itself, [`NONE`] where not reached. If `claimed` gives levels ([`NONE`] where not reached), they are checked too.
     ///
     /// # Errors
-    /// [`ValidateError::Violation`] where a check fails; other variants where the arrays or the root don't fit the graph.
+    /// [`ValidateError::Violation`] if a check fails; other variants if the arrays or the root don't fit the graph.
     pub fn validate(&mut self, root: Vertex, parent: &[Vertex], claimed: Option<&[u32]>) -> Result<Validated, ValidateError> {
         let vertices = self.edges.vertices();
         for (what, found) in [("parents", parent.len()), ("levels", claimed.map_or(vertices, <[u32]>::len))] {
@@ -130,7 +130,7 @@ impl<'e> Validator<'e> {
         } else {
             self.scan(edge_checks::Long(&self.level), parent).run()?
         };
-        // The root is its own parent; no edge has to join them.
+        // The root is its own parent, so it needs no edge to its parent.
         self.confirmed[root as usize].store(true, Ordering::Relaxed);
         let stranger =
             self.confirmed.par_iter().zip(parent).position_first(|(confirmed, &p)| p != NONE && !confirmed.load(Ordering::Relaxed));

@@ -31,8 +31,8 @@ impl SerialBfs {
         buckets::check_range(edges)?;
         let directed = directed && !edges.listing().is_mirrored(directed);
         let all = 0..edges.len();
-        // `ends[v + 1]` first counts the arcs of v. After the sums, `ends[v]` is where they start; it then moves with each arc to where
-        // they end.
+        // `ends[v + 1]` first counts the arcs of v. After the sums, `ends[v]` is the start of the arcs of v; each arc that is placed moves
+        // it on, up to their end.
         let mut ends = vec![0_usize; edges.vertices() + 1];
         edges.for_each(all.clone(), |u, v| {
             ends[u as usize + 1] += 1;
@@ -56,7 +56,7 @@ impl SerialBfs {
         Ok(Self { offsets, targets })
     }
 
-    /// The tree from `root`; `None` where `root` is not a vertex of the graph.
+    /// The tree from `root`; `None` if `root` is not a vertex of the graph.
     pub fn search(&self, root: Vertex) -> Option<BfsResult> {
         let vertices = self.offsets.len() - 1;
         if root as usize >= vertices {

@@ -25,8 +25,8 @@ pub(super) struct Tree {
 /// the value of vertices that were not reached.
 ///
 /// The walk from a vertex goes up to the first vertex whose level is known, and then once more along the same path to number it. Every
-/// vertex is thus numbered once, and the work is linear. The threads share `level` without order: whichever thread numbers a vertex, the
-/// number is the same, and a number not yet seen only makes a walk longer.
+/// vertex is thus numbered once, and the work is linear. The threads share `level` without order: any thread gives a vertex the same
+/// number, and a number that a thread does not see yet only makes its walk longer.
 pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Tree, Violation> {
     if parent[root as usize] != root {
         return Err(Violation::RootParent { root, parent: parent[root as usize] });

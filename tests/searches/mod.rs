@@ -324,7 +324,7 @@ pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
 /// root only; with `SOCBFS_TEST_ALL` from all of them.
 pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: SearchOptions) {
     let mut search = Search::new(layout, &options).unwrap();
-    // A graph without an edge does not allow to check the device.
+    // The device can't be checked on a graph without edges.
     if layout.csr().arcs() > 0 {
         for (setup, got) in options.devices.iter().zip(search.devices()) {
             let (wanted, name) = (setup.options, &setup.device.info().name);

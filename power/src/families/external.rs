@@ -89,7 +89,7 @@ impl Log {
         Ok(Self { file: BufReader::new(file), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
     }
 
-    /// Reads on into `line`, and returns whether it now holds a complete line.
+    /// Reads more bytes into `line`, and returns whether it now holds a complete line.
     fn next(&mut self) -> io::Result<bool> {
         // A line that is still being written stays in `line` until the next call.
         let room = LINE.saturating_sub(self.line.len() as u64);

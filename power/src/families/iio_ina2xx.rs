@@ -36,7 +36,7 @@ fn source(device: &Path) -> Option<Source> {
         scale.number().map_err(|reason| Unusable::Dead { place: place.clone(), reason })
     });
     let sensor = scale.and_then(|milliwatts| PowerFile::open(&path, milliwatts * 1e-3, interval));
-    // The parent of an IIO device is its I2C device, as the path behind the link shows.
+    // The parent of an IIO device is its I2C device, as the target of the link shows.
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));
     let label = line(device.join("label")).or_else(|| line(device.join("of_node/label")));

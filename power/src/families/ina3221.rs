@@ -13,7 +13,7 @@ use crate::{
     units::Watts,
 };
 
-/// Shunt and bus voltage of three channels take 7 ms at the default 1.1 ms per conversion. Where the chip averages, the driver's
+/// Shunt and bus voltage of three channels take 7 ms at the default 1.1 ms per conversion. If the chip averages, the driver's
 /// `update_interval` is longer.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 

@@ -105,7 +105,7 @@ fn mark_mirrors(found: &mut [Source]) {
     }
 }
 
-/// Whether the processor is AMD's, or Hygon's, whose design is AMD's.
+/// Whether the processor is from AMD, or from Hygon, whose design is AMD's.
 pub(super) fn is_amd(tree: &Tree) -> bool {
     line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine")
 }

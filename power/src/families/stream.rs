@@ -1,4 +1,4 @@
-//! Lines of meters that send unasked, from a serial port, a TCP connection or UDP packets.
+//! Lines of meters that send without a request, from a serial port, a TCP connection or UDP packets.
 
 use std::{
     fs::{File, OpenOptions},
@@ -156,7 +156,7 @@ impl Lines {
     }
 }
 
-/// Pseudo terminals that play the part of a meter.
+/// Pseudo terminals that act as a meter.
 #[cfg(test)]
 pub(super) mod pty {
     use std::{fs::File, path::PathBuf};

@@ -1,5 +1,5 @@
 //! The power management chip of Raspberry Pi 5, through `vcgencmd pmic_read_adc`: twelve rails, each with one line for its current and one
-//! for its voltage. Devices on USB and NVMe are not included. Every read runs the command, so this sensor allocates, as no other does.
+//! for its voltage. Devices on USB and NVMe are not included. Every read runs the command, so this sensor, unlike the others, allocates.
 
 use std::{
     path::{Path, PathBuf},
@@ -68,7 +68,7 @@ pub(super) fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
     })
 }
 
-/// The rails of the board of `tree` if it has the command. On a Raspberry Pi before 5 the command does not know them.
+/// The rails of the board of `tree` if it has the command. The command knows them only on a Raspberry Pi 5.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| tree.path(path)).into_iter().find(|path| path.exists());
     let Some(command) = command else { return Vec::new() };

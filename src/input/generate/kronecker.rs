@@ -1,9 +1,9 @@
 //! The Kronecker graph of Graph500, exactly as version 3 of its reference code generates it.
 //!
 //! Each edge has a stream of random numbers of its own, 2^64 numbers after that of the edge before. The edge falls into one of the four
-//! quadrants of the adjacency matrix, then of that quadrant, and so on, with probabilities .57, .19, .19 and .05 in units of 1/10000. As
-//! the graph is undirected, edges below the diagonal are flipped above it, and as the recursion would give low numbers high degrees, the
-//! vertices are scrambled by a fixed bijection.
+//! quadrants of the adjacency matrix, then of that quadrant, and so on, with probabilities .57, .19, .19 and .05 in units of 1/10000. The
+//! graph is undirected, so edges below the diagonal are flipped above it. The recursion would give low numbers high degrees, so a fixed
+//! bijection scrambles the vertices.
 //!
 //! The reference code finds each edge's stream by multiplying up to eight matrices. Here one matrix leads from an edge to the next. Several
 //! edges are generated side by side, because the time of one edge is a chain of dependent multiplications, one per quadrant.
@@ -22,7 +22,7 @@ const UNITS: u64 = 10_000;
 const END_RIGHT: u64 = 1_900;
 /// Upper end of the quadrant below the diagonal (source 1, target 0).
 const END_BELOW: u64 = 3_800;
-/// Upper end of the quadrant of low numbers (source 0, target 0); above it lies that of high numbers (source 1, target 1).
+/// Upper end of the quadrant of low numbers (source 0, target 0). The quadrant of high numbers (source 1, target 1) lies above it.
 const END_LOW: u64 = 9_500;
 /// Numbers below this are drawn again, so that the rest, 2^31 - 1 less this, is a multiple of the units.
 const REJECTED: u64 = 0x7fff_ffff % UNITS;
@@ -95,7 +95,7 @@ impl Kronecker {
         bits.fold(self.first.state, |state, bit| self.jumps[bit].apply(&state))
     }
 
-    /// Quadrants of one edge, drawn one after the other: for an edge with a rejected number, which must be drawn again.
+    /// Quadrants of one edge, drawn one after the other. For an edge with a rejected number, which must be drawn again.
     fn quadrants_one(&self, state: [u64; ORDER]) -> [u64; 2] {
         let mut stream = Mrg { state };
         let (mut source, mut target) = (0, 0);

@@ -1,6 +1,6 @@
 //! The random graph of the Rodinia benchmark suite's breadth-first search: every vertex draws a number of edges from 2 to 4 and joins
 //! itself to as many vertices, drawn uniformly from all (itself included). As both ends count an edge, the average degree is 6. Rodinia
-//! seeds from the clock and prints weights; this generator has only its distribution.
+//! takes its seed from the clock and prints weights; this generator only has the same distribution.
 
 use std::ops::Range;
 
