@@ -1,9 +1,9 @@
 // BG and BGC: unvisited vertices look for a neighbour in the frontier.
 //
 // As on the CPU, a visited neighbour of an unvisited vertex is in the frontier. So a level tests the visited bitmap as it was when the
-// level began, and writes the next one beside it. A vertex tests its first neighbours column by column, which the items of a group read
-// side by side, and only then searches its list. BGC copies the bits of the first vertices, those of highest degree, to local memory (Zhang
-// et al. 2018, section 4.2).
+// level began, and writes the next bitmap to another array. A vertex tests its first neighbours column by column, which the items of a
+// group read side by side, and only then searches its list. BGC copies the bits of the first vertices, those of highest degree, to local
+// memory (Zhang et al. 2018, section 4.2).
 //
 // `own` is the visited bitmap of the vertices that look for a parent, by row: `visited` itself if every vertex has a row. A rank of a
 // cluster has rows for its own vertices only (src/cluster), while neighbours are vertices of all ranks.
@@ -27,7 +27,7 @@ static uint is_visited(__global const uint *visited, __local const uint *cache, 
     return (v >> 5 < cached ? cache[v >> 5] : visited[v >> 5]) >> (v & 31) & 1;
 }
 
-// The first frontier vertex on a list, behind the columns, by its original number, or NONE. The list begins at arc `begin` and has `arcs`
+// The original number of the first frontier vertex on a list, behind the columns, or NONE. The list begins at arc `begin` and has `arcs`
 // arcs.
 static uint search_list(uint begin, uint arcs, __global const uint *visited, __local const uint *cache, uint cached,
                         __global const uint *to_original, TARGET_PARAMETERS) {
@@ -40,7 +40,7 @@ static uint search_list(uint begin, uint arcs, __global const uint *visited, __l
 
 #if GROUP == 1
 
-// Tests one column for 32 vertices. Written for compilers that turn it into gathers.
+// Tests one column for 32 vertices, in a form that compilers can turn into gathers.
 static uint ask_column(__global const uint *column, __global const uint *visited) {
     uint hits = 0;
     for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
@@ -151,7 +151,7 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 // Local memory of a group.
 typedef struct {
     uint words[GROUP / 32], sums[2];
-    // Items whose lists are longer, their number, and what was found on one of these lists.
+    // Items whose lists are longer than that, their number, and the parent found on one of these lists.
     uint lists[GROUP], longs, name;
 } Scratch;
 
@@ -236,8 +236,8 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 
 #endif
 
-// Opens the slot of a bottom-up step. A frontier in any form becomes a bitmap, since its vertices are marked as visited. The host knows
-// which bitmap is the visited one, because bottom-up steps follow one another.
+// Opens the slot of a bottom-up step. The frontier may have any form, since its vertices are marked as visited, and is a bitmap afterwards.
+// The host knows which of the two bitmaps is the visited one, because bottom-up steps follow one another.
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);

@@ -1,15 +1,15 @@
 // What all kernels share. OpenCL C 1.2 with 32-bit atomics, no extensions.
 //
 // The host defines, per program:
-//   GROUP           items in a work-group: 1 if the device is a CPU (an item is then a thread that works through vertices by itself), else
-//                   a multiple of 32, whose items work through vertices side by side
-//   NEXT            vertices that a group (or item) collects in fast memory before it appends them to the next queue
+//   GROUP           items in a work-group: 1 (by default on a CPU, where an item is a thread that works through vertices by itself), or a
+//                   multiple of 32, whose items work through vertices side by side
+//   NEXT            vertices that a group (or item) collects in local memory before it appends them to the next queue
 //   ROUND           frontier vertices that an item expands side by side if GROUP is 1
 //   COLUMNS         columns of first neighbours: 0, 2 or 4
 //   RENUMBERED      1 if parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
-//   SLOT, SLOTS, ... words of a counter slot, number of slots, and the words of a slot; FLIP_..., IS_... bits of its STATE; FORMS, TERMS
-//                   shape of a guard (src/engine/gpu/slots.rs documents all of them)
+//   SLOT, SLOTS, ... number of words in a counter slot, number of slots, and the index of each word; FLIP_..., IS_... bits of its STATE;
+//                   FORMS, TERMS size of a guard (src/engine/gpu/slots.rs documents all of them)
 //
 // Only the parameters of kernels are `restrict`. If a function with such parameters is inlined, Clang emits a call of
 // llvm.experimental.noalias.scope.decl, which Oclgrind 21.10 rejects ("Undefined external function").
@@ -18,8 +18,8 @@
 
 #define NONE 0xffffffffu
 
-// A step is a level (or a run of levels, or a conversion). It reads the state of the search from the slot of the step before, and writes a
-// slot of its own. So several steps are launched one after another, and the host waits once for all of them. A step that does not apply
+// A step is a level (or a run of levels, or a conversion). It reads the state of the search from the slot of the step before, and writes
+// its own slot. So several steps can be launched one after another, and the host waits once for all of them. A step that does not apply
 // changes nothing, and copies the previous slot to its own.
 #define STEP_PARAMETERS __global uint *all_counters, uint slot, __global const uint *guards, uint guard
 
@@ -116,8 +116,8 @@ static void pass_on(__global uint *all_counters, uint slot) {
 
 #define PICK4(part, a, b, c, d) ((part) & 2 ? ((part) & 1 ? (d) : (c)) : ((part) & 1 ? (b) : (a)))
 
-// The part is picked by bits and not by a switch: that causes no divergence, and Oclgrind 21.10 can't interpret a switch here (which
-// becomes a table of 24 bits).
+// The part is picked by bits and not by a switch. That causes no divergence, and Oclgrind 21.10 can't interpret a switch here, which
+// becomes a table of 24 bits.
 static uint target(uint arc, TARGET_PARAMETERS) {
 #if PARTS == 1
     return part0[arc];
@@ -145,8 +145,8 @@ static uint has_bit(__global const uint *bitmap, uint v) {
     return bitmap[v >> 5] >> (v & 31) & 1;
 }
 
-// Marks `v` as visited. True for the one item that was first. The plain read in front avoids most atomics: a bit that is set stays set, and
-// a bit that was read too early is tested again by the atomic.
+// Marks `v` as visited. Returns true to the one item that was first. The plain read before the atomic avoids most atomics: a bit that is
+// set stays set, and a bit that was read too early is tested again by the atomic.
 static bool visit(volatile __global uint *visited, uint v) {
     uint bit = 1u << (v & 31);
     return !(visited[v >> 5] & bit) && !(atomic_or(&visited[v >> 5], bit) & bit);

@@ -42,7 +42,7 @@ __kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global 
     }
 }
 
-// Clears the mask on the way. Each item takes WORDS_PER_ITEM times four vertices.
+// Turns a mask into a queue, and clears the mask. Each item takes WORDS_PER_ITEM times four vertices.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restrict mask_b, uint words,
                             __global uint *restrict queue_a, __global uint *restrict queue_b, STEP_PARAMETERS) {

@@ -24,8 +24,8 @@ __kernel void sample(__global const uint *restrict visited_a, __global const uin
     }
 }
 
-// The i-th of `places` places among `all` (`places` is at most `all`): each one if there are as many, else spread evenly by multiples of
-// the golden ratio.
+// The i-th of `places` places among `all` (`places` is at most `all`): every place if both numbers are equal, else places spread evenly by
+// multiples of the golden ratio.
 static uint place(uint i, uint places, uint all) {
     return places < all ? mul_hi((i + 1) * 0x9e3779b9u, all) : i;
 }
@@ -36,8 +36,8 @@ static bool is_hub(__global const uint *offsets, uint v, uint mean) {
 
 // Estimates which share of all hubs the frontier holds. A hub has more than `mean` arcs.
 //
-// In a queue the kernel tests entries: ASKED counts them, HUBS the hubs among them. In a bitmap or a mask it tests any vertices: ASKED
-// counts the hubs among them, HUBS those of the hubs that are in the frontier.
+// In a queue the kernel tests entries: ASKED counts them, HUBS the hubs among them. In a bitmap or a mask it tests vertices of the whole
+// graph: ASKED counts the hubs among them, HUBS those hubs that are in the frontier.
 __kernel void sample_hubs(__global const uint *restrict queue_a, __global const uint *restrict queue_b, __global const uint *restrict visited_a,
                           __global const uint *restrict visited_b, __global const uchar *restrict mask_a,
                           __global const uchar *restrict mask_b, __global const uint *restrict offsets, uint vertices, uint mean,

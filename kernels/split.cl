@@ -1,6 +1,6 @@
-// The input of the device for a level that it shares with the CPU, and the results of the device.
+// Kernels for a level that the device shares with the CPU: one for the input of the device, and one for its results.
 
-// Writes the words of the visited bitmap that changed since the device last had it: from entry `first` of `changes` on, `count` pairs of
+// Writes the words of the visited bitmap that changed since the device last had it: from entry `first` on, `changes` holds `count` pairs of
 // place and value.
 __kernel void apply_words(__global const uint *restrict changes, uint first, uint count, __global uint *restrict visited) {
     for (uint i = get_global_id(0); i < count; i += get_global_size(0)) visited[changes[first + 2 * i]] = changes[first + 2 * i + 1];

@@ -5,32 +5,32 @@
 // longer than a quarter of a group's share are cut into pieces, which a second launch hands out to all groups. Found vertices are collected
 // in local memory and appended in bulk.
 
-// The parameters of all top-down kernels. Arrays that a search swaps are passed twice; bits of the slot's STATE say which is in use.
+// The parameters of all top-down kernels. Arrays that a search swaps are passed in pairs; bits of the slot's STATE say which one is in use.
 #define TOP_DOWN_PARAMETERS __global const uint *restrict offsets, __global const uint *restrict to_original, \
     __global uint *restrict visited_a, __global uint *restrict visited_b, __global uint *restrict parent
 
 #if GROUP == 1
 
 // If a work-group is one item (on a CPU), the item expands short lists in rounds of a few frontier vertices, and each round in passes,
-// since a CPU mostly waits for cache misses. Within a pass no access depends on another, so many misses are outstanding at once. No access
-// passes an atomic, so all atomics of a round come together, after all misses; and no branch depends on a value just read. Long lists are
-// walked arc by arc instead: most of their arcs lead to visited vertices, so the branch is predicted well. (Measured on PoCL with two
-// cores, in turn, on a quiet machine: TG takes 60 ms without rounds and 40 with them for Rodinia's graph of 1 M vertices; prefetches in
+// since a CPU mostly waits for cache misses. Within a pass no access depends on another, so many misses are outstanding at once. A CPU
+// moves no access past an atomic, so all atomics of a round come together, after all misses. No branch depends on a value just read. Long
+// lists are walked arc by arc instead: most of their arcs lead to visited vertices, so the branch is predicted well. (Measured on PoCL with
+// two cores, in turn, on a quiet machine: TG takes 60 ms without rounds and 40 with them for Rodinia's graph of 1 M vertices; prefetches in
 // place of the reads ahead gained no more; Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
 
 // Arcs per frontier vertex, on average, up to which lists are short.
 #define SHORT_LISTS 16
 
 typedef struct {
-    // Of each frontier vertex: its remaining arcs, and its original number, under which it is a parent.
+    // For each frontier vertex: its remaining arcs, and its original number, which is stored as a parent.
     uint begin[ROUND], end[ROUND], name[ROUND];
-    // Vertices that were found, or may be, and the parent of each.
+    // Vertices that were found, or that may be new, and the parent of each.
     uint vertices[NEXT], names[NEXT];
-    // Number of lists that are done; a value made of what was read ahead, so that no compiler drops these reads.
+    // Number of lists that are done, and a value made of what was read ahead, so that no compiler drops these reads.
     uint done, ahead;
 } Round;
 
-// Begins a round with the lists of `lists` entries of the queue; reads the first and the last arc of each list ahead.
+// Begins a round with the lists of the first `lists` entries of `queue`. It reads the first and the last arc of each list ahead.
 static void begin_round(__local Round *round, __global const uint *queue, uint lists, __global const uint *offsets,
                         __global const uint *to_original, TARGET_PARAMETERS) {
     for (uint i = 0; i < lists; i++) {
@@ -47,8 +47,8 @@ static void begin_round(__local Round *round, __global const uint *queue, uint l
     round->done = 0;
 }
 
-// Continues a round until all of its lists are done or there is no room for more vertices. Puts the vertices that seem to be unvisited into
-// the round, and returns their number. (A bit that is set stays set, so no unvisited vertex is missed.)
+// Continues a round until all of its lists are done or there is no room for more vertices. It puts the vertices that seem to be unvisited
+// into the round, and returns their number. (A bit that is set stays set, so no unvisited vertex is missed.)
 static uint look(__local Round *round, uint lists, volatile __global const uint *visited, TARGET_PARAMETERS) {
     uint count = 0, i = round->done;
     for (; i < lists; i++) {
@@ -95,19 +95,20 @@ static uint claim(__local Round *round, uint count, volatile __global uint *visi
     return found;
 }
 
-// Claims by bins: if items are the threads of a CPU, each atomic waits for a line of the bitmap that another core holds. So instead of
-// claiming a vertex, an item writes it, with its parent, into a bin of the vertex's block. In a second launch one item empties each bin.
-// Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two cores, Rodinia's graph of 1 M
-// vertices: TG takes 0.7 of the time. A graph with a small bitmap gains nothing. With two bins instead of eight, the level that gains most
-// takes 1.3 times as long; with 32 and 64, 1.3 and 1.45.)
+// Claims by bins: if items are the threads of a CPU, each atomic waits for a cache line of the bitmap that another core holds. So instead
+// of claiming a vertex, an item writes the vertex and its parent into a bin. All vertices of a block belong to the same bin. In a second
+// launch one item empties each bin. Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two
+// cores, Rodinia's graph of 1 M vertices: TG takes 0.7 of the time. A graph with a small bitmap gains nothing. With two bins instead of
+// eight, the level that gains most takes 1.3 times as long; with 32 and 64, 1.3 and 1.45.)
 //
 // The buffer `pieces` holds the number of claims that each item has put into each bin, then the claims of each item and bin.
 
-// Log2 of the number of vertices in a block: 512 bytes of bitmap.
+// Log2 of the number of vertices in a block. A block takes 512 bytes of the bitmap.
 #define BLOCK_BITS 12
 #define MOST_BINS (NEXT < 8 ? 1 : NEXT / 8)
 
-// Number of bins for `items` items: the least power of two that is at least 4 * `items`, so that all end together, or MOST_BINS.
+// Number of bins for `items` items: the least power of two that is at least 4 * `items`, so that all items end together, but at most
+// MOST_BINS.
 static uint bins_for(uint items) {
     uint bins = 1;
     while (bins < 4 * items && 2 * bins <= MOST_BINS) bins *= 2;
@@ -156,7 +157,7 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     uint me = get_group_id(0), items = get_num_groups(0), bins = bins_for(items), room = room_of_bin(most_pieces, items, bins), put = 0;
     bool by_bins = by_rounds && room > 0;
     for (uint b = 0; b < bins; b++) in_bin[b] = 0;
-    // Few at a time from a short frontier, so that all items end together.
+    // From a short frontier, an item takes few entries at a time, so that all items end together.
     uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, (uint)ROUND);
     for (;;) {
         uint begin = atomic_add(&counters[HEAD], grain);
@@ -203,7 +204,7 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     }
 }
 
-// Empties the bins that TG has filled; same slot, same number of items.
+// Empties the bins that TG has filled. It runs with the slot of TG and with the same number of items.
 __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS,
                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
                         TARGET_PARAMETERS) {
@@ -461,7 +462,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
     if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
-// Adds what the items of a group have found to the counters (TGM). All items must call it.
+// Adds the numbers of vertices that the items of a group have found, and of their arcs, to the counters (TGM). All items must call it.
 static void add_up(__local uint *sums, uint found, uint edges, volatile __global uint *counters) {
     if (found) {
         atomic_add(&sums[0], found);

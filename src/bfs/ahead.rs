@@ -1,7 +1,7 @@
 //! The decisions of a planner for levels that have not been reached yet.
 //!
-//! Waiting for a device after every level costs more than many levels do. Where counts alone determine the plan, a device can run several
-//! levels without waiting. It finds out by itself at which level it needs the planner again.
+//! Waiting for a device after every level often takes longer than the level itself. Where counts alone determine the plan, a device can run
+//! several levels without waiting for the host. It finds out by itself at which level it needs the planner again.
 
 use super::LevelPlan;
 

@@ -170,12 +170,12 @@ pub enum Placement {
     Split {
         /// The GPU's share of the work, in thousandths.
         gpu_permille: u16,
-        /// The kernel of the GPU's part. If it is one of the other direction, the first [of the level's direction](GpuKernel::of) runs:
-        /// records of older versions name no kernel.
+        /// The kernel of the GPU's part. If its direction is not that of the level, the first kernel [of the level's
+        /// direction](GpuKernel::of) runs instead, since records of older versions name no kernel.
         #[serde(default)]
         kernel: GpuKernel,
     },
-    /// On both until the end of the search, each on its own copy of the state; of each vertex the smaller level counts (Remis'
+    /// On both until the end of the search, each on its own copy of the state. For each vertex the smaller of its two levels counts (Remis'
     /// Asynchronous).
     Apart {
         /// The GPU's share of the frontier, in thousandths.
@@ -273,13 +273,13 @@ pub struct LevelRecord {
     pub levels: u32,
     /// Vertices found, at all levels of this record.
     pub found: u64,
-    /// Time of the level, conversions and the decision included, in nanoseconds.
+    /// Time of the level in nanoseconds, conversions and the decision included.
     pub elapsed_ns: u64,
-    /// Share of it spent converting the frontier between queue and bitmap, in nanoseconds.
+    /// Part of `elapsed_ns` spent converting the frontier between queue and bitmap.
     pub conversion_ns: u64,
-    /// Share of it spent deciding (sampling included), in nanoseconds.
+    /// Part of `elapsed_ns` spent deciding (sampling included).
     pub decision_ns: u64,
-    /// Share of it spent handing memory over between CPU and GPU, in nanoseconds.
+    /// Part of `elapsed_ns` spent handing memory over between CPU and GPU.
     #[serde(default)]
     pub handover_ns: u64,
     /// Time of the CPU's part of a split level, in nanoseconds, else 0.
@@ -288,14 +288,14 @@ pub struct LevelRecord {
     /// Time of the GPU's part of a split level, in nanoseconds, else 0.
     #[serde(default)]
     pub gpu_ns: u64,
-    /// Share of it spent copying frontier and bitmap to where the GPU reads them, in nanoseconds; 0 unless both devices ran the level.
+    /// Part of `elapsed_ns` spent copying frontier and bitmap to where the GPU reads them; 0 unless both devices ran the level.
     #[serde(default)]
     pub copy_ns: u64,
-    /// Share of it spent starting the GPU, and waiting for it when the CPU's part was done; 0 unless both devices ran the level.
+    /// Part of `elapsed_ns` spent starting the GPU, and waiting for it when the CPU's part was done; 0 unless both devices ran the level.
     #[serde(default)]
     pub wait_ns: u64,
-    /// Share of it spent merging what the GPU found; 0 unless both devices ran the level. Then `conversion_ns`, `decision_ns`,
-    /// `handover_ns`, `cpu_ns`, `copy_ns`, `wait_ns` and `merge_ns` make up the time of the level.
+    /// Part of `elapsed_ns` spent merging what the GPU found; 0 unless both devices ran the level. If they did, `conversion_ns`,
+    /// `decision_ns`, `handover_ns`, `cpu_ns`, `copy_ns`, `wait_ns` and `merge_ns` make up the time of the level.
     #[serde(default)]
     pub merge_ns: u64,
     /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds. The rest of the time belongs to the queue,

@@ -10,8 +10,8 @@ use crate::{
 /// The representation of the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frontier {
-    /// A queue. `claims`: its entries come with claims, since some may be repeats (after a top-down level of several CPU threads). Such
-    /// entries lie in a queue of the CPU engine, entries without claims in the queue of the state.
+    /// A queue. `claims`: its entries come with claims, because some may be repeats (after a top-down level of several CPU threads).
+    /// Entries with claims are in a queue of the CPU engine. Entries without claims are in the queue of the state.
     Queue { len: usize, claims: bool },
     /// The vertices visited since the last bottom-up level began: those in one visited bitmap but not in the other.
     Bitmap { len: u64 },
@@ -38,8 +38,8 @@ impl Frontier {
 /// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
 #[derive(Debug)]
 pub(crate) struct SearchState {
-    /// Parents (original numbers) by internal vertex; after the padding one entry for "no neighbour" and one for dropped vertices. If
-    /// searches end in this state, entries for the parents of left-out leaves follow, which the CPU fills when it maps back.
+    /// Parents (original numbers) by internal vertex. After the padding there is one entry for "no neighbour" and one for dropped vertices.
+    /// If searches end in this state, entries for the parents of left-out leaves follow. The CPU fills them when it maps back.
     pub(crate) parent: SharedSlice<Vertex>,
     /// Parents by original vertex; empty where the order is the original one, and in states that are not mapped back.
     pub(crate) mapped: SharedSlice<Vertex>,
@@ -59,26 +59,27 @@ pub(crate) struct SearchState {
     pub(crate) frontier: Frontier,
     /// The level to be planned.
     pub(crate) level: u32,
-    /// Arcs that leave the frontier, as reported to the policy last.
+    /// Number of arcs that leave the frontier, as last reported to the policy.
     pub(crate) frontier_edges: u64,
-    /// Arcs that leave the frontier, if they were counted when the frontier was made: by a device, exactly; by a bottom-up level of the
-    /// CPU, from the mean degrees of bitmap words.
+    /// Number of arcs that leave the frontier, if it was counted when the frontier was made. A device counts exactly. A bottom-up level of
+    /// the CPU uses the mean degrees of bitmap words.
     pub(crate) counted_edges: Option<u64>,
-    /// Whether `counted_edges` uses a mean degree that not all of its vertices have.
+    /// Whether `counted_edges` uses a mean degree that differs from the degree of some vertex.
     pub(crate) counted_are_estimated: bool,
     /// As `counted_edges` and `counted_are_estimated`, for the frontier that a level has just made.
     pub(crate) next_edges: Option<u64>,
     pub(crate) next_are_estimated: bool,
-    /// Arcs of all earlier frontiers.
+    /// Number of arcs of all earlier frontiers.
     pub(crate) expanded_edges: u64,
-    /// Whether `frontier_edges` is estimated, and whether any part of `expanded_edges` was.
+    /// Whether `frontier_edges` is an estimate (`edges_are_estimated`), and whether `expanded_edges` contains one
+    /// (`expanded_are_estimated`).
     pub(crate) edges_are_estimated: bool,
     expanded_are_estimated: bool,
     /// Number of vertices visited.
     pub(crate) visited_count: u64,
     /// Size of the previous frontier.
     pub(crate) previous_frontier: u64,
-    /// Arcs that left the previous frontier.
+    /// Number of arcs that left the previous frontier.
     pub(crate) previous_edges: u64,
     /// Direction of the previous level.
     pub(crate) previous_direction: Option<Direction>,
@@ -90,8 +91,8 @@ pub(crate) struct SearchState {
     pub(crate) previous_gpu_ns: u64,
     /// Number of internal vertices, padding included.
     pub(crate) padded: usize,
-    /// The leaf from which the search begins (an original number): it is the parent of the internal root, its only neighbour. [`NONE`] if
-    /// the search does not begin from a left-out leaf.
+    /// The left-out leaf from which the search begins (an original number). It is the parent of the internal root, its only neighbour.
+    /// [`NONE`] if the search does not begin from such a leaf.
     pub(crate) leaf_root: Vertex,
     /// Number of hubs: vertices with more arcs than the mean.
     pub(crate) hubs: u64,

@@ -25,7 +25,7 @@ use crate::board::MOST_THREADS;
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);
-/// The caller spins for the last helper; after every this many turns it offers its core to other threads.
+/// While the caller spins for the last helper, it offers its core to other threads once in this many turns.
 const SPINS_PER_YIELD: u32 = 4096;
 /// A caller that has spun this many turns (some milliseconds) for the last helper sleeps between two checks.
 const YIELDS_UNTIL: u32 = 64 * SPINS_PER_YIELD;
@@ -96,8 +96,8 @@ impl Gate {
     /// Wakes the two helpers below thread `index` in a binary tree whose root is the caller, if any helper sleeps. Each helper wakes those
     /// below it, so no thread pays for more than two wake-ups (a system call each) before it begins to work.
     fn wake_below(&self, index: usize) {
-        // Sequentially consistent with the announcement of a helper that it falls asleep: either the helper sees the call that this thread
-        // has made or seen, or this thread sees that the helper sleeps.
+        // This load is sequentially consistent, and so is a helper's announcement that it falls asleep. So either the helper sees the call
+        // that this thread has made or seen, or this thread sees that the helper sleeps.
         if self.sleepers.load(SeqCst) == 0 {
             return;
         }
@@ -135,8 +135,8 @@ impl Team {
         Self::start(size, cpus, |index| if cpus.is_empty() { Vec::new() } else { vec![cpus[index % cpus.len()]] })
     }
 
-    /// The caller of `team` and one more thread, which may run on any of the CPUs of `team`. That thread mostly waits for something else;
-    /// where the caller is bound, it must not wait for the caller's CPU.
+    /// A team of the caller of `team` and one more thread, which may run on any CPU of `team`. That thread mostly waits for devices. It is
+    /// not bound to the caller's CPU alone, since it would then have to wait for that CPU.
     ///
     /// # Errors
     /// As for [`Team::new`].
@@ -190,7 +190,7 @@ impl Team {
     }
 
     /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when all of them are
-    /// done. `work` must hand itself out in chunks, since no thread waits for a late helper.
+    /// done. `work` must hand out its own chunks, since no thread waits for a late helper.
     ///
     /// # Panics
     /// If `work` panics on any thread, or calls `run` of the same team.
@@ -254,8 +254,8 @@ impl Drop for CloseOnDrop<'_> {
         let mut spins = 0u32;
         while self.0.state.load(Acquire) != 0 {
             spins = spins.saturating_add(1);
-            // A helper that lost its core needs the caller's to finish; a helper of a lower scheduling class gets it only while the caller
-            // sleeps.
+            // A helper that lost its core needs the caller's core to finish. A helper of a lower scheduling class gets that core only while
+            // the caller sleeps.
             match spins {
                 YIELDS_UNTIL.. => thread::sleep(NAP),
                 _ if self.0.crowded || spins % SPINS_PER_YIELD == 0 => thread::yield_now(),
@@ -507,7 +507,7 @@ mod tests {
     #[test]
     fn threads_beside_a_bound_caller_are_not_bound_to_its_cpu() {
         let all = allowed();
-        // In a thread of its own, because the binding outlasts the team.
+        // In a separate thread, because the binding outlasts the team.
         let bound = thread::spawn(move || {
             let team = Team::new(1, &all).unwrap();
             assert_eq!(allowed(), all[..1]);

@@ -92,8 +92,8 @@ fn group_bytes(root: &Path) -> Option<u64> {
             list if list.split(',').any(|controller| controller == "memory") => (root.join("sys/fs/cgroup/memory"), VERSION_1),
             _ => continue,
         };
-        // The group and all its ancestors. In a container the path may be one of the host, which can't be seen here: the mount itself is
-        // the group then.
+        // The group and all its ancestors. In a container the path may belong to the host, which is not visible here. The mount itself is
+        // then the group.
         let mut folder = mount.join(path.trim_start_matches('/'));
         loop {
             if let Some(left) = left_in(&folder, &files) {

@@ -4,8 +4,8 @@
 //! the slice is empty on the host; while the host owns it, launches with it are refused. The [`SharingMode`] determines where the array is,
 //! and what a handover does. Which mode is fastest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
 //!
-//! A handover transfers only the values of the range it is given. All others are undefined after it, but still values of their type, so
-//! that reading them is no error of the language.
+//! A handover transfers only the values of the range it is given. All other values are undefined after it, but they are still values of
+//! their type, so reading them is not undefined behaviour.
 
 use std::{
     fmt,
@@ -426,7 +426,8 @@ impl<T: Plain> SharedSlice<T> {
             return Ok(());
         }
         if let Backing::Mapped { memory, mapped: mapped @ Some(_) } = &mut self.backing {
-            // A mapping that could not be ended, and may or may not exist. If it does not, the driver's error does no harm.
+            // A mapping for reading, or one that could not be ended and may no longer exist. If it does not exist, the driver's error does
+            // no harm.
             let _ = unmap(memory, mapped);
             *mapped = None;
         }
@@ -471,7 +472,7 @@ impl<T: Plain> SharedSlice<T> {
     }
 }
 
-/// A slab of whole pages, since devices share no part of a page.
+/// A slab of whole pages, since a device can't share a part of a page.
 struct WholePages<T: Plain> {
     slab: Slab<T>,
     /// Bytes of it that are used.
@@ -564,7 +565,7 @@ impl<T: Plain> Default for SharedSlice<T> {
 impl<T: Plain> Drop for SharedSlice<T> {
     fn drop(&mut self) {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
-            // Kernels may keep the memory, which must not stay mapped. At this point no caller can use an error.
+            // Kernels may keep the memory alive, but it must not stay mapped. At this point no caller could handle an error.
             let _ = unmap(memory, mapped);
         }
         if let Backing::Copy { memory, slab, in_flight: true } = &mut self.backing {

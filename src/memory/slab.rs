@@ -46,7 +46,7 @@ impl<T: Plain> Slab<T> {
             return Ok(Self { start: NonNull::dangling(), len, mapping: None });
         }
         let huge = bytes >= HUGE_PAGE;
-        // Extra room to move the start up to a huge-page boundary, at which an anonymous mapping need not start.
+        // Extra room to move the start up to a huge-page boundary, since an anonymous mapping may start elsewhere.
         let mapped = if huge { bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { bytes };
         let Some(length) = NonZeroUsize::new(mapped) else {
             return Err(refuse(bytes as u64, "an empty mapping".into()));

@@ -75,7 +75,7 @@ fn asking_for<T>(patience: Duration, ask: impl FnOnce() -> T, late: impl FnOnce(
             late();
         }
     };
-    // Without a thread there is no warning, which does no harm.
+    // If the thread can't be started, there is no warning. That does no harm.
     if thread::Builder::new().name("socbfs-asking".into()).spawn(watch).is_ok() {
         drop(shared.1.wait_while(locked(&shared.0), |state| *state == State::Starting));
     }

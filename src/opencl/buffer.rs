@@ -98,7 +98,7 @@ impl<T: Plain> Buffer<T> {
     /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn read(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
-        // SAFETY: the slice is as long as said and borrowed exclusively, and any bytes are values of its type.
+        // SAFETY: start and length are those of the slice, which is borrowed exclusively, and any bytes are values of its type.
         unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), true) }
     }
 
@@ -112,7 +112,7 @@ impl<T: Plain> Buffer<T> {
     /// device fails to finish, [`end_reads`](Self::end_reads) keeps the memory.
     pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
-        // SAFETY: the slice is as long as said, any bytes are values of its type, and the caller does not access it.
+        // SAFETY: start and length are those of the slice, any bytes are values of its type, and the caller does not access it.
         unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), false) }
     }
 
@@ -127,7 +127,7 @@ impl<T: Plain> Buffer<T> {
     /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
-        // SAFETY: the slice is as long as said.
+        // SAFETY: start and length are those of the slice.
         unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from), true) }
     }
 
@@ -193,7 +193,7 @@ impl<T: Plain> Argument for HostBuffer<'_, T> {
 
 impl<T: Plain> Drop for HostBuffer<'_, T> {
     fn drop(&mut self) {
-        // Kernels may keep the buffer alive, but the owner of the memory below it may now free that.
+        // Kernels may keep the buffer alive, but the owner of the memory under it may free that memory from now on.
         self.buffer.memory.retire();
     }
 }

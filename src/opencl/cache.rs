@@ -12,8 +12,8 @@
 //!
 //! Entries of replaced drivers and of settings that are no longer used would pile up, so the folder is bounded. Whenever an entry is added,
 //! entries that were not loaded for [`MOST_DAYS`] are deleted, and then those that were loaded longest ago, until at most [`MOST_BYTES`]
-//! are left. Only files that are entries by name and by their first bytes are touched, and remainders of killed processes. Another process
-//! that loads an entry at that moment has it open or builds its program again.
+//! are left. Apart from entries, which are known by their names and first bytes, only temporary files of killed processes are deleted.
+//! Another process that loads an entry at that moment either has it open already or builds its program again.
 
 use std::{
     cmp::Reverse,
@@ -40,7 +40,7 @@ const MOST_BYTES: u64 = 64 << 20;
 const MOST_DAYS: u64 = 180;
 /// The beginning of the names of files that are being written.
 const BEING_WRITTEN: &str = ".program-";
-/// The age from which such a file is a remainder of a killed process.
+/// The age from which such a file counts as left behind by a killed process.
 const MOST_TO_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The largest entry that is read. Entries of known drivers have less than a hundredth of it.
@@ -161,7 +161,8 @@ impl Cache {
     }
 
     fn write(&self, path: &Path, key: &Key, binary: &[u8]) -> io::Result<()> {
-        // Written beside the target and then renamed, so that another process sees the old entry or the new one, never a part.
+        // Written to a temporary file in the same folder and then renamed, so that another process sees the old entry or the new one, never
+        // a part.
         let (mut file, temporary) = Temporary::create(&self.folder, BEING_WRITTEN, 0o600)?;
         for part in [MAGIC.as_slice(), &key.0, &hash(binary), binary] {
             file.write_all(part)?;
@@ -172,7 +173,7 @@ impl Cache {
 
 /// Opens a file that no other user can have written.
 fn open_own(path: &Path) -> io::Result<File> {
-    // Nonblocking, since a pipe must be refused and not waited for.
+    // Nonblocking, so that a pipe is refused instead of waited for.
     let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let metadata = file.metadata()?;
     if !metadata.is_file() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
@@ -191,7 +192,7 @@ fn read_own(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// An entry on disk, or what is left of one.
+/// An entry on disk, or a temporary file that was to become one.
 struct Entry {
     path: PathBuf,
     bytes: u64,

@@ -49,7 +49,7 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
-/// The devices of `devices` that `choice` means: none if the CPU's own engine is to search alone.
+/// The devices among `devices` that `choice` selects: none if the CPU's own engine is to search alone.
 ///
 /// # Errors
 /// [`OpenClError::NoMatch`] if a name matches no (further) device, or there is no device for `gpu`; [`OpenClError::Unusable`] if the only
@@ -126,8 +126,8 @@ fn is_whole_name(devices: &[DeviceInfo], text: &str) -> bool {
     names.into_iter().flatten().any(|name| devices.iter().any(|device| in_full(device, name)))
 }
 
-/// A text for each of the devices of these `names` (all there are, in the order of [`devices`](super::devices)), which [`DeviceChoice`]
-/// reads as this device and no other: its name, if necessary with its number among those of the same name.
+/// For each of the devices of these `names` (all devices, in the order of [`devices`](super::devices)), a text that [`DeviceChoice`] reads
+/// as this device and no other: its name, if necessary with its number among the devices of that name.
 pub fn exact_choices(names: &[&str]) -> Vec<String> {
     let normal: Vec<String> = names.iter().map(|name| normal(name)).collect();
     let exact = |(index, name): (usize, &&str)| {
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(units(&board(), "auto"), [4]);
         assert_eq!(units(&board(), "cpu"), [0; 0]);
         assert_eq!(units(&board(), "GPU"), [4]);
-        // Without a GPU: auto takes none, gpu takes what there is.
+        // Without a GPU, `auto` takes no device, and `gpu` takes any device.
         assert_eq!(units(&board()[..1], "auto"), [0; 0]);
         assert_eq!(units(&board()[..1], "gpu"), [8]);
         assert_eq!(units(&board()[3..], "auto"), [0; 0]);

@@ -68,7 +68,7 @@ pub struct Device {
     /// The limit on all buffers together, if one was set.
     budget: Option<u64>,
     used: AtomicU64,
-    /// Number of calls that failed, and that number when everything launched was last known to have ended.
+    /// Number of calls that failed, and that number at the last successful wait for everything launched.
     failures: AtomicU64,
     settled: AtomicU64,
     /// Programs built so far, by source and options.
@@ -224,13 +224,13 @@ impl Device {
         result
     }
 
-    /// Whether a call has failed since everything launched was last known to have ended.
+    /// Whether a call has failed since the last successful wait for everything launched.
     pub fn has_failed(&self) -> bool {
         self.failures.load(SeqCst) != self.settled.load(SeqCst)
     }
 
-    /// Whether objects can be released as OpenCL intends: no call has failed since everything launched was last known to have ended, or
-    /// another wait succeeds. If `false`, the device may still access everything that it was given.
+    /// Whether objects can be released as OpenCL intends: no call has failed since the last successful wait, or another wait succeeds now.
+    /// If `false`, the device may still access everything that it was given.
     pub(super) fn is_sound(&self) -> bool {
         !self.has_failed() || self.finish().is_ok()
     }
@@ -245,7 +245,7 @@ impl Device {
 
     /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`, else
     /// `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. There is no cache if that folder can't be written or
-    /// `SOCBFS_CACHE_DIR` is empty, nor on PoCL, which has a cache of its own.
+    /// `SOCBFS_CACHE_DIR` is empty, nor on PoCL, which has its own cache.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
@@ -288,7 +288,7 @@ impl Device {
         Ok(())
     }
 
-    /// As [`enqueued`](Self::enqueued), for a kernel, whose event is kept if its time is.
+    /// As [`enqueued`](Self::enqueued), for a kernel. Its event is kept if the device keeps times.
     #[inline]
     pub(super) fn launched(&self, event: Result<Event, DeviceError>, kernel: &Arc<str>) -> Result<(), DeviceError> {
         let event = Held::new(self.noted(event)?);
@@ -317,7 +317,7 @@ impl Device {
     }
 
     /// Calls `each` with the time of every kernel launched since the last call, in the order of the launches, and forgets them. To be
-    /// called after a wait, when the kernels have ended. Of more than 1024 launches, only the first are known. Allocates nothing.
+    /// called after a wait, when the kernels have ended. Of more than 1024 launches, only the first 1024 are known. Allocates nothing.
     ///
     /// # Errors
     /// Errors of the driver, such as that a kernel has not ended.
@@ -361,7 +361,7 @@ impl Device {
         Ok(())
     }
 
-    /// From now on keeps up to `launches` of the launches that [`times`](Self::times) reads, and forgets earlier ones. A device that [keeps
+    /// Keeps up to `launches` of the launches that [`times`](Self::times) reads from now on, and forgets earlier ones. A device that [keeps
     /// no times](Self::is_timed) has nothing to keep.
     pub fn keep_launches(&self, launches: usize) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Vec::with_capacity(launches);

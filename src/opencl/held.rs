@@ -14,10 +14,10 @@ use opencl3::{
     program::{Program, release_program},
 };
 
-/// An object that is released when it is dropped, whatever the driver answers, unless it is [kept](Self::keep).
+/// An object that is released when it is dropped, unless it is [kept](Self::keep). An error of the driver is ignored.
 ///
-/// The `drop` of every type of opencl3 ends in `.expect()`, and a driver that has lost its device refuses to release objects as it refuses
-/// all else. With `panic = "abort"`, as in the release profile, that would end the process, so these types are never dropped themselves.
+/// The `drop` of every type of opencl3 ends in `.expect()`, and a driver that has lost its device refuses all calls, those that release
+/// objects too. With `panic = "abort"`, as in the release profile, that would end the process, so these types are never dropped themselves.
 /// What some of them own on the heap (a context's list of its one device, the names of a program's kernels) is not freed: a few hundred
 /// bytes for each device that is opened.
 pub(super) struct Held<T: Object> {

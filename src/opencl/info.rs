@@ -75,7 +75,7 @@ pub struct DeviceInfo {
     pub max_alloc_bytes: u64,
     /// Local memory of a work-group in bytes.
     pub local_bytes: u64,
-    /// Whether local memory is a memory of its own (and not a part of global memory).
+    /// Whether local memory is separate memory, not a part of global memory.
     pub local_is_dedicated: bool,
     /// Whether host and device share one memory.
     pub unified_memory: bool,
@@ -100,12 +100,12 @@ pub struct DeviceInfo {
 /// Known faults of a driver that no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct KnownDriver {
-    /// Kernels with one work-item in a work-group are computed wrong now and then.
+    /// Kernels with one work-item in a work-group compute wrong results now and then.
     pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that do not wait may fail, transfer wrong values, or crash, so all of them wait.
     pub(crate) unwaited_transfers: bool,
-    /// The driver has a cache of its own for launched kernels. It compiles a stored binary once more for work-groups of any size, and still
-    /// compiles each launched kernel: a second cache takes twice as long, and gains nothing.
+    /// The driver has its own cache of launched kernels. It compiles a stored binary once more for work-groups of any size, and still
+    /// compiles each launched kernel. So a second cache takes twice as long and gains nothing.
     pub(crate) keeps_kernels: bool,
 }
 
@@ -222,8 +222,8 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     info
 }
 
-/// The kind by `bits`. A device that claims to be several kinds at once (Oclgrind, the simulator, reports CPU, GPU and accelerator) is none
-/// of them: it must not be taken for a GPU.
+/// The kind by `bits`. A device that claims to be several kinds at once (Oclgrind, the simulator, reports CPU, GPU and accelerator) counts
+/// as none of them, so that it is not mistaken for a GPU.
 fn kind(bits: u64) -> DeviceKind {
     match bits & (CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR) {
         CL_DEVICE_TYPE_CPU => DeviceKind::Cpu,
@@ -267,7 +267,7 @@ fn version(text: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// A string up to its first zero byte, trimmed; empty if there is none.
+/// A string up to its first zero byte, trimmed; empty if the driver gave none.
 fn text(answer: Result<String, ClError>) -> String {
     answer.unwrap_or_default().split('\0').next().unwrap_or_default().trim().to_owned()
 }

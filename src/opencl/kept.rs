@@ -1,8 +1,8 @@
 //! Objects that are never released, because a device may still touch them.
 //!
 //! A failed device may continue with what was enqueued before: a driver reports a loss while its kernels still run. Memory that was given
-//! to these kernels must outlive them, and when they end is unknown. So it is kept until the process ends: handles are not released, shared
-//! virtual memory is not freed, and memory of the host that a device may use is not unmapped.
+//! to these kernels must outlive them, but it is unknown when they end. So it is kept until the process ends: handles are not released,
+//! shared virtual memory is not freed, and memory of the host that a device may use is not unmapped.
 
 use std::sync::{
     Mutex, PoisonError,

@@ -66,7 +66,7 @@ pub(crate) enum Hold {
     Host = 2,
 }
 
-/// What the host does with memory that it maps. A device with memory of its own copies accordingly.
+/// What the host does with memory that it maps. A device with its own memory copies the data accordingly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     /// It reads.
@@ -101,7 +101,7 @@ pub(crate) unsafe trait Pages: Any + Send + Sync {
 /// Memory that a device can access. Kernels that have it as an argument keep it alive.
 pub struct Memory {
     handle: Handle,
-    /// The host's memory over which the OpenCL object lies, if that is kept here: freed after the object.
+    /// The host's memory under the OpenCL object, if it is kept here. It is freed after the object.
     under: Option<Box<dyn Any + Send + Sync>>,
     device: Arc<Device>,
     kind: MemoryKind,
@@ -389,8 +389,8 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Releasing a buffer does not wait, and need not: running kernels hold references of their own. But these do not cover pages of the
-        // host that are freed below the buffer, and freeing shared virtual memory does not wait either.
+        // Releasing a buffer does not wait, and need not: running kernels hold their own references. But these references do not keep the
+        // host's pages under the buffer, which may be freed here, and freeing shared virtual memory does not wait either.
         let waits = self.under.is_some() || matches!(self.handle, Handle::Svm(_));
         let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
         if !ended {

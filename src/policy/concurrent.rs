@@ -1,5 +1,5 @@
 //! Concurrent: both devices run the levels above a threshold, with shares that adapt until both end together (Remis 2016, section 3.2,
-//! where the share is fixed). It is [`Adaptive`] whose levels never run on the GPU alone.
+//! where the share is fixed). It is [`Adaptive`] without levels on the GPU alone.
 
 use super::{
     Adaptive, Band, Bands, NEVER, Policy,
@@ -33,7 +33,7 @@ impl Concurrent {
         Self { adaptive, gpu_permille: None }
     }
 
-    /// The policy by which levels are planned.
+    /// The policy that plans the levels.
     pub fn adaptive(&self) -> &Adaptive {
         &self.adaptive
     }

@@ -1,10 +1,10 @@
 //! The adaptive cost model: it chooses the strategy with the least predicted time for each level (Zhang et al. 2018, section 3.2).
 //!
 //! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed (eq. 4), with
-//! one average speed for each strategy, and chooses the least. [`Form::Zhang`] does the same. [`Form::Full`] counts what a level really
-//! does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at (sampled where that
-//! could change the decision), each with a time of its own for each strategy, and the cost of a change of direction or device. It can also
-//! minimise the energy of a search or its energy-delay product, which the paper does not.
+//! one average speed for each strategy, and chooses the strategy with the least time. [`Form::Zhang`] does the same. [`Form::Full`] counts
+//! what a level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at
+//! (sampled where that could change the decision), each with its own time for each strategy, and the cost of a change of direction or
+//! device. It can also minimise the energy of a search or its energy-delay product, which the paper does not.
 
 use serde::{Deserialize, Serialize};
 
@@ -166,8 +166,8 @@ impl StrategyCost {
     }
 }
 
-/// The expected number of neighbours that an unvisited vertex with `list` neighbours looks at, if of `arcs` random arcs `frontier_edges`
-/// lead to the frontier.
+/// The expected number of neighbours that an unvisited vertex with `list` neighbours looks at, if arcs are random and `frontier_edges` of
+/// all `arcs` lead to the frontier.
 pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
     (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
 }
@@ -199,7 +199,7 @@ impl ChangeCost {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CostModel {
-    /// Its form, which says what terms it has.
+    /// Its form, which determines its terms.
     pub form: Form,
     /// The quantity that it minimises.
     pub objective: Objective,
@@ -492,7 +492,7 @@ impl CostModel {
         self.form != Form::Zhang && self.bounds(runs, stats, spent).wants_sample()
     }
 
-    /// Decides, and adds the predicted cost of the level to `spent`.
+    /// Plans a level, and adds its predicted cost to `spent`.
     pub(super) fn plan(&self, runs: LevelDevice, stats: &LevelStats, spent: &mut Spent) -> LevelPlan {
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(runs, stats, *spent).without_sample(), f64::from);
         let (plan, ns) = self.best(runs, stats, probes, *spent);

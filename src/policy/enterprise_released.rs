@@ -1,5 +1,5 @@
-//! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which does not use hubs: bottom-up from the first level after
-//! the root's whose frontier has 30 % of all arcs, to the end of the search.
+//! Enterprise's direction rule in the released code (iHeartGraph/Enterprise), which does not use hubs. A search turns bottom-up at the
+//! first level after level 0 at which at least 30 % of all arcs leave the frontier, and stays bottom-up to its end.
 
 use super::{
     Policy,

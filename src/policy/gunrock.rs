@@ -78,7 +78,7 @@ mod tests {
         // F 30: a push of 300. U 900, V 100: a pull of 900 * 1000 / 100 = 9000. 300 / 9000 = 1 / 30.
         let at = |do_a| Gunrock { do_a, do_b: 1.0 }.is_bottom_up(&stats(2, 30, 900), &pushed());
         assert!(at(0.033) && !at(0.034));
-        // By the defaults: F 9, U 990: 90 > 0.001 * 990 * 1000 / 10 = 99 is not so; F 10 is 100.
+        // With the defaults and U 990, F 9 does not pull: 90 is below 0.001 * 990 * 1000 / 10 = 99. F 10 pulls: 100 is above 99.
         let rule = Gunrock::default();
         assert!(!rule.is_bottom_up(&stats(1, 9, 990), &pushed()) && rule.is_bottom_up(&stats(1, 10, 990), &pushed()));
     }

@@ -228,7 +228,7 @@ pub struct Mlp {
     origin: Option<Arc<str>>,
 }
 
-/// Networks are equal if they decide alike, whatever file they are from.
+/// Networks are equal if they have the same weights, whatever file these are from.
 impl PartialEq for Mlp {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.network, &other.network) || self.network == other.network
@@ -282,12 +282,12 @@ impl Mlp {
         Self::new(weights)
     }
 
-    /// Whether it decides as the network of [`Mlp::shipped`].
+    /// Whether it makes the same decisions as the network of [`Mlp::shipped`].
     pub fn is_shipped(&self) -> bool {
         Self::shipped(self.form()).is_ok_and(|shipped| shipped == *self)
     }
 
-    /// The same network, with the name of where its weights were read. Records show that name after the policy's.
+    /// The same network, with the name of the file that its weights were read from. Records show that name after the policy's name.
     pub fn from_origin(self, origin: &str) -> Self {
         Self { origin: Some(origin.into()), ..self }
     }
@@ -411,7 +411,7 @@ pub fn surf_inputs(stats: &LevelStats, growth_before: i64) -> [f32; SURF_INPUTS]
 /// The inputs of our network, each but the ninth as [`log2`]: vertices, arcs, frontier vertices, frontier edges, unvisited vertices,
 /// unvisited edges, vertices in the frontier before, neighbours that a bottom-up level would look at (sampled, or estimated without a
 /// sample), the share of hubs, the sum of bitmap words and unvisited vertices, and the cost of a bottom-up level in top-down arcs by the
-/// constants of `sampled`. The last one is a sum, which a network can't compute from logarithms.
+/// constants of `sampled`. The last two are sums, which a network can't compute from logarithms.
 #[inline]
 pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
     let probes = match stats.sampled_probes {
@@ -433,16 +433,16 @@ pub fn log_inputs(stats: &LevelStats) -> [f32; LOG_INPUTS] {
     ]
 }
 
-/// Neighbours that an unvisited vertex looks at on average, if its neighbours were random: each is in the frontier with the frontier's
-/// share of all arcs, and the vertex looks at no more than it has.
+/// The number of neighbours that an unvisited vertex would look at on average if its neighbours were random. The probability that a
+/// neighbour is in the frontier is then the frontier's share of all arcs. A vertex looks at no more neighbours than it has.
 fn estimated_probes(stats: &LevelStats) -> f64 {
     let degree = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
     let until_found = stats.arcs as f64 / stats.frontier_edges.max(1) as f64;
     degree.min(until_found)
 }
 
-/// Whether a sample is worth its few microseconds to our network: whether `sampled`, by its constants, would take one if top-down cost
-/// twice as much.
+/// Whether a sample is worth its few microseconds to our network. It is if `sampled`, with `COSTS`, would take a sample for a top-down
+/// level of twice the cost.
 #[inline]
 pub fn wants_sample(stats: &LevelStats) -> bool {
     let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };

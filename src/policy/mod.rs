@@ -1,8 +1,8 @@
 //! Policies decide in which direction and where each level runs. They are pure: no clock, no device (design rule 3).
 //!
 //! The file of a policy holds everything about it: its name and help (`KNOWN`), its parameters with defaults and ranges (which define its
-//! text and TOML), its requirements on devices, and its rule. The list below names the policies. A new policy needs a file, and here a
-//! module and a line of the list.
+//! text and TOML), its requirements on devices, and its rule. The list below names the policies. A new policy needs a file and, here, a
+//! module and a line in the list.
 
 mod adaptive;
 mod alpha_beta;
@@ -79,7 +79,7 @@ macro_rules! policies {
             Replay(Replay),
         }
 
-        /// The policies that each file defines, those of the CPU first.
+        /// The policies that each file defines, in the order of the list.
         const FILES: &[&[Known]] = &[$($module::KNOWN),*];
 
         impl Policy {
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn every_file_with_a_rule_is_in_the_list() {
-        // Every module with a rule is in the list, under a name of its own.
+        // The list has a line for every module with a rule.
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/policy");
         let mut rules = 0;
         for entry in std::fs::read_dir(&folder).unwrap() {

@@ -57,7 +57,7 @@ impl LevelDevice {
         }
     }
 
-    /// The GPU's kernel for levels of this direction, alone or beside the CPU.
+    /// The GPU's kernel for levels of this direction that the GPU runs, alone or together with the CPU.
     pub(super) fn kernel(self, direction: Direction) -> GpuKernel {
         match (self, direction) {
             (Self::Gpu(bottom_up), Direction::BottomUp) => bottom_up,
@@ -207,7 +207,7 @@ impl<'a> Value<'a> {
 
 /// A parameter of another type.
 pub(super) trait Special {
-    /// Its text (`None`: the default, which the text leaves out).
+    /// Its text (`None`: the default, which the text omits).
     fn text(&self) -> Option<String>;
 
     /// Sets it from text. `None`: the text is not valid.

@@ -18,8 +18,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
 
 /// The cost of a bottom-up level, in units of one top-down edge.
 ///
-/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. On a device `runtime`
-/// multiplies them by a measured factor: of a board profile, a calibration, or this graph.
+/// The defaults were fitted by hand on a Xeon with AVX-512, to Kronecker and uniform random graphs of scale 20. For a device, `runtime`
+/// multiplies them by a measured factor, which comes from a board profile, a calibration, or this graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SampledCosts {
     /// Each word of 64 vertices.
@@ -40,10 +40,10 @@ impl Default for SampledCosts {
 const SAMPLE: f64 = 1024.0;
 
 impl SampledCosts {
-    /// The same costs for a device whose bottom-up levels cost `permille` thousandths of them, relative to top-down ones.
+    /// The costs for a device whose bottom-up levels, relative to top-down ones, cost `permille` thousandths of these.
     #[must_use]
     pub fn times(self, permille: u32) -> Self {
-        // Rounded to the digits that mean anything, since records show the values.
+        // Rounded to the meaningful digits, since records show the values.
         let times = |cost: f64| (cost * f64::from(permille) * 10.0).round().max(1.0) / 1e4;
         Self { word: times(self.word), vertex: times(self.vertex), probe: times(self.probe) }
     }
@@ -81,14 +81,14 @@ impl SampledCosts {
         [on_gpu(Direction::TopDown, &[below_best]), on_gpu(Direction::BottomUp, &[above_best, above_worst])]
     }
 
-    /// Decides. Without a sample, either the decision is clear, or the sample met no unvisited vertex: then little is left, and the
-    /// direction stays.
+    /// Decides the direction. Without a sample, either the decision is clear, or the sample met no unvisited vertex: then little is left,
+    /// and the direction stays.
     pub(crate) fn is_bottom_up(&self, stats: &LevelStats) -> bool {
         let top_down = stats.frontier_edges as f64;
         match stats.sampled_probes {
             Some(probes) => self.bottom_up(stats, f64::from(probes)) < top_down,
             None if self.wants_sample(stats) => stats.previous_direction == Some(Direction::BottomUp),
-            // Above the worst case bottom-up is sure, below the best case top-down is; between the two little is at stake.
+            // Above the worst case bottom-up is surely cheaper, below the best case top-down. Between the two, little is at stake here.
             None => top_down > (self.worst(stats) - SAMPLE).max(self.bottom_up(stats, 1.0)),
         }
     }

@@ -25,7 +25,7 @@ impl Selective {
         Self(adaptive)
     }
 
-    /// The policy by which levels are planned.
+    /// The policy that plans the levels.
     pub fn adaptive(&self) -> &Adaptive {
         &self.0
     }

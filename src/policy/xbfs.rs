@@ -1,6 +1,6 @@
 //! XBFS's direction rule (Gaihre, Wu, Yao and Liu, XBFS, HPDC 2019; the released code, hpda-lab/XBFS, is run with 0.1).
 //!
-//! Bottom-up at every level whose frontier has at least a tenth of all arcs, the root's included; top-down at all others.
+//! A level is bottom-up if at least a tenth of all arcs leave its frontier (level 0 too), else top-down.
 
 use super::{
     Policy,

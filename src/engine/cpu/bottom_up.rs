@@ -1,8 +1,8 @@
 //! BC: unvisited vertices look for a neighbour in the frontier.
 //!
-//! The frontier needs no bitmap of its own. All neighbours of the levels before the frontier have been visited, so a visited neighbour of
-//! an unvisited vertex is in the frontier: the level reads the *visited* bitmap as it was when the level began, and writes the next one
-//! beside it.
+//! The frontier needs no separate bitmap. All neighbours of the levels before the frontier have been visited, so a visited neighbour of an
+//! unvisited vertex is in the frontier: the level reads the *visited* bitmap as it was when the level began, and writes the next bitmap to
+//! another array.
 //!
 //! A word of 64 visited vertices is skipped. The vertices of other words test their first neighbours column by column, many vertices at a
 //! time. A vertex without a hit there is collected, and its list is prefetched before it is searched. Lists begin with the neighbours of
@@ -18,10 +18,9 @@ use crate::{
 
 /// A bottom-up level.
 ///
-/// Invariants that the kernels rely on: `visited` has one word for every 64 vertices (padding bits set) and one zero
-/// word after them, so that [`Layout::padded`](crate::graph::Layout::padded), "no neighbour", reads as not visited;
-/// all neighbours are below 64 times the number of words. `own` has one word for every 64 rows; columns, offsets, `parent` and
-/// `next` cover all of them.
+/// Invariants that the kernels rely on: `visited` has one word for every 64 vertices (padding bits set) and one zero word after them, so
+/// that [`Layout::padded`](crate::graph::Layout::padded), the number for "no neighbour", reads as not visited; all neighbours are below 64
+/// times the number of words. `own` has one word for every 64 rows; columns, offsets, `parent` and `next` cover all of them.
 #[derive(Debug)]
 pub(crate) struct BottomUp<'a> {
     /// Visited bitmap as it was when the level began, by neighbour.

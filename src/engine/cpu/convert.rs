@@ -20,8 +20,8 @@ impl CpuEngine<'_> {
         self.map_back_to(true);
     }
 
-    /// As [`CpuEngine::map_back`]. Unless `all` was searched, the frontier is as deep as the search was meant to go, and its leaves get no
-    /// parent.
+    /// As [`CpuEngine::map_back`]. Unless `all` was searched, the frontier is at the greatest depth that was asked for, and the leaves of
+    /// its vertices get no parent.
     pub(in crate::engine) fn map_back_to(&mut self, all: bool) {
         if self.layout.internal_places().is_empty() {
             return;
@@ -77,7 +77,7 @@ impl CpuEngine<'_> {
             for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
                 let is_reached = u32::from(parent != NONE);
                 some += u64::from(is_reached);
-                // No branch, which would be mispredicted (one thread on an R-MAT graph: 5 ns per vertex with a branch).
+                // No branch, since it would be mispredicted (one thread on an R-MAT graph: 5 ns per vertex with a branch).
                 sum += u64::from(degree & is_reached.wrapping_neg());
             }
             [some, sum]
@@ -176,7 +176,7 @@ impl CpuEngine<'_> {
         repeats
     }
 
-    /// Makes the queue with claims one without repeats: drops the entries whose claim is not in the parent array (see `top_down`).
+    /// Turns a queue with claims into a queue without repeats: drops the entries whose claim is not in the parent array (see `top_down`).
     fn remove_repeats(&mut self) {
         let state = &mut self.state;
         let Frontier::Queue { len, claims: true } = state.frontier else { return };

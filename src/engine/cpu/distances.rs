@@ -1,8 +1,8 @@
 //! Levels, recorded while a search runs, for callers that need distances.
 //!
-//! To compute a level from the parents takes a walk to the nearest ancestor with a known level, with random accesses. The search knows the
-//! level of a whole frontier: it writes a byte for each vertex that it finds (in a bottom-up level eight vertices at a time, by the new
-//! bits), and brings the bytes into the original order at the end. They take a quarter of the memory of parents.
+//! Computing a level from the parents takes a walk to the nearest ancestor with a known level, with random accesses. The search itself
+//! knows the level of a whole frontier. So it writes a byte for each vertex that it finds (in a bottom-up level for eight vertices at a
+//! time, from the new bits), and brings the bytes into the original order at the end. The bytes take a quarter of the memory of parents.
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
@@ -22,7 +22,7 @@ const FAR: u8 = u8::MAX;
 /// Vertices of a frontier queue that a thread takes at a time.
 const QUEUED: usize = 4 << 10;
 
-/// For every value of a byte, eight bytes: all ones where its bit is set, else zero.
+/// For every value of a byte, eight bytes: each is all ones if the corresponding bit is set, else zero.
 pub(crate) const SPREAD: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -103,7 +103,7 @@ impl CpuEngine<'_> {
                 let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
                 let levels = as_byte_atomics(&mut self.distances.levels);
                 share(&self.team, len, QUEUED, len < 2 * QUEUED, &|_, range| {
-                    // If a vertex was entered twice, two threads store the same level.
+                    // If a vertex was entered twice, two threads may store its level, but both store the same one.
                     queue[range].iter().for_each(|&v| levels[v as usize].store(level, Relaxed));
                 });
             }
@@ -126,8 +126,8 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Records the levels of all left-out leaves; unless `all` was searched, without those beyond the frontier. Returns `false` if a level
-    /// does not fit.
+    /// Records the levels of all left-out leaves. Unless `all` was searched, the leaves of frontier vertices count as not reached. Returns
+    /// `false` if a level does not fit into a byte.
     fn note_leaves(&mut self, all: bool) -> bool {
         let last = self.state.level + u32::from(self.state.leaf_root != NONE);
         let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.first_leaf());

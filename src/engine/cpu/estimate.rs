@@ -72,7 +72,8 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// The mean degree of the vertices in the word of `v`, if known (as good, and nearer in memory); else the degree of `v`.
+    /// The mean degree of the vertices in the word of `v`, if it is known; else the degree of `v`. (The mean is as good, and nearer in
+    /// memory.)
     fn degree_like(&self, v: Vertex) -> u64 {
         u64::from(self.degrees.get(v as usize / 64).copied().unwrap_or_else(|| self.layout.csr().degree(v)))
     }
@@ -162,7 +163,7 @@ impl CpuEngine<'_> {
                 probes += looked.map_or(list.len().min(PROBES), |position| position + 1);
                 sampled += 1;
             }
-            // Half of a full sample is worth more than another round of misses.
+            // Half of a full sample is good enough: more would take another round of cache misses.
             if sampled >= VERTICES_SAMPLED / 2 {
                 break;
             }

@@ -57,7 +57,7 @@ impl CpuEngine<'_> {
                         let index = leaves.index_at(word, lowest);
                         let parent = if now & lowest == 0 { layout.to_original(leaves.hosts()[index]) } else { NONE };
                         for &leaf in leaves.of(index) {
-                            // SAFETY: every leaf has a place of its own, and one host, whose bit is in one word.
+                            // SAFETY: every leaf has its own place, and one host, whose bit is in one word.
                             unsafe { *out.get().add(places[leaf as usize] as usize - first) = parent };
                         }
                         differ &= differ - 1;
@@ -90,7 +90,7 @@ impl CpuEngine<'_> {
     }
 
     /// As [`leaf_is_deepest`](Self::leaf_is_deepest), but computed from the parents in original numbers, if the searched vertices lie on
-    /// `levels` levels. Takes a walk to the root from every vertex that has leaves.
+    /// `levels` levels. It walks from vertices that have leaves to the root.
     pub(in crate::engine) fn leaf_is_below(&self, levels: u32) -> bool {
         let (parents, leaves) = (self.parents(), self.layout.leaves());
         let is_last = |name: Vertex| {

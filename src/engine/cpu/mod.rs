@@ -74,7 +74,7 @@ pub struct CpuEngine<'g> {
     hubs: Vec<u64>,
     /// The amounts of work from which threads share a level.
     parallel: ParallelThresholds,
-    /// Whether each small level runs by itself, so that it gets a record of its own.
+    /// Whether each small level runs by itself, so that it gets its own record.
     pub(super) single_levels: bool,
     /// Bits of vertices whose left-out leaves currently have no parent in `state.parent`; empty without left-out leaves.
     absent: Slab<u64>,
@@ -84,7 +84,7 @@ pub struct CpuEngine<'g> {
     leaf_is_deepest: Option<bool>,
     /// Whether all levels run on this engine, so that the number of visited vertices is exact (unless a queue holds repeats).
     pub(super) counts_alone: bool,
-    /// If the visited bitmap lacks the frontier and no other visited vertex: the number of visited vertices that it holds.
+    /// The number of visited vertices in the visited bitmap, if the frontier is all that it lacks.
     without_frontier: Option<u64>,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
@@ -181,7 +181,7 @@ impl<'g> CpuEngine<'g> {
         if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
-    /// Begins and ends a search from a root that is not searched: it reaches no searched vertex.
+    /// Begins and ends a search from a root that is not searched. Such a search reaches no searched vertex.
     pub fn begin_dropped(&mut self) {
         self.state.parent[..self.layout.padded()].fill(NONE);
         self.state.restart();
@@ -195,8 +195,8 @@ impl<'g> CpuEngine<'g> {
         }
     }
 
-    /// Makes the next search begin from this leaf (an original number; [`NONE`]: from none), which the layout leaves out: the root of the
-    /// search is the leaf's only neighbour.
+    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out. The root of the search is then the leaf's
+    /// only neighbour. [`NONE`]: it begins from no such leaf.
     pub fn set_leaf_root(&mut self, leaf: Vertex) {
         self.state.leaf_root = leaf;
     }

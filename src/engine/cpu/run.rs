@@ -29,8 +29,8 @@ impl CpuEngine<'_> {
         let layout = self.layout;
         let (mut levels, mut total) = (0, 0);
         let mean_degree = layout.csr().arcs() as u64 / self.searched().max(1) + 1;
-        // The caller of a team goes on alone while levels are too small for helpers to be woken in time. A lone thread stops where another
-        // direction may pay; in a graph with rows it does not stop for that.
+        // The caller of a team goes on alone while levels are too small for helpers to be woken in time. A lone thread stops where
+        // bottom-up may be faster, except in a graph with rows.
         let enough = if self.single_levels || self.distances.are_noted() {
             0
         } else if alone && layout.rows().is_empty() {
@@ -63,8 +63,8 @@ impl CpuEngine<'_> {
             if len == 0 || self.state.level + levels < DEEP || len as u64 > enough || total >= MOST_AT_ONCE {
                 break;
             }
-            // `stats` counts the arcs of the first level only. Rows hold no degrees, but the degrees of their graphs hardly differ, so the
-            // mean serves.
+            // `stats` counts the arcs of the first level only. Rows hold no degrees, but the degrees in graphs with rows hardly differ, so
+            // the mean is used.
             self.state.expanded_edges += if layout.rows().is_empty() {
                 self.count_queue_edges()
             } else {
@@ -125,7 +125,7 @@ impl CpuEngine<'_> {
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
-        // On a cache line of its own: every thread writes the end of the queue.
+        // Alone on its cache line, since every thread writes the end of the queue.
         let tail = CachePadded::new(AtomicUsize::new(0));
         let (repeats, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
         let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
@@ -198,7 +198,7 @@ impl CpuEngine<'_> {
         if !self.degrees.is_empty() {
             let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
             let new = now[0] & !before[0];
-            // The kernel used the mean degree in every word, also in the first, whose degrees are counted here.
+            // The kernel used the mean degree of every word. For the first word, the exact degrees replace it here.
             let edges = edges + self.edges_of(0, new) - u64::from(new.count_ones()) * u64::from(self.degrees[0]);
             let hubs = self.hubs.len();
             self.hubs.copy_from_slice(&now[..hubs]);

@@ -91,7 +91,7 @@ impl Pieces {
     /// Returns the next piece; each piece is handed out once.
     #[inline]
     pub(super) fn next(&self) -> Option<Range<usize>> {
-        // The size may be based on an old value of `next`; the piece is reserved as a whole all the same.
+        // The size may be based on an old value of `next`. Even so, `fetch_add` reserves the whole piece.
         let left = self.len.saturating_sub(self.next.load(Relaxed));
         let (least, most) = self.sizes;
         // A multiple of `least`, so that pieces begin at cache lines if `least` entries fill whole lines.

@@ -137,15 +137,15 @@ pub(super) struct Visited<'a> {
     pub(super) words: Shared<u64>,
 }
 
-/// Arguments of a kernel that derives parents from the places in the frontier by which vertices were met (see `wide`).
+/// Arguments of a kernel that derives parents from notes: places in the frontier from which vertices were met (see `wide`).
 #[derive(Debug)]
 pub(super) struct Settle<'a> {
     /// The vertex at each place, and [`NONE`](crate::graph::NONE) at [`NOT_MET`](super::wide::NOT_MET).
     pub(super) names: &'a [Vertex],
     /// Bits that are always set; one word for every 64 vertices.
     pub(super) excluded: &'a [u64],
-    /// By vertex, a place that has a name; afterwards `NOT_MET`. Notes, parents and bitmaps belong to the calling thread if their word is
-    /// in its range.
+    /// For each vertex, a place that has a name. The kernel sets it to `NOT_MET`. Notes, parents and bitmaps belong to the calling thread
+    /// if their word is in its range.
     pub(super) notes: Shared<u16>,
     /// Parents by internal vertex.
     pub(super) parent: Shared<Vertex>,

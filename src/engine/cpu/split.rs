@@ -30,8 +30,8 @@ pub(in crate::engine) struct Merged {
 }
 
 impl CpuEngine<'_> {
-    /// Makes the frontier a queue without repeats, and the visited bitmap up to date. Returns the queue's length, and the number of
-    /// vertices that had been counted twice.
+    /// Turns the frontier into a queue without repeats, and brings the visited bitmap up to date. Returns the queue's length, and the
+    /// number of vertices that had been counted twice.
     pub(in crate::engine) fn frontier_to_queue(&mut self) -> (usize, u64) {
         let repeats = self.resolve_claims();
         if let Frontier::Bitmap { .. } = self.state.frontier {
@@ -41,8 +41,8 @@ impl CpuEngine<'_> {
         (self.state.frontier.len() as usize, repeats)
     }
 
-    /// Finds the place to cut the first `len` entries of the queue so that about `permille` of their arcs lie behind it. Returns it with
-    /// the numbers of arcs before and behind it.
+    /// Finds where to cut the first `len` entries of the queue so that about `permille` thousandths of their arcs lie behind the cut.
+    /// Returns the place of the cut, and the numbers of arcs before and behind it.
     pub(in crate::engine) fn cut_queue(&self, len: usize, permille: u16) -> (usize, u64, u64) {
         let (queue, csr) = (&self.state.queue[..len], self.layout.csr());
         let sums: [AtomicU64; BLOCKS] = std::array::from_fn(|_| AtomicU64::new(0));
@@ -71,12 +71,13 @@ impl CpuEngine<'_> {
         (cut, before, total - before)
     }
 
-    /// Finds the word at which to cut the bitmap so that about `permille` of the unvisited vertices' arcs lie behind the cut.
+    /// Finds the word at which to cut the bitmap so that about `permille` thousandths of the unvisited vertices' arcs lie behind the cut.
     pub(in crate::engine) fn cut_words(&self, permille: u16) -> usize {
         let (words, offsets) = (self.excluded.len(), &self.layout.incoming().offsets);
         let visited = &self.state.visited[self.state.current];
         let vertices = self.layout.csr().vertices();
-        // Adjacent vertices of the order have similar degrees, so the unvisited vertices of a word have their share of its arcs.
+        // Vertices with adjacent numbers have similar degrees, so the unvisited vertices of a word are given a proportional share of its
+        // arcs.
         let weight = |word: usize| {
             let arcs = offsets[(word * 64 + 64).min(vertices)] - offsets[word * 64];
             u64::from((!visited[word]).count_ones()) * (u64::from(arcs) + 64)
@@ -99,7 +100,7 @@ impl CpuEngine<'_> {
         self.state.frontier_edges = edges;
         self.state.frontier = Frontier::Queue { len, claims: false };
         self.single_levels = true;
-        // A queue, since what the devices find is merged into it.
+        // The next frontier must be a queue, since what the devices find is merged into it.
         let work = self.top_down(false);
         self.single_levels = single;
         self.state.frontier_edges = all;
@@ -210,8 +211,8 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// Merges two searches: takes for every vertex the smaller of its levels, and the parent that belongs to it. A vertex found before the
-    /// searches parted has level 0 in both.
+    /// Merges two searches: every vertex gets the smaller of its two levels, and the parent that belongs to that level. A vertex found
+    /// before the searches parted has level 0 in both.
     pub(in crate::engine) fn merge_apart(&mut self, parents: &[Vertex], levels: &[u32], others: &[u32]) -> Merged {
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
@@ -290,7 +291,7 @@ mod tests {
                 let work = cpu.top_down_part(len, edges);
                 reached += work.found;
                 cpu.state().done(plan, &work);
-                // No search does this: it shows whether all parents are read. With a large frontier they are.
+                // A search never does this. It shows whether all parents are read, as they are with a large frontier.
                 cpu.state().parent[apart] = if (work.found as usize) < layout.padded() / 32 { 0 } else { NONE };
             }
             assert_eq!(reached, u64::from(N));

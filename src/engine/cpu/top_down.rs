@@ -28,7 +28,7 @@ const AHEAD_OFFSETS: usize = 24;
 const AHEAD_LIST: usize = 12;
 /// How far ahead the parents of neighbours are prefetched.
 const AHEAD_PARENTS: usize = 4;
-/// How far ahead rows of neighbours are prefetched: a wave over a grid meets each row in a cache line of its own.
+/// How far ahead rows of neighbours are prefetched. In a search of a grid, each row of the frontier is in a different cache line.
 const AHEAD_ROW: usize = 40;
 /// How far ahead the parents of the neighbours in a row are prefetched.
 const AHEAD_ROW_PARENTS: usize = 16;
@@ -96,8 +96,8 @@ pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [
             let (a, b, c, d) = (row[0] & !ROW_CONTINUES, row[1], row[2], row[3]);
             let slots = parent.as_mut_ptr();
             let [at_a, at_b, at_c, at_d] = [a, b, c, d].map(|v| slots.add(v as usize));
-            // All four parents are read before any is written: a load behind a store whose address depends on the previous load would wait
-            // for both. (The four neighbours are different, or "no neighbour", which is never new.)
+            // All four parents are read before any is written: a load after a store whose address depends on an earlier load would wait for
+            // both. (The four neighbours are different, or "no neighbour", which is never new.)
             let [old_a, old_b, old_c, old_d] = [*at_a, *at_b, *at_c, *at_d];
             let (new_a, new_b, new_c, new_d) = (old_a == NONE, old_b == NONE, old_c == NONE, old_d == NONE);
             let to = next.as_mut_ptr().add(found);
@@ -251,15 +251,15 @@ impl TopDown<'_> {
         self.repeats.fetch_add(repeats, Relaxed);
     }
 
-    /// Expands one list. With `STORE_ALL` the inner loop has no branch: among far neighbours the branch would be unpredictable, and would
-    /// depend on a load that misses. But a store takes the parent's cache line away from the other threads. That pays only if they rarely
-    /// need the line: if there are more parents than a cache holds, and each is met a few times. (Measured on two cores, relative to the
-    /// time of one thread alone: if hubs are met again and again, 2 to 4.5 with all stores and 0.6 to 1 without; on 4 M vertices of degree
-    /// 6, 0.6 with all stores and 0.85 without.)
+    /// Expands one list. With `STORE_ALL` the inner loop has no branch. If neighbours are spread over memory, the branch would be
+    /// unpredictable, and would depend on a load that misses the caches. But a store takes the parent's cache line away from the other
+    /// threads. So storing all parents pays only if the other threads rarely need the line: if there are more parents than a cache holds,
+    /// and each is met only a few times. (Measured on two cores, relative to the time of one thread alone: if hubs are met again and again,
+    /// 2 to 4.5 with all stores and 0.6 to 1 without; on 4 M vertices of degree 6, 0.6 with all stores and 0.85 without.)
     #[inline(always)]
     fn list<const STORE_ALL: bool>(&self, u: Vertex, list: &[Vertex], found: &mut FoundBuffer) {
         let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
-        // In runs that fit the buffer, so that the inner loop has no checks.
+        // The list is expanded in runs that fit into the buffer, so that the inner loop has no checks.
         let mut rest = list;
         while !rest.is_empty() {
             if found.len + rest.len().min(64) > BUFFER {

@@ -1,4 +1,4 @@
-//! The constants by which the CPU engine divides and samples its work, with their measurements.
+//! Constants that control how the CPU engine divides and samples its work, with the measurements behind them.
 
 use std::ops::Range;
 
@@ -7,11 +7,12 @@ use std::ops::Range;
 /// each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParallelThresholds {
-    /// Threads share top-down levels with at least this many arcs: for fewer, waking and meeting the others takes longer.
+    /// Threads share top-down levels with at least this many arcs. With fewer, waking the other threads and waiting for them costs more
+    /// than they save.
     pub arcs: u64,
-    /// As `arcs`, for frontiers with hubs, which have long lists: the caller has just reset the parents, so they lie in its own cache, and
-    /// another thread has to fetch every line from there. (Measured on two cores: two threads take two to four times as long as one for
-    /// 15 Ki to 500 Ki arcs, and as long as one for some millions.)
+    /// As `arcs`, for frontiers with hubs, which have long lists. The caller has just reset the parents, so they are in its own cache, and
+    /// another thread has to fetch every cache line from there. (Measured on two cores: two threads take two to four times as long as one
+    /// for 15 Ki to 500 Ki arcs, and as long as one for some millions.)
     pub hub_arcs: u64,
     /// As `arcs`, for graphs with rows of neighbours: one thread needs a few nanoseconds per vertex, and two would move the cache lines of
     /// a small frontier between them.
@@ -27,9 +28,9 @@ impl Default for ParallelThresholds {
 }
 
 impl ParallelThresholds {
-    /// The defaults for a second-level cache of `bytes` bytes (`None`: unknown); `shared`: the cores of the team share it. Up to two arcs
-    /// per byte of a core's own cache, the parents that arcs lead to should stay in that cache. Cores that share the cache need not fetch
-    /// the parents from each other.
+    /// The defaults for a second-level cache of `bytes` bytes (`None`: unknown); `shared`: the cores of the team share it. For frontiers of
+    /// up to two arcs per byte of a core's own cache, the parents that the arcs lead to should stay in that cache. Cores that share the
+    /// cache need not fetch the parents from each other.
     pub fn for_cache(bytes: Option<u64>, shared: bool) -> Self {
         let usual = Self::default();
         let hub_arcs = match bytes {
@@ -54,15 +55,16 @@ impl ParallelThresholds {
 
 /// See [`ParallelThresholds::medium_arcs`].
 const MEDIUM_ARCS: u64 = 64 << 10;
-/// Words of the bitmap that a thread takes at a time in other work.
+/// Words of the bitmap that a thread takes at a time in work other than bottom-up levels.
 pub(super) const WORDS: usize = 64;
-/// Original vertices that a thread maps back at a time, at least and at most; between these limits, a quarter of its share. Fewer pieces
-/// leave threads idle, more pieces move the output's cache lines between cores (two threads on Kronecker 20: 64 Ki take a fifth less time
-/// than 16 Ki).
+/// The least and the largest number of original vertices that a thread maps back at a time. Between these limits, a thread takes a quarter
+/// of its share at a time. Fewer pieces leave threads idle. More pieces move the output's cache lines between cores (two threads on
+/// Kronecker 20: 64 Ki take a fifth less time than 16 Ki).
 pub(super) const MAPPED: Range<usize> = 16 << 10..64 << 10;
-/// Fewer original vertices than this are mapped back into the cache, where they are read next; more are written past the caches, if the
-/// processor can (x86-64; measured on Zen 4 with AVX-512 against a gather and plain stores, one thread on Kronecker 20: 0.36 ms instead of
-/// 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22: 2.9 instead of 4.9, 4.0 instead of 6.1).
+/// For fewer original vertices than this, parents are mapped back into the cache, where they are read next. For more, they are written past
+/// the caches if the processor can do that (x86-64). Measured on Zen 4 with AVX-512, one thread, against a gather and plain stores:
+/// Kronecker 20 takes 0.36 ms instead of 0.82 at best, 0.79 instead of 1.29 in the median; Kronecker 22 takes 2.9 instead of 4.9, 4.0
+/// instead of 6.1.
 #[cfg(any(target_arch = "x86_64", test))]
 pub(super) const PAST_CACHES: usize = 256 << 10;
 /// Words of the bitmap that a thread takes at a time when it writes the parents of left-out leaves.
@@ -79,24 +81,24 @@ pub(super) const SHARED_ROW_RESET: usize = 256 << 10;
 pub(super) const COUNTED: usize = 96;
 /// Words of the bitmap with the vertices of highest degree, whose arcs are always counted and never sampled.
 pub(super) const HUB_WORDS: usize = 16;
-/// After a bottom-up level, the words whose vertices differ in degree are checked for new vertices, to find out whether mean degrees hold
-/// for the vertices found; with more such words than this, none is checked.
+/// After a bottom-up level, the words whose vertices differ in degree are checked for new vertices. The check shows whether mean degrees
+/// are exact for the vertices found. If there are more such words than this, none is checked.
 pub(super) const MIXED_WORDS: usize = 32;
 /// Vertices sampled for an estimate of a frontier's edges.
 pub(super) const DEGREES_SAMPLED: usize = 64;
 /// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;
-/// Places tried to find the [`VERTICES_SAMPLED`] unvisited vertices, at most.
+/// The most places that are tried to find [`VERTICES_SAMPLED`] unvisited vertices.
 pub(super) const PLACES_TRIED: usize = 256;
-/// Neighbours tested of each sampled vertex, at most.
+/// The most neighbours that are tested of each sampled vertex.
 pub(super) const PROBES: usize = 64;
 /// If several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads can share the list
 /// of a hub. In a larger frontier one list is a small part of the work.
 pub(super) const CUT_VERTICES: usize = 1 << 10;
-/// Arcs of a piece of a frontier that is cut by arcs, at least.
+/// The least number of arcs in a piece of a frontier that is cut by arcs.
 pub(super) const CUT_ARCS: usize = 4 << 10;
-/// In a graph with fewer vertices, the parents, which arcs reach in no order, stay in a near cache (512 KiB), and 16-bit notes save
-/// nothing.
+/// In a graph with fewer vertices than this, the parents stay in a near cache (512 KiB), although arcs reach them in no order. 16-bit notes
+/// then save nothing.
 pub(super) const WIDE_VERTICES: usize = 128 << 10;
 /// A level stores places in the frontier (see `wide`) only if at least one arc per this many vertices leaves the frontier, since the level
 /// goes through all vertices at its end.
@@ -115,10 +117,10 @@ pub(super) const OFTEN_FOUND: u64 = 4;
 pub(super) const SHARED_WORDS: usize = 256;
 /// The caller alone runs bottom-up levels with fewer unvisited vertices than this.
 pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
-/// From this level on, one call runs several small levels: a graph this deep has thousands of them.
+/// From this level on, one call runs several small levels, because a graph this deep has thousands of them.
 pub(super) const DEEP: u32 = 16;
 
-/// Vertices that one call for several small levels finds, at most: some 10 ms, after which a search may be stopped.
+/// A call for several small levels ends when it has found this many vertices. That takes some 10 ms, after which the search may be stopped.
 pub(super) const MOST_AT_ONCE: u64 = 1 << 20;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! TC for *wide* levels: the positions in the frontier fit into 16 bits, and its arcs lead to much of the graph. The largest level of a
 //! uniform graph is wide.
 //!
-//! For each neighbour, visited or not, the level stores a note: the *place* in the queue of the vertex that led to it. The level reads
-//! nothing there, since any vertex of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order: a vertex
-//! with a note but without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents' memory, so
-//! that more of the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison and a
-//! store. No queue is written, since the vertices found are a bitmap. Two threads that meet a vertex at once both store a valid place, so
-//! no claims are needed.
+//! For each neighbour, visited or not, the level stores a note: the *place* in the queue of the vertex that led to it. It need not read the
+//! old note or the parent, since any vertex of the frontier is a valid parent of a new vertex. Then it goes through all vertices in order:
+//! a vertex with a note but without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents'
+//! memory, so more of the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison
+//! and a store. The level writes no queue, since it leaves the vertices found as a bitmap. If two threads meet a vertex at once, both store
+//! a valid place, so no claims are needed.
 
 use std::{
     ops::Range,
@@ -34,7 +34,8 @@ const AHEAD_OFFSETS: usize = 24;
 /// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
 
-/// Whether levels of this graph may be wide. In a layout ordered by degree, a frontier that leads to so much is expanded bottom-up.
+/// Whether levels of this graph may be wide. In a layout ordered by degree, a frontier that leads to so much of the graph is expanded
+/// bottom-up.
 fn may_be_wide(layout: &Layout) -> bool {
     layout.order() == Order::Original && layout.rows().is_empty() && layout.csr().vertices() >= WIDE_VERTICES
 }
@@ -63,7 +64,8 @@ fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
             prefetch(start);
             prefetch(start.wrapping_add(16));
         }
-        // The notes are not prefetched: stores that miss can wait at the same time (measured: 3.3 ns per arc, with prefetches 3.8).
+        // The notes are not prefetched: several stores that miss the caches can wait at the same time (measured: 3.3 ns per arc, with
+        // prefetches 3.8).
         for &v in csr.neighbours(queue[place]) {
             // SAFETY: lists hold vertices, and every vertex has a note.
             unsafe { notes.get_unchecked(v as usize) }.store(place as u16, Relaxed);
@@ -189,7 +191,7 @@ mod tests {
                         assert_eq!((visited, cpu.state.visited_count), (reached, reached), "level {level}, {threads} threads");
                         assert!(cpu.notes.iter().all(|&note| note == NOT_MET));
                     }
-                    // Checks what a wide level leaves behind, and at the end what the levels after it made of that.
+                    // Checks the state that a wide level leaves behind, and the state at the end of the search.
                     if is_wide || work.finished {
                         check_parents(&cpu, &levels, root, level);
                     }

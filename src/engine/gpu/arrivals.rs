@@ -1,4 +1,4 @@
-//! Checks of the values that a device has written, before they index memory of the host: a bug in a driver must end in an error and not in
+//! Checks of the values that a device has written, before they index memory of the host: a bug in a driver must lead to an error, not to
 //! wrong accesses.
 
 use super::{
@@ -108,7 +108,7 @@ impl GpuEngine<'_> {
 
 /// Checks parents by original vertex: each is below `vertices`, or [`NONE`].
 pub(crate) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
-    // Without a branch, so that several can be compared at once.
+    // Without a branch, so that several parents can be compared at once.
     let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
     demand(wrong == 0)
 }

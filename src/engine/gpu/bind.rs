@@ -153,7 +153,7 @@ impl GpuEngine<'_> {
             kernels.to_mask.set_buffer(arg::visited_a, visited_a)?;
             kernels.to_mask.set_buffer(arg::visited_b, visited_b)?;
         }
-        // The parameters of these kernels begin alike.
+        // These kernels begin with the same parameters.
         for kernel in [&kernels.tg, &kernels.tg_run, &kernels.tg_pieces] {
             use args::tg as arg;
             kernel.set_buffer(arg::queue_a, queue_a)?;

@@ -9,7 +9,7 @@ use crate::{
     opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError},
 };
 
-/// Most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
+/// The most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
 pub(crate) const MOST_PARTS: usize = 16;
 
 /// How the neighbours are spread over several buffers if the device's largest buffer is too small for them (Zhang et al. 2018, section
@@ -36,8 +36,8 @@ impl EdgeParts {
                 device: device.to_owned(),
             });
         }
-        // The kernels are compiled for the size of a part. The largest size that the device takes is the same for all graphs, so that the
-        // kernels are compiled once. Parts that begin at a page can be read in place.
+        // The kernels are compiled for one size of a part. The largest size that the device takes is the same for all graphs, so kernels
+        // compiled for it are reused. Parts that begin at a page can be read in place.
         let largest = most / 1024 * 1024;
         if parts > 1 && at_least <= 1 && largest > 0 && arcs.div_ceil(largest) <= MOST_PARTS {
             return Ok(Self { parts: arcs.div_ceil(largest), edges_per_part: largest });
@@ -159,8 +159,8 @@ pub(crate) struct DeviceGraph<'g> {
 }
 
 impl<'g> DeviceGraph<'g> {
-    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. If `memory` is `None`, a device with memory of its own gets a
-    /// copy, as far as there is room; any other reads the host's arrays.
+    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. If `memory` is `None`, a device with its own memory gets a
+    /// copy if there is room; otherwise the device reads the host's arrays.
     pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize, memory: Option<GraphMemory>) -> Result<Self, OpenClError> {
         Self::of(device, GraphArrays::of(layout), at_least, memory)
     }

@@ -47,7 +47,7 @@ const LONG_RUNS: &[Next] = &[Run, Run, Run, TopDown, Run, Run, Run, Run, Run, Ru
 const AFTER_BOTTOM_UP: &[Next] = &[BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, BottomUp, BottomUp, BottomUp, BottomUp];
 const AFTER_MASK: &[Next] = &[Mask; 10];
 
-/// Levels that a step has run and that the search has not been given yet.
+/// Levels that a step has run, but that the search has not received yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Done {
     kernel: GpuKernel,
@@ -98,7 +98,7 @@ impl Chain {
 }
 
 impl GpuEngine<'_> {
-    /// Sets the decisions that the planner is sure of. [`run`](Self::run) launches later levels as far as they go.
+    /// Sets the decisions that the planner is sure of. [`run`](Self::run) launches later levels as far as these decisions reach.
     pub(crate) fn look_ahead(&mut self, ahead: &Ahead) {
         self.ahead = *ahead;
     }
@@ -127,7 +127,8 @@ impl GpuEngine<'_> {
     }
 
     fn take(&self, state: &mut SearchState, kernel: GpuKernel, done: Done, ahead: bool) -> Result<LevelWork, DeviceError> {
-        // The guards hold only where the planner decides the same. If it does not, its counts are not those of the device.
+        // The guards hold only where the planner makes the same decision. If it decides otherwise, its counts differ from those of the
+        // device.
         demand(done.kernel == kernel)?;
         state.frontier = done.frontier;
         state.bitmap_is_current = true;
@@ -143,7 +144,7 @@ impl GpuEngine<'_> {
         })
     }
 
-    /// Launches a level, and if `more` those after it that are sure. Waits for all of them.
+    /// Launches a level and, if `more`, the levels after it that are sure. Waits for all of them.
     fn chain(&mut self, state: &mut SearchState, kernel: GpuKernel, more: bool) -> Result<(), DeviceError> {
         self.run_ahead.clear();
         self.sampled = None;
@@ -231,8 +232,8 @@ impl GpuEngine<'_> {
                     chain.add(self.slot, Some(GpuKernel::Tgm));
                 }
                 (BottomUp, _, Some((guard, kernel))) if kernel.direction() == Direction::BottomUp && !leaves_bottom_up => {
-                    // The steps get the two bitmaps as arguments in alternation, so they must run in turn: where one does not apply,
-                    // neither does the next.
+                    // These steps get the two bitmaps as arguments in alternation, so none may be skipped while a later one runs. That
+                    // holds: if one does not apply, the next one does not apply either.
                     let current = (state.current + chain.bottom_up) % 2;
                     self.launch_words(state, current, kernel, 0..self.words(), guard)?;
                     chain.add(self.slot, Some(kernel));
@@ -362,8 +363,8 @@ impl GpuEngine<'_> {
             kernel.set(args::tg::most_pieces, if self.bins { self.most_pieces } else { 0 })?;
         }
         self.start(kernel, self.groups)?;
-        // Needed where lists may have been cut, or bins filled. It has as many groups as the first launch, since the size of a piece and
-        // the number of bins depend on that number.
+        // The second launch is needed where lists may have been cut or bins filled. It has as many groups as the first launch, since the
+        // size of a piece and the number of bins depend on that number.
         if self.has_long_lists || self.bins {
             self.kernels.tg_pieces.set(args::tg_pieces::slot, slot)?;
             self.start(&self.kernels.tg_pieces, self.groups)?;
@@ -446,7 +447,7 @@ impl GpuEngine<'_> {
         guard: u32,
     ) -> Result<(), DeviceError> {
         let slot = self.next_slot();
-        // The parameters of both kernels begin alike.
+        // Both kernels begin with the same parameters.
         let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
         kernel.set_buffer(args::bg::visited, &state.visited[current])?;
         kernel.set_buffer(args::bg::own, &state.visited[current])?;

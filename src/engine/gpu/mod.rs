@@ -32,7 +32,7 @@ use crate::{
     policy::SampledCosts,
 };
 
-/// Levels that one launch of a single work-group runs, at most, so that no driver's watchdog takes the launch for a hang.
+/// The most levels that one launch of a single work-group runs, so that no driver's watchdog mistakes the launch for a hang.
 const RUN_LEVELS: u32 = 512;
 
 /// Where a device reads the graph.
@@ -69,8 +69,8 @@ pub struct GpuOptions {
     /// Claim vertices by bins instead of by atomics, where a work-group is one work-item (`None`: where that may be faster).
     /// [`Search::set_bins`](crate::search::Search::set_bins) switches between the two afterwards.
     pub bins: Option<bool>,
-    /// Where the device reads the graph (`None`: a copy in the device's memory if that is not the host's and has room, else the host's
-    /// arrays).
+    /// Where the device reads the graph. `None`: a copy in the device's memory if the device has its own memory and there is room, else the
+    /// host's arrays.
     pub graph: Option<GraphMemory>,
 }
 
@@ -122,8 +122,8 @@ impl Allocate<ShareError> for OnDevice<'_> {
     }
 
     fn queue(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, ShareError> {
-        // A mapping covers the whole array in both directions. A copy covers only the entries in use, often few of an array with room for
-        // every vertex.
+        // A mapping covers the whole array in both directions. A copy covers only the entries in use. These are often few, although the
+        // array has room for every vertex.
         let way = if self.way == SharingMode::SvmFine { self.way } else { SharingMode::Copy };
         SharedSlice::on(self.device, way, len, what)
     }
@@ -191,8 +191,8 @@ pub(crate) struct GpuEngine<'g> {
     /// Whether the steps of the next chain are those for long runs of small levels.
     long_runs: bool,
     most_steps: usize,
-    /// Steps of the next chain, at most: half as many as in the last chain if at most one step of that ran levels, since every other step
-    /// cost a launch.
+    /// The most steps of the next chain. If at most one step of the last chain ran levels, it is half the length of that chain, since all
+    /// other steps cost a launch and ran nothing.
     steps: usize,
     places: usize,
     probes: u32,
@@ -268,8 +268,8 @@ impl GpuEngine<'_> {
     /// Starts `groups` work-groups of a kernel.
     fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
         // SAFETY: these are the kernels of kernels/*.cl, which stay inside the arrays that `bind` and the levels give them: every index is
-        // compared with the number of vertices, arcs or words (tests/gpu_races.rs has Oclgrind check that). Memory changes its owner in
-        // `handover` only, after a wait.
+        // compared with the number of vertices, arcs or words (tests/gpu_races.rs has Oclgrind check that). Memory that kernels were given
+        // goes back to the host only after a wait: in `handover`, or in a level that both run (`hybrid::concurrent`).
         unsafe { kernel.run(groups, self.group) }
     }
 

@@ -1,9 +1,9 @@
 //! Levels of one rank of a cluster on its device, with the same kernels as any other search.
 //!
-//! A rank has rows for its own vertices. A top-down level goes from frontier vertices, which may be any rank's, to rows; in a bottom-up
-//! level the rows look for a parent among all vertices. To the kernels this is a directed graph whose vertices have one number as sources
-//! and another as targets. Visited bits of neighbours are indexed by vertex; parents, visited bits of rows, and bits of found rows are
-//! indexed by row.
+//! A rank has rows for its own vertices. In a top-down level, frontier vertices, which may belong to any rank, look for rows. In a
+//! bottom-up level, the rows look for a parent among all vertices. To the kernels this is a directed graph whose vertices have one number
+//! as sources and another as targets. Visited bits of neighbours are indexed by vertex; parents, visited bits of rows, and bits of found
+//! rows are indexed by row.
 //!
 //! Every level ends with all bits on the host, which has to send them to the other ranks. Parents stay on the device until the host needs
 //! them.
@@ -53,7 +53,8 @@ pub(crate) struct PartState {
     pub(crate) bitmap: SharedSlice<u64>,
     /// The frontier as a queue.
     pub(crate) queue: SharedSlice<Vertex>,
-    /// Whether parents were never transferred to the device, which may then hold others than the host for vertices without a parent.
+    /// Whether parents have never been transferred to the device. For vertices without a parent, the device may then hold other values than
+    /// the host.
     pub(crate) parents_are_new: bool,
     /// Whether the host has set parents since the device last had them.
     pub(crate) host_has_found: bool,
@@ -312,7 +313,7 @@ impl<'g> PartGpu<'g> {
         let slot = self.next_slot();
         let tg_pieces = self.has_long_lists.then_some(&self.kernels.tg_pieces);
         for kernel in [&self.kernels.tg].into_iter().chain(tg_pieces) {
-            // The parameters of both kernels begin alike. Nothing is flipped, so `visited_b` is not used.
+            // Both kernels begin with the same parameters. Nothing is flipped, so `visited_b` is not used.
             use args::tg as arg;
             kernel.set_buffer(arg::visited_a, &state.next)?;
             kernel.set_buffer(arg::visited_b, &state.next)?;

@@ -31,7 +31,7 @@ pub(super) const SOURCES: [&str; 7] = [
 const GROUP: usize = 256;
 /// Vertices that a work-group of one work-item takes at a time, at most (`tgm` in `kernels/top_down.cl`).
 const AT_A_TIME: usize = 1024;
-/// Work-groups per compute unit of a GPU. Groups loop over the vertices; there is none per vertex (Remis 2016, section 4.3).
+/// Work-groups per compute unit of a GPU. Groups loop over the vertices; there is not one group per vertex (Remis 2016, section 4.3).
 const GROUPS_PER_UNIT: usize = 8;
 /// Vertices that a group of several work-items collects before it appends them to the queue.
 const COLLECTED: usize = 2048;
@@ -46,13 +46,13 @@ const LEAST_COLLECTED_ALONE: usize = 4;
 /// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_arcs` in `kernels/top_down.cl`); the rest is a
 /// reserve for levels whose arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
-/// Least number of vertices for which claims by bins may be faster: the bitmap of fewer is small, and cores seldom wait for each other's
-/// lines.
+/// The least number of vertices for which claims by bins may be faster. With fewer vertices the bitmap is small, and a core seldom waits
+/// for a cache line of another core.
 const LEAST_FOR_BINS: usize = 1 << 18;
-/// Largest average number of arcs per vertex for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
+/// The largest average number of arcs per vertex for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
 const SHORT_LISTS: usize = 16;
-/// Words of bins per pair of work-items, at least. There are at most eight times as many bins as work-items (`bins_for` in
-/// `kernels/top_down.cl`), so that each work-item has room for some claims in each bin.
+/// The least size of the bins: this many words for each pair of work-items. There are at most eight times as many bins as work-items
+/// (`bins_for` in `kernels/top_down.cl`), so each work-item has room for some claims in each bin.
 const LEAST_BIN_WORDS: usize = 64;
 /// Steps launched together by default.
 const STEPS: usize = 8;
@@ -198,8 +198,9 @@ impl Built {
         Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
     }
 
-    /// Allocates the bins of claims, if a work-group is one work-item and the caller wants bins (`wanted`), or leaves that open and bins
-    /// may be faster. `None` also if the device has no memory for bins: vertices are then claimed by atomics.
+    /// Allocates the bins of claims. `None` if a work-group has several work-items, or if the caller wants no bins (`wanted`), or leaves
+    /// that open and bins are not expected to be faster. `None` also if the device has no memory for bins. Vertices are then claimed by
+    /// atomics.
     fn bins(&self, vertices: usize, arcs: usize, device: &Arc<Device>, wanted: Option<bool>, roads: bool) -> Option<Buffer<u32>> {
         let may_gain = self.groups > 1 && !roads && vertices >= LEAST_FOR_BINS && arcs <= SHORT_LISTS * vertices;
         if self.group > 1 || !wanted.unwrap_or(may_gain) {
@@ -281,14 +282,14 @@ impl<'g> GpuEngine<'g> {
         Ok(engine)
     }
 
-    /// The most vertices that kernels can count. A loop over vertices or entries of a queue ends up to one round of all work-items past the
-    /// last one, in a 32-bit number. A group of one work-item takes up to [`AT_A_TIME`] vertices in a round.
+    /// The most vertices that kernels can count. The 32-bit counter of a loop over vertices or queue entries can end up to one round of all
+    /// work-items past the last of them. A group of one work-item takes up to [`AT_A_TIME`] vertices in a round.
     const fn most_vertices(groups: usize, group: usize) -> usize {
         let round = groups.saturating_mul(if group == 1 { AT_A_TIME } else { group });
         (u32::MAX as usize).saturating_sub(round)
     }
 
-    /// The largest size of a work-group that is above neither number and that the kernels support: 1 or a multiple of 32.
+    /// The largest size of a work-group that exceeds neither number and that the kernels support: 1 or a multiple of 32.
     fn fitting(wanted: usize, most: usize) -> usize {
         let group = wanted.min(most) / 32 * 32;
         if group == 0 { 1 } else { group }

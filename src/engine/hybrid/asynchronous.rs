@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl HybridEngine<'_> {
-    /// Lets CPU and device search to the end, each on a state of its own.
+    /// Lets CPU and device search to the end, each on its own state.
     pub(super) fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let mut handover_ns = self.give_to_cpu()?;
         let begin = Instant::now();
@@ -33,7 +33,7 @@ impl HybridEngine<'_> {
         let since = self.cpu.state().level;
         helper.gpu.release_empty(own)?;
         helper.seen_is_known = false;
-        // Makes two states. Each has its half of the frontier, and treats the other half as unvisited.
+        // Makes two states. Each has its part of the frontier, and treats the other part as unvisited.
         {
             let cpu = &self.cpu;
             cpu.copy(&cpu.state_ref().parent[..padded], &mut own.parent);
@@ -96,7 +96,7 @@ impl HybridEngine<'_> {
                     let mut outcome = locked(&outcome);
                     (outcome.1, outcome.3) = (elapsed, threads);
                 }
-                // If the other thread has not started by now, this thread does its part.
+                // If the other thread has not started by now, this thread runs the device's search.
                 search_far();
             } else {
                 search_far();
@@ -188,7 +188,7 @@ fn search_on_device(
         let work = gpu.run_one(own, kernel)?;
         own.done(LevelPlan { direction, placement: Placement::Gpu(kernel) }, &work);
         check_total(own.visited_count, searched)?;
-        // All these levels have one record, and their launches may be more than a device keeps, so their times are added up here.
+        // All these levels have one record. A device may not keep all of their launches, so their times are added up here.
         gpu.count_times()?;
         gpu.stamp(own, own.level)?;
     }

@@ -25,7 +25,8 @@ impl HybridEngine<'_> {
         Ok(work)
     }
 
-    /// Cuts the frontier queue. Each device gets a piece of its end, and returns the vertices that it found with their parents.
+    /// Runs a top-down level. It cuts the frontier queue: each device gets a piece from the end of the queue, and returns the vertices that
+    /// it finds, with their parents.
     fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.frontier_to_queue();
@@ -50,7 +51,7 @@ impl HybridEngine<'_> {
             if changes > 0 {
                 helper.gpu.launch_apply_words(own, piece, changes)?;
             }
-            // With several devices, the number of arcs that leave the piece of each is an estimate.
+            // With several devices, the number of arcs that leave one piece is an estimate.
             helper.gpu.launch_top_down(own, kernel, piece, edges_left / count as u64)?;
             helper.gpu.launch_gather_parents(own)?;
             helper.gpu.call_slots()?;
@@ -84,7 +85,7 @@ impl HybridEngine<'_> {
         Ok(LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) })
     }
 
-    /// Cuts the words of the bitmap. Each device gets a range of the end.
+    /// Runs a bottom-up level. It cuts the words of the bitmap: each device gets a range at the end of the bitmap.
     fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let mut clock = Clock::new();
         let repeats_before = self.cpu.resolve_claims();
@@ -110,7 +111,7 @@ impl HybridEngine<'_> {
                     helper.gpu.launch_apply_words(own, 0, changes)?;
                 }
                 helper.gpu.launch_bottom_up(own, kernel, 2 * first as u32..2 * end as u32)?;
-                // The ranges that come back are known beforehand, so that one wait is enough.
+                // The ranges to transfer back are known in advance, so one wait is enough.
                 helper.gpu.call_slots()?;
                 own.visited[1].call_range(first..end)?;
                 own.parent.call_range(first * 64..end * 64)?;
@@ -224,7 +225,7 @@ impl Clock {
 
 /// The part of `all` that a device with a share of `weight` thousandths gets.
 fn part(all: usize, weight: u64) -> usize {
-    // In 64 bits, since thousandths of a large graph do not fit 32.
+    // In 64 bits, since the product does not fit into 32 bits for a large graph.
     (all as u64 * weight.min(1000) / 1000) as usize
 }
 
@@ -235,9 +236,9 @@ struct Times {
     gpu_ns: u64,
 }
 
-/// Runs `work` on the CPU while another thread waits for the devices; if `in_turn`, after they are done. The devices' time begins at
-/// `launched`, when the last of them got its first kernel: some devices work while the host still enqueues, and are done when it begins to
-/// wait.
+/// Runs `work` on the CPU while another thread waits for the devices. If `in_turn`, the CPU begins only when the devices are done. The time
+/// of the devices counts from `launched`, when the last of them got its first kernel: some devices work while the host still enqueues, and
+/// are done before the host begins to wait.
 fn together<'g, R: Default + Send>(
     (pair, in_turn, launched): (Option<&Team>, bool, Instant),
     cpu: &mut CpuEngine<'g>,
@@ -278,14 +279,14 @@ fn together<'g, R: Default + Send>(
 mod tests {
     use super::*;
 
-    /// Where `usize` has 32 bits, thousandths of more than 4.29 million vertices are more than it holds (tests/arm/run).
+    /// A `usize` of 32 bits can't hold 1000 times 4.3 million vertices (tests/arm/run).
     #[test]
     fn parts_of_large_graphs_do_not_overflow_32_bits() {
         assert_eq!(part(4_300_000, 999), 4_295_700);
         assert_eq!(part(u32::MAX as usize, 1000), u32::MAX as usize);
         assert_eq!(part(u32::MAX as usize, u64::MAX), u32::MAX as usize);
         assert_eq!((part(1000, 0), part(0, 500), part(7, 500)), (0, 0, 3));
-        // The parts of two devices: never more than there is. (The last one also gets the rest.)
+        // The parts of two devices are together never more than the whole. (The last device also gets the rest.)
         for all in [0, 1, 999, 4_294_968, 16 << 20] {
             for weight in [1, 333, 500, 999] {
                 assert!(part(all, weight) + part(all, 1000 - weight) <= all);

@@ -1,12 +1,12 @@
 //! CPU and GPU together: every level runs where its plan says, and memory is handed over where the owner changes.
 //!
-//! - *Selective* (Remis 2016, section 3.1): one device at a time, over one state that they hand to each other.
+//! - *Selective* (Remis 2016, section 3.1): one device at a time runs a level. CPU and device hand one state to each other.
 //! - *Concurrent* (3.2): the CPU keeps the state. Each device gets its part of the frontier (or of the unvisited vertices) and the visited
-//!   bitmap in memory of its own, CPU and devices work at the same time, and the vertices that the devices found are merged.
-//! - *Asynchronous* (3.3): the device gets half of the frontier and a copy of the state, both search to the end, and every vertex keeps the
-//!   smaller of its two levels. Either side treats the other's half of the frontier as unvisited, so a bottom-up level may find these
-//!   vertices again, one level too deep. No level that follows from it is too small, and the other side finds the right one, so the smaller
-//!   level is right.
+//!   bitmap in its own memory. CPU and devices work at the same time. Then the vertices that the devices found are merged into the state.
+//! - *Asynchronous* (3.3): the device gets a part of the frontier and a copy of the state. CPU and device both search to the end, and every
+//!   vertex keeps the smaller of its two levels. Each side treats the other side's part of the frontier as unvisited, so a bottom-up level
+//!   may find these vertices again, at a level that is too deep. No level derived from such a vertex is too small, and the other side finds
+//!   the right level. So the smaller level is right.
 
 mod asynchronous;
 mod concurrent;
@@ -41,7 +41,7 @@ pub struct HybridUse {
     pub alone: bool,
     /// Searches begin on the device and stay there.
     pub at_home_on_gpu: bool,
-    /// Levels are split, or CPU and device search separately: each device has a state of its own.
+    /// Levels are split, or CPU and device search separately: each device has its own state.
     pub together: bool,
 }
 
@@ -90,16 +90,16 @@ impl From<OutOfMemory> for HybridError {
 #[derive(Debug)]
 struct Helper<'g> {
     gpu: GpuEngine<'g>,
-    /// The device's own state, if it works beside the CPU.
+    /// The device's own state, if the device works at the same time as the CPU.
     own: Option<SearchState>,
-    /// The visited bitmap of that state as the device has it, if that is known. Only words that differ are then transferred.
+    /// The visited bitmap that the device has in that state, if it is known. Then only words that differ are transferred.
     seen: Slab<u64>,
     seen_is_known: bool,
     /// Share of the device in the work of all devices, in thousandths.
     weight: u64,
 }
 
-/// The CPU engine with any number of OpenCL devices beside it.
+/// The CPU engine together with any number of OpenCL devices.
 #[derive(Debug)]
 pub struct HybridEngine<'g> {
     layout: &'g Layout,
@@ -114,9 +114,9 @@ pub struct HybridEngine<'g> {
     looks_ahead: bool,
     /// Whether a call failed during a search. Owners and contents are restored before the next search begins.
     failed: bool,
-    /// Whether the last search ended before its last level. All but the parents, which are right, are restored as after a failure.
+    /// Whether the last search ended before its last level. Its parents are right. Everything else is restored as after a failure.
     ended_early: bool,
-    /// Whether levels are run one by one, each on one device or on both. No level then searches to the end.
+    /// Whether levels run one by one, each on one device or on both. Then no plan lets CPU and device search to the end.
     level_by_level: bool,
     /// A thread that waits for devices while the caller searches.
     pair: Option<Team>,
@@ -199,8 +199,8 @@ impl<'g> HybridEngine<'g> {
         self.uses.at_home_on_gpu = at_home_on_gpu;
     }
 
-    /// Sets whether a device runs levels before they are planned where the plan is sure, from the next search on. If it does not, the
-    /// record of each level has its own time.
+    /// Sets whether a device runs levels before they are planned if their plan is sure, from the next search on. If it does not, the record
+    /// of each level has its own time.
     pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
         self.looks_ahead = looks_ahead;
     }
@@ -283,7 +283,7 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// For each device, whether a call has failed since everything launched was last known to have ended.
+    /// For each device, whether a call has failed since the last successful wait for everything launched.
     pub fn failed_devices(&self) -> impl Iterator<Item = bool> + '_ {
         self.devices.iter().map(|device| device.has_failed())
     }
@@ -343,8 +343,8 @@ impl<'g> HybridEngine<'g> {
         })
     }
 
-    /// Makes threads record when they work, and devices that keep times which kernels they run, up to `most` times each. 0 ends the
-    /// recording.
+    /// Makes each thread record when it works, and each device that keeps times record when it runs which kernel: up to `most` entries
+    /// each. 0 ends the recording.
     pub fn trace(&mut self, most: usize) {
         self.cpu.team().trace(most);
         self.devices.iter().for_each(|device| device.keep_launches(most));
@@ -361,7 +361,7 @@ impl<'g> HybridEngine<'g> {
         Ok((self.cpu.team().spans(), launches))
     }
 
-    /// Nanoseconds for which kernels ran since the last call, by the clocks of those devices that keep times.
+    /// The time in nanoseconds that kernels have run since the last call, by the clocks of the devices that keep times.
     fn device_ns(&mut self) -> Result<u64, DeviceError> {
         let mut sum = self.helpers.iter_mut().map(|helper| helper.gpu.take_counted_ns()).sum();
         for device in self.devices.iter().filter(|device| device.is_timed()) {
@@ -394,7 +394,7 @@ impl<'g> HybridEngine<'g> {
                 });
             }
         };
-        // The CPU has run a part of this level at most, so what it knows of the deepest vertices is out of date.
+        // The CPU has run at most a part of this level, so its record of the deepest vertices is out of date.
         self.cpu.forget_deepest();
         work
     }
@@ -440,7 +440,7 @@ impl<'g> HybridEngine<'g> {
         Ok(())
     }
 
-    /// Begins and ends a search from a root that the layout leaves out. It reaches none of the vertices that levels are run over.
+    /// Begins and ends a search from a root that the layout leaves out. Such a search reaches none of the searched vertices.
     ///
     /// # Errors
     /// The device failed.
@@ -460,8 +460,8 @@ impl<'g> HybridEngine<'g> {
         self.cpu.enter_parent(vertex, parent);
     }
 
-    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out; [`NONE`]: from no leaf. The root of the
-    /// search is then the leaf's neighbour.
+    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out. [`NONE`]: it begins from no such leaf.
+    /// The root of the search is then the leaf's neighbour.
     pub fn set_leaf_root(&mut self, leaf: Vertex) {
         self.cpu.set_leaf_root(leaf);
     }
@@ -503,7 +503,7 @@ impl Engine for HybridEngine<'_> {
     type Error = DeviceError;
 
     fn begin(&mut self, root: Vertex) -> Result<u64, DeviceError> {
-        // Without a device nothing is handed over, so the clock is not read: that takes as long as a level of a tiny graph.
+        // Without a device nothing is handed over, so the clock is not read: reading it takes as long as a level of a tiny graph.
         let begin = (!self.helpers.is_empty()).then(Instant::now);
         let since_begin = || begin.map_or(0, |begin| begin.elapsed().as_nanos() as u64);
         self.recover()?;
@@ -557,7 +557,7 @@ impl Engine for HybridEngine<'_> {
     }
 
     fn look_ahead(&mut self, ahead: &Ahead) {
-        // Levels that run together share one time, but a device that keeps times is asked for the time of each level.
+        // Levels that run together have only one time, but a device that keeps times must give the time of each level.
         let one_by_one = !self.looks_ahead || self.level_by_level || self.devices.iter().any(|device| device.is_timed());
         let plans = if one_by_one { [None; Ahead::PLANS] } else { ahead.plans };
         if let Some(helper) = self.helpers.first_mut() {

@@ -1,4 +1,4 @@
-//! One device at a time, over one state that they hand to each other (Remis 2016, section 3.1).
+//! Levels on one device at a time. CPU and device hand one state to each other (Remis 2016, section 3.1).
 
 use std::time::Instant;
 
@@ -63,7 +63,7 @@ impl HybridEngine<'_> {
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let moved = self.give_to_gpu()?;
-        // The policy counted repeats as vertices; the record gives their number.
+        // The policy counted repeats as vertices, so the record gives the number of repeats.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let single = self.cpu.single_levels;
         let state = self.cpu.state();
@@ -71,7 +71,7 @@ impl HybridEngine<'_> {
         let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         let visited = state.visited_count;
-        // Otherwise a device that reports found vertices when none are left would keep the search running for ever.
+        // Without this check, a device that reports found vertices when none are left would keep the search running forever.
         check_total(visited, self.cpu.searched())?;
         Ok(work)
     }

@@ -11,13 +11,13 @@ use crate::{
     opencl::{DeviceError, KnownDriver},
 };
 
-/// Levels of the search by which devices are checked.
+/// Number of levels that the check compares.
 const LEVELS_CHECKED: usize = 4;
 
 impl HybridEngine<'_> {
-    /// Compares the first levels of one search, by every kernel, with those that the CPU finds. Drivers of boards have bugs, and a wrong
-    /// answer must not go unnoticed until a validation. If the kernels of one kind of work-group are wrong, those of the other kind may be
-    /// right.
+    /// Runs the first levels of one search with every kernel, and compares the numbers of vertices found with those of the CPU. Drivers of
+    /// boards have bugs, and wrong results must be noticed before a validation. If the kernels for one kind of work-group are wrong, those
+    /// for the other kind may be right, so they are tried next.
     pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
         let csr = self.layout.csr();
         let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
@@ -66,8 +66,8 @@ impl HybridEngine<'_> {
         found
     }
 
-    /// As [`wrong_kernel`](Self::wrong_kernel), but also names a kernel if the driver is known to compute groups of one work-item wrongly
-    /// now and then, which a check may miss.
+    /// As [`wrong_kernel`](Self::wrong_kernel). Also returns a kernel if the driver is known to compute groups of one work-item wrongly now
+    /// and then, since a check may miss that.
     fn known_or_wrong(
         &mut self,
         index: usize,

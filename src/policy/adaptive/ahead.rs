@@ -1,8 +1,8 @@
-//! The plans that `adaptive` surely makes at the levels after one on the GPU.
+//! The plans that `adaptive` is sure to make at the levels after a level on the GPU.
 //!
-//! As long as the band of its direction places a level on the GPU, and the level costs less there than the other direction would anywhere,
-//! the plan follows from counts alone. Costs are linear in these counts, with two exceptions that are replaced by bounds: how many
-//! neighbours an unvisited vertex looks at (one, or all), and the costs of a GPU that was not measured, which follow from the band.
+//! If the band of its direction places a level on the GPU, and the level costs less there than a level of the other direction would cost
+//! anywhere, the plan follows from counts alone. Costs are linear in these counts, with two exceptions that are replaced by bounds: how
+//! many neighbours an unvisited vertex looks at (one, or all), and the costs of a GPU that was not measured, which follow from the band.
 
 use super::Adaptive;
 use crate::{
@@ -98,8 +98,8 @@ impl Adaptive {
         if is_known { self.range_by(kernel, stats) } else { None }
     }
 
-    /// The bounds by this kernel: measured; or as long as on the CPU at the bound of the band, and half as long for each unit of work
-    /// beyond.
+    /// The bounds with this kernel, by its measured costs. If it was not measured, the level takes as long as on the CPU at the bound of
+    /// the band, and half as long for each unit of work beyond it.
     fn range_by(&self, kernel: GpuKernel, stats: &LevelStats) -> Option<Range> {
         if let Some(cost) = self.model.of(kernel.into()) {
             return Some(Range::of(cost, stats.vertices));

@@ -1,9 +1,9 @@
 //! Adaptive: at each level the CPU, the GPU, or both, by bands of the level's work (after Remis 2016, sections 3.1 and 3.2).
 //!
-//! The thesis compares the size of the frontier with one threshold. Here each direction has a band of its own, in the unit in which its
-//! work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there
-//! on the GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is
-//! optional: if no board, calibration or measurement gives it, it is never reached.
+//! The thesis compares the size of the frontier with one threshold. Here each direction has its own band, in the unit in which its work is
+//! counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there on the
+//! GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is optional:
+//! if no board, calibration or measurement gives it, it is never reached.
 //!
 //! At a bound of a band two placements take equally long. A handover costs extra, and how much depends on the sizes of this graph's arrays.
 //! So a search changes device only if the gain is larger than that cost. The gain is that of the current level, plus the larger of two: the
@@ -189,9 +189,9 @@ impl Default for Adaptive {
 struct Candidate {
     side: Side,
     placement: Placement,
-    /// Its time, with the changes before it, and with the rest of the search from the device that then holds the state.
+    /// Its time in nanoseconds, with the changes before it, and with the rest of the search from the device that then holds the state.
     ns: f64,
-    /// Its gain at the placement of its band, if it is placed elsewhere; else 0.
+    /// The time that it would gain at the placement of its band, if it is placed elsewhere; else 0.
     gain_ns: f64,
 }
 
@@ -331,7 +331,7 @@ impl Adaptive {
         (placement, ns + self.model.turn_ns(direction, stats) + way_ns + rest[side.holder()])
     }
 
-    /// A level of this direction where the band places it, unless that takes a change of device that does not pay.
+    /// A level of this direction where the band places it, unless that needs a change of device that does not pay.
     fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
         let Level { stats, runs, memory, holder, rest } = *level;
         let zone = self.zone(direction, stats, probes, runs);
@@ -367,7 +367,7 @@ impl Adaptive {
         if to == Side::Gpu { self.model.to_gpu.ns(stats) } else { self.model.to_cpu.ns(stats) }
     }
 
-    /// What the rest of the search should cost, or 0 where that can't matter: if handovers are free, or no band places the level on the
+    /// The expected cost of the rest of the search, or 0 where it can't matter: if handovers are free, or no band places the level on the
     /// other device.
     fn rest(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let holder = self.holder(stats);
@@ -377,8 +377,8 @@ impl Adaptive {
         if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
     }
 
-    /// What the levels after this one should cost by the cheapest plans. The frontier is assumed to grow as it did, a little less at each
-    /// level (like that of a mesh), and by no more than the vertices left.
+    /// The expected cost of the levels after this one, with the cheapest plans. The frontier is assumed to grow as it did before, a little
+    /// less at each level (as in a mesh), and by no more than the vertices left.
     fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
         let mut count = 0;
@@ -386,7 +386,8 @@ impl Adaptive {
         let degree = |edges: u64, vertices: u64| edges as f64 / vertices.max(1) as f64;
         let grown = |previous: u64| stats.frontier_vertices as f64 / previous.max(1) as f64;
         let mut growth = if stats.level < TELLING { f64::INFINITY } else { grown(stats.previous_frontier_vertices) };
-        // How many times more arcs the neighbours of vertices have than vertices have, as if degrees were log-normally distributed.
+        // The factor by which the mean degree of neighbours exceeds the mean degree of all vertices, as if degrees were log-normally
+        // distributed.
         let spread = 5.0 * (0.5 - f64::from(stats.hub_share)).max(0.0);
         let bias = (spread * spread).exp() + stats.vertices as f64 / stats.arcs.max(1) as f64;
         while count < AHEAD {
@@ -426,9 +427,9 @@ impl Adaptive {
         })
     }
 
-    /// Whether searches of a graph of this size begin on the GPU, which saves the handover to it: if a search that finds everything within
-    /// some levels should take less time from there. Graphs of low degree have long searches of small levels and begin on the CPU. So do
-    /// all graphs if the GPU was not measured in both directions.
+    /// Whether searches of a graph of this size begin on the GPU, which saves the handover to it. They do if a search of few levels is
+    /// expected to take less time from there. Graphs of low degree have long searches of small levels, which begin on the CPU. All searches
+    /// begin on the CPU if the GPU was not measured in both directions.
     pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
         /// Mean degree from which searches have few levels.
         const FEW_LEVELS_FROM_DEGREE: u64 = 5;
@@ -504,7 +505,7 @@ impl Adaptive {
         Bounds::of(stats, |probes| self.direction_on_cpu(stats, probes), |direction, probes| self.here_ns(direction, stats, probes))
     }
 
-    /// Decides.
+    /// Plans a level.
     pub(super) fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.adapt(stats, memory);
         if self.is_on_cpu(stats) {
@@ -524,7 +525,7 @@ impl Adaptive {
         LevelPlan { direction, placement: candidate.placement }
     }
 
-    /// The GPU's share of a split level, in thousandths: as learned in this search, else as the band gives it, else by the costs.
+    /// The GPU's share of a split level, in thousandths: as learned in this search, else as given by the band, else by the costs.
     fn share(&self, direction: Direction, stats: &LevelStats, probes: f64, memory: &History) -> u16 {
         let by_costs = self.model.even_share(direction, stats, probes);
         match (memory.shares[direction as usize], self.bands.of(direction).gpu_permille, by_costs) {
@@ -540,8 +541,8 @@ impl Adaptive {
         }
     }
 
-    /// Learns the share from the level before: half way to the share with which both would have ended together, since no two levels are
-    /// alike.
+    /// Learns the share from the level before. The new share is half way between the old one and the share with which both devices would
+    /// have ended together, since no two levels are alike.
     fn adapt(&self, stats: &LevelStats, memory: &mut History) {
         let (Some(Placement::Split { gpu_permille, .. }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
@@ -564,7 +565,7 @@ impl Adaptive {
 pub(super) struct Learned {
     /// The GPU's share of the next split level, in thousandths.
     gpu_permille: u16,
-    /// The GPU's part over the CPU's, divided by that ratio by the costs (`None`: the costs are not known).
+    /// The ratio of the GPU's part to the CPU's, divided by the same ratio as predicted by the costs (`None`: the costs are not known).
     off: Option<f64>,
 }
 
@@ -573,7 +574,8 @@ fn odds(gpu_permille: u16) -> f64 {
     f64::from(gpu_permille) / f64::from(1000 - gpu_permille.min(999))
 }
 
-/// Nanoseconds of a level that takes `ns` on one device, on another device that is as fast at `bound` and takes half as long beyond it.
+/// Nanoseconds of a level on a second device, if it takes `ns` on the first. At `bound` both devices take equally long. For each unit of
+/// work beyond it, the second device takes half as long.
 fn beyond(ns: f64, work: u64, bound: Option<u64>) -> f64 {
     let bound = bound.unwrap_or(NEVER);
     if work == 0 { ns } else { ns - 0.5 * ns * (work as f64 - bound as f64) / work as f64 }
@@ -689,7 +691,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4000))]
 
-        /// On the CPU, the short way to a decision decides like the long one.
+        /// On the CPU, the short way to a decision leads to the same decision as the long one.
         #[test]
         fn the_short_way_on_the_cpu_decides_like_the_long_one(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
             let mut memory = History::default();
@@ -747,7 +749,7 @@ mod tests {
             unvisited_vertices: (1 << 20) - 320,
             unvisited_edges: (16 << 20) - 5200,
             previous_frontier_vertices: 20,
-            // Degrees are alike.
+            // Degrees are similar.
             hub_share: 0.5,
             previous_direction: Some(Direction::TopDown),
             previous_placement: Some(Placement::Cpu),

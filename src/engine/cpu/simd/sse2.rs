@@ -1,8 +1,8 @@
 //! Mapping back on x86-64: parents are loaded one by one, combined into vectors, and written past the caches.
 //!
-//! A gather takes longer than the same loads if it is microcode (Zen 4, and many others since firmware updates of 2023). The search does
-//! not read the written parents again, and in the caches they would displace the data of the next search. A line that is written whole past
-//! the caches is not read from memory first.
+//! A gather takes longer than the same loads if the processor runs it as microcode (Zen 4, and many others since firmware updates of 2023).
+//! The search does not read the written parents again, and in the caches they would displace the data of the next search. A line that is
+//! written whole past the caches is not read from memory first.
 
 use std::{arch::x86_64::*, ops::Range};
 
@@ -49,8 +49,8 @@ pub(super) unsafe fn map_back(work: &MapBack<'_>, vertices: Range<usize>) {
             }
         }
     }
-    // SAFETY: the caller's promise, passed on. The fence orders the stores past the caches before the next stores of this thread, by which
-    // other threads learn that it is done.
+    // SAFETY: the caller's promise, passed on. The fence orders the stores past the caches before the next stores of this thread, which
+    // show other threads that it is done.
     unsafe {
         _mm_sfence();
         scalar::map_back(work, begin + lines * LINE..vertices.end);

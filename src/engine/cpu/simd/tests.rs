@@ -157,7 +157,8 @@ impl State {
             offsets: Guarded::new(&offsets),
             targets: Guarded::new(&lists.concat()),
             to_original: Guarded::new(to_original),
-            // Unlike the length of any list, so that a kernel that uses a list's length instead is noticed; empty in some states.
+            // Larger than the length of any list, so that the test notices a kernel that uses the length of a list instead. Empty in some
+            // states.
             degrees: Guarded::new(
                 &(0..padded as u32 / 64).map(|word| 1000 + 7 * word).take(if columns == 1 { 0 } else { padded }).collect::<Vec<_>>(),
             ),
