@@ -500,7 +500,7 @@ impl<'g> Search<'g> {
         let done = self.run_to_end(root, until, Some(&mut output));
         self.engine.note_distances(false);
         self.has_tree &= done.is_err();
-        done.map(|(outcome, end)| Partial { outcome, end })
+        done.map(|(outcome, end)| Partial { outcome: self.with_leaf_level(outcome, end), end })
     }
 
     /// The numbers of vertices and edges that [`Search::run_into`] has reached, counted as in [`Outcome`]. `found` is an array that it has
@@ -525,11 +525,17 @@ impl<'g> Search<'g> {
         self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
     }
 
-    fn counted(&self, mut outcome: Outcome, end: End) -> Outcome {
+    fn counted(&self, outcome: Outcome, end: End) -> Outcome {
+        let (reached, edges) = self.counts(self.parents());
+        Outcome { reached, edges, ..self.with_leaf_level(outcome, end) }
+    }
+
+    /// Counts a last level that has only leaves which the layout left out. If a device took part, the engine finds it in the parents, which
+    /// it has even if the caller's arrays have them too.
+    fn with_leaf_level(&self, mut outcome: Outcome, end: End) -> Outcome {
         if self.may_end_in_leaves(outcome.root, end) && self.engine.leaf_is_deepest().is_none() {
             outcome.levels += u32::from(self.engine.leaf_is_below(outcome.levels));
         }
-        (outcome.reached, outcome.edges) = self.counts(self.parents());
         outcome
     }
 

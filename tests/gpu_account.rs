@@ -6,11 +6,11 @@ use std::sync::Arc;
 use socbfs::{
     bfs::{GpuKernel, LevelPlan, LevelRecord, Placement, Strategy},
     engine::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, Replay},
-    search::{Search, SearchOptions},
+    search::{Output, Search, SearchOptions, Until},
 };
 
 use crate::searches::{devices, edges, is_rusticl, is_slow};
@@ -129,6 +129,32 @@ fn long_asynchronous_searches_count_the_times_of_all_kernels() {
         let all: u64 = kernels.iter().map(|(_, stretch)| stretch.end_ns - stretch.begin_ns).sum();
         let told: u64 = search.records().iter().map(|record| record.device_ns).sum();
         assert!(told <= all && told * 10 > all * 9, "{told} ns of {all}");
+    }
+}
+
+/// A tree whose last level has only leaves, which the layout leaves out, has that level also in the outcome of `run_into`.
+#[test]
+fn a_last_level_of_leaves_is_counted_with_a_device() {
+    // The path 0 - 1 - 2 - 3, and a star, so that degrees decide the order.
+    let mut edges = vec![[0, 1], [1, 2], [2, 3]];
+    edges.extend((5..40).map(|leaf| [4, leaf]));
+    let list = EdgeList::new(40, edges, Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, ..BuildOptions::default() }).unwrap();
+    assert!(layout.stats().leaves > 30);
+    for device in devices("a_last_level_of_leaves_is_counted_with_a_device", Limits::default()).all.iter().filter(|device| !is_slow(device))
+    {
+        for policy in ["tg", "bg", "concurrent:0,0,500"] {
+            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
+            let options = SearchOptions { policy: policy.parse().unwrap(), threads: 1, devices, ..SearchOptions::default() };
+            let mut search = Search::new(&layout, &options).unwrap();
+            for (root, levels) in [(1, 3), (0, 4), (4, 2), (5, 3)] {
+                assert_eq!(search.run(root).unwrap().levels, levels, "{policy}, root {root}");
+                let (mut parents, mut found) = (vec![0; 40], vec![0; 40]);
+                let both = Output { parents: Some(&mut parents), levels: Some(&mut found) };
+                assert_eq!(search.run_into(root, Until::default(), both).unwrap().outcome.levels, levels, "{policy}, root {root}");
+                assert_eq!(found.iter().filter(|&&level| level != NONE).max(), Some(&(levels - 1)), "{policy}, root {root}");
+            }
+        }
     }
 }
 
