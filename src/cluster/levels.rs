@@ -674,7 +674,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                         return Err(ClusterError::Message { rank }.into());
                     }
                     let v = deal.vertex(row);
-                    self.state.visited[(v >> 6) as usize] |= 1 << (v & 63);
+                    let (word, bit) = (&mut self.state.visited[(v >> 6) as usize], 1 << (v & 63));
+                    // A rank sends only vertices that no rank has visited, and each once. The counts rely on this.
+                    if *word & bit != 0 {
+                        return Err(ClusterError::Message { rank }.into());
+                    }
+                    *word |= bit;
                     self.state.queue[len] = v;
                     len += 1;
                     edges += self.degree_like(v);
