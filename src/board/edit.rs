@@ -90,7 +90,12 @@ fn apply(table: &mut dyn TableLike, path: &str, change: &Change) {
             Item::Table(made)
         }
     };
-    match (table.entry(name).or_insert_with(new), place) {
+    let item = table.entry(name).or_insert_with(new);
+    if place.is_some() && item.is_array() {
+        // Inline tables have no place for comments, so the array becomes tables with headers.
+        *item = std::mem::take(item).into_array_of_tables().map_or_else(|item| item, Item::ArrayOfTables);
+    }
+    match (item, place) {
         (Item::ArrayOfTables(tables), Some(place)) => {
             while tables.len() <= place {
                 tables.push(Table::new());
@@ -195,6 +200,16 @@ gpu_from = 15_000
         let edited = edit(text, "b.toml", &[change("adaptive.top_down.split_from", Some(9))]).unwrap();
         let board = Board::<toml::Table>::parse(&edited, "b.toml").unwrap();
         assert_eq!((board.adaptive.top_down.gpu_from, board.adaptive.top_down.split_from), (Some(3), Some(9)), "{edited}");
+    }
+
+    #[test]
+    fn inline_arrays_of_tables_are_expanded() {
+        let text = "schema = 1\nboard = { name = 'b' }\nopencl = { devices = [{ name = 'A' }, { name = 'B', work_group = 32 }] }\n";
+        let edited = edit(text, "b.toml", &[change("opencl.devices[1].work_group", Some(64))]).unwrap();
+        let board = Board::<toml::Table>::parse(&edited, "b.toml").unwrap();
+        let devices: Vec<_> = board.opencl.devices.iter().map(|device| (device.name.as_str(), device.work_group)).collect();
+        assert_eq!(devices, [("A", None), ("B", Some(64))], "{edited}");
+        assert!(edited.contains("work_group = 64 # measured"), "{edited}");
     }
 
     #[test]
