@@ -90,7 +90,11 @@ pub(super) fn check(subject: &Subject<'_>) -> Finding {
             format!("load {load:.2} on {} CPUs", subject.usable_cpus),
             "top    # then end other programs, or wait until they are done",
         ),
-        Some(load) => Finding::ok(CHECK, format!("load {load:.2} in the last minute, no other program is busy now")),
+        Some(load) => {
+            let now =
+                if subject.probe.busy.is_some() { "no other program is busy now" } else { "programs can't be observed one by one here" };
+            Finding::ok(CHECK, format!("load {load:.2} in the last minute, {now}"))
+        }
     }
 }
 

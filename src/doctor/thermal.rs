@@ -70,7 +70,7 @@ fn zones(subject: &Subject<'_>) -> Finding {
 /// Checks whether a processor is slowed by heat or low voltage, now or since the start.
 fn throttled(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "throttling";
-    let (mut looked, mut before) = (0, Vec::new());
+    let (mut looked, mut before, mut cure) = (0, Vec::new(), COOL);
     for device in list_numbered(&subject.root.join("sys/class/thermal"), "cooling_device") {
         let Some(kind) = line(&device.join("type")).filter(|kind| slows(kind)) else { continue };
         let (Some(state), Some(most)) = (number::<u64>(&device.join("cur_state")), number::<u64>(&device.join("max_state"))) else {
@@ -88,6 +88,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         }
         if bits >> 16 & 0xf != 0 {
             before.push(format!("the firmware says: {} since the start", raspberry_words(bits >> 16)));
+            cure = raspberry_cure(bits >> 16);
         }
     }
     let counts: Vec<u64> = list_numbered(&subject.root.join("sys/devices/system/cpu"), "cpu")
@@ -104,7 +105,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
     match (looked, before.is_empty()) {
         (0, _) => Finding::unknown(CHECK, "the system does not report it (no cooling device of a processor, no counter)"),
         (_, true) => Finding::ok(CHECK, "not slowed now; no slowdown was counted since the start"),
-        (..) => Finding::warning(CHECK, format!("{}; not now", before.join("; ")), COOL),
+        (..) => Finding::warning(CHECK, format!("{}; not now", before.join("; ")), cure),
     }
 }
 
@@ -231,6 +232,11 @@ mod tests {
         // The kernel's file takes precedence.
         machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "20000\n");
         assert!(of(&found(&machine), "throttling").reason.contains("clock capped since the start; not now"));
+        machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "10000\n");
+        let findings = found(&machine);
+        let finding = of(&findings, "throttling");
+        assert!(finding.reason.contains("too little voltage since the start; not now"), "{finding:?}");
+        assert!(finding.cure.as_ref().unwrap().contains("power supply"), "{finding:?}");
         machine.file("sys/devices/platform/soc/soc:firmware/get_throttled", "0\n");
         assert_eq!(of(&found(&machine), "throttling").verdict, Verdict::Ok);
     }
