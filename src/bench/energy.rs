@@ -522,7 +522,7 @@ fn model(
     let mut unavailable = None;
     for (key, watts, _) in &mut powers {
         let Some(policy) = policy_of(*key) else {
-            unavailable = Some(format!("no policy runs {:?} on {} alone, so its power can't be calibrated", key.0, key.1));
+            unavailable.get_or_insert_with(|| format!("no policy runs {:?} on {} alone, so its power can't be calibrated", key.0, key.1));
             continue;
         };
         let own = SearchOptions { policy, ..search_options.clone() };
@@ -531,7 +531,9 @@ fn model(
         let calibration = window(&mut search, records, meter, &options.third())?;
         *watts = calibration.energy.watts;
         if watts.is_none() {
-            unavailable = calibration.energy.problem;
+            let problem =
+                || calibration.energy.problem.unwrap_or_else(|| format!("the power of {:?} on {} was not measured", key.0, key.1));
+            unavailable.get_or_insert_with(problem);
         }
     }
     Ok(apply(&powers, unavailable, records, windows))

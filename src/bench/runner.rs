@@ -96,13 +96,17 @@ fn measure_with(
                 Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
                 Err(other) => return Err(MeasureError::Validate(other)),
                 // The counts from which the speed is computed are checked as well.
-                Ok(found) if (found.reached, found.edges / listings) != (outcome.reached, outcome.edges) => Some(format!(
-                    "the search reports {} vertices and {} edges, the tree has {} and {}",
-                    outcome.reached,
-                    outcome.edges,
-                    found.reached,
-                    found.edges / listings
-                )),
+                Ok(found) if (found.reached, found.edges / listings, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
+                    Some(format!(
+                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
+                        outcome.reached,
+                        outcome.edges,
+                        outcome.levels,
+                        found.reached,
+                        found.edges / listings,
+                        found.levels
+                    ))
+                }
                 Ok(_) => None,
             };
             let passed = violation.is_none();
