@@ -338,6 +338,10 @@ fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
     fn low(bytes: [u8; 8]) -> [u8; 4] {
         [bytes[0], bytes[1], bytes[2], bytes[3]]
     }
+    /// The largest value also means "not reached". Any other value that does not fit is too large, and stays so.
+    fn signed(value: u64) -> i64 {
+        if value == u64::MAX { -1 } else { i64::try_from(value).unwrap_or(i64::MAX) }
+    }
     Some(match descr {
         "<i4" => |bytes| i32::from_le_bytes(low(bytes)).into(),
         ">i4" => |bytes| i32::from_be_bytes(low(bytes)).into(),
@@ -345,9 +349,8 @@ fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
         ">u4" => |bytes| u32::from_be_bytes(low(bytes)).into(),
         "<i8" => i64::from_le_bytes,
         ">i8" => i64::from_be_bytes,
-        // The largest value also means "not reached": the cast turns it into -1.
-        "<u8" => |bytes| u64::from_le_bytes(bytes) as i64,
-        ">u8" => |bytes| u64::from_be_bytes(bytes) as i64,
+        "<u8" => |bytes| signed(u64::from_le_bytes(bytes)),
+        ">u8" => |bytes| signed(u64::from_be_bytes(bytes)),
         _ => return None,
     })
 }
@@ -405,6 +408,8 @@ mod tests {
         assert_eq!(with("<u4", &[7, 0, 0, 0, 255, 255, 255, 255]).unwrap(), [7, NONE]);
         assert_eq!(with(">i4", &[0, 0, 1, 0, 255, 255, 255, 255]).unwrap(), [256, NONE]);
         assert_eq!(with("<u8", &[7, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        // A number that needs all 64 bits is not one of the negative numbers.
+        assert!(with("<u8", &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128]).unwrap_err().contains("entry 1"));
         assert!(with("<f8", &[0; 16]).unwrap_err().contains("int64"));
         assert!(with("<i8", &[0; 15]).unwrap_err().contains("ends before"));
         assert!(with("<i8", &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err().contains("entry 0"));

@@ -137,7 +137,8 @@ impl Run {
                 return Err(ComparisonError::Version { name: name.to_owned(), schema: schema.to_owned(), version });
             }
         }
-        let run: Self = serde_json::from_value(value).map_err(not_a_record)?;
+        // Parsed from the text again, since only these errors have line numbers.
+        let run: Self = serde_json::from_str(text).map_err(not_a_record)?;
         debug_assert!(run.schema == SCHEMA && run.schema_version == SCHEMA_VERSION);
         Ok(run)
     }

@@ -443,8 +443,8 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
     let mut rows = Vec::new();
     let (mut accuracy, mut reduced) = (Vec::new(), Vec::new());
     for (index, name) in policies.iter().enumerate() {
-        let found: Vec<Directions> = with_all.iter().filter_map(|(_, graph)| graph.directions(index)).collect();
-        for ((graph, compared), directions) in with_all.iter().zip(&found) {
+        let found: Vec<_> = with_all.iter().filter_map(|(name, graph)| Some((*name, *graph, graph.directions(index)?))).collect();
+        for (graph, compared, directions) in &found {
             rows.push(vec![
                 Cell::word(name),
                 Cell::word(*graph),
@@ -456,10 +456,10 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
                 Cell::ns(mean_ms(compared, &|judged| judged.decision_ns, index)),
             ]);
         }
-        let summary = |of: fn(&Directions) -> f64| Summary::of(&found.iter().map(of).collect::<Vec<_>>());
+        let summary = |of: fn(&Directions) -> f64| Summary::of(&found.iter().map(|(_, _, directions)| of(directions)).collect::<Vec<_>>());
         let (Some(right), Some(saved)) = (summary(Directions::accuracy), summary(Directions::reduced_time)) else { continue };
         let over_graphs =
-            |of: &dyn Fn(&Judged) -> f64| with_all.iter().map(|(_, graph)| mean_ms(graph, of, index)).sum::<f64>() / with_all.len() as f64;
+            |of: &dyn Fn(&Judged) -> f64| found.iter().map(|(_, graph, _)| mean_ms(graph, of, index)).sum::<f64>() / found.len() as f64;
         rows.push(vec![
             Cell::word(name),
             Cell::word("mean over graphs"),
