@@ -227,8 +227,9 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
                                          struct socbfs_outcome *outcome);
 
 // As socbfs_search_run_until, but writes the parents to `parents` and the levels to `levels`: arrays of the caller with `length` numbers,
-// one for each vertex. Either may be null; they must not overlap. Nothing is copied, and levels alone take no longer than parents alone.
-// Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates nothing. `outcome` may be null.
+// one for each vertex. Either may be null; they must not overlap. If no device takes part, nothing is copied, and levels alone (of at most
+// 255 levels) take no longer than parents alone. Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates
+// nothing. `outcome` may be null.
 //
 // # Safety
 // As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
