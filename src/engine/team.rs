@@ -196,6 +196,7 @@ impl Team {
     /// If `work` panics on any thread, or calls `run` of the same team.
     pub fn run(&self, work: &(dyn Fn(usize) + Sync)) {
         let gate = &*self.gate;
+        // Relaxed: only this thread sets it, in `trace`.
         let begin = gate.traced.load(Relaxed).then(Instant::now);
         if self.helpers.is_empty() {
             work(0);
@@ -222,6 +223,7 @@ impl Team {
     /// Makes every thread record when it works, up to `spans` spans each, from now on, and discards what was recorded. 0 ends the
     /// recording. Runs do not allocate for it.
     pub fn trace(&mut self, spans: usize) {
+        // Relaxed: a helper reads it only after it has entered the gate, which orders it.
         self.gate.traced.store(spans > 0, Relaxed);
         for track in &*self.gate.tracks {
             // SAFETY: this borrow is exclusive, so no work runs: the gate is closed and empty, and no thread uses its track.

@@ -27,7 +27,6 @@ use super::{
     held::Held,
     info::{DeviceInfo, KnownDriver},
     kept,
-    kernel::Kernel,
     program::Program,
 };
 
@@ -183,7 +182,7 @@ impl Device {
         self.limits.max_alloc_bytes.unwrap_or(self.info.max_alloc_bytes)
     }
 
-    /// The largest work-group of any kernel; one kernel's own may be smaller ([`Kernel::max_group`]).
+    /// The largest work-group of any kernel; one kernel's own may be smaller ([`Kernel::max_group`](super::Kernel::max_group)).
     pub fn max_work_group(&self) -> usize {
         self.limits.max_work_group.unwrap_or(self.info.max_work_group)
     }
@@ -195,12 +194,7 @@ impl Device {
 
     /// Bytes of all buffers that exist on the device.
     pub fn used_bytes(&self) -> u64 {
-        self.used.load(Relaxed)
-    }
-
-    /// The largest work-group that `kernel` may have.
-    pub fn max_group(&self, kernel: &Kernel) -> usize {
-        kernel.max_group()
+        self.used.load(Relaxed) // Relaxed: it is a count, and orders no other memory.
     }
 
     /// Waits until everything launched has ended.
@@ -208,6 +202,8 @@ impl Device {
     /// # Errors
     /// Errors of the driver, such as the loss of the device.
     pub fn finish(&self) -> Result<(), DeviceError> {
+        // Sequentially consistent, as every access to these two counters: a failure on another thread counts either before this wait or
+        // after it. Failures are rare, so this costs nothing.
         let failures = self.failures.load(SeqCst);
         self.noted(self.queue.finish().called("clFinish"))?;
         // The queue is in order: everything enqueued before one of these failures has ended too.
@@ -378,6 +374,7 @@ impl Device {
         if bytes > limit {
             return Err(OpenClError::TooLarge { what, bytes, limit, device: self.info.name.clone() });
         }
+        // Relaxed is enough: `fetch_add` gives each caller its own share of the budget, and no other memory depends on it.
         let before = self.used.fetch_add(bytes, Relaxed);
         match self.budget {
             Some(budget) if before.saturating_add(bytes) > budget => {

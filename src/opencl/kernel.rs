@@ -43,7 +43,6 @@ pub struct Kernel {
     slots: RefCell<Box<[Slot]>>,
     device: Arc<Device>,
     max_group: usize,
-    preferred_multiple: usize,
     declared_local: u64,
 }
 
@@ -62,14 +61,13 @@ impl Kernel {
         const OF_GROUP: &str = "clGetKernelWorkGroupInfo";
         let arguments = object.num_args().called("clGetKernelInfo").map_err(say)?;
         let max_group = object.get_work_group_size(id).called(OF_GROUP).map_err(say)?.min(device.max_work_group()).max(1);
-        let preferred_multiple = object.get_work_group_size_multiple(id).called(OF_GROUP).map_err(say)?.max(1);
         let bytes = object.get_local_mem_size(id).called(OF_GROUP).map_err(say)?;
         let limit = device.local_bytes();
         if bytes > limit {
             return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
         }
         let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        Ok(Self { name: device.name_of(name), object, slots, max_group, preferred_multiple, declared_local: bytes, device })
+        Ok(Self { name: device.name_of(name), object, slots, max_group, declared_local: bytes, device })
     }
 
     /// The kernel's name.
@@ -95,11 +93,6 @@ impl Kernel {
     /// The name of an argument in the source; `None` if the driver does not report it (OpenCL 1.2 needs `-cl-kernel-arg-info`).
     pub fn argument_name(&self, index: u32) -> Option<String> {
         self.object.get_arg_name(index).ok().filter(|name| !name.is_empty())
-    }
-
-    /// A work-group should be a multiple of this.
-    pub fn preferred_multiple(&self) -> usize {
-        self.preferred_multiple
     }
 
     /// Bytes of local memory that it takes: what it declares and what [`set_local`](Self::set_local) gave it.

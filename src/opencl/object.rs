@@ -210,6 +210,7 @@ impl Memory {
 
     /// Ends the use of memory that kernels may still keep: waits for what runs, and refuses later launches with it.
     pub(crate) fn retire(&self) {
+        // Relaxed is enough: the thread that frees memory is the one that launches kernels with it.
         self.freed.store(true, Relaxed);
         if let (Err(_), MemoryKind::OverHost { start, .. }) = (self.device.finish(), self.kind) {
             kept::keep_range(start.as_ptr() as usize, self.bytes);

@@ -8,10 +8,7 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{
-        AtomicU32, AtomicU64, AtomicUsize,
-        Ordering::{AcqRel, Relaxed},
-    },
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
 use super::{prefetch::prefetch, share::Pieces};
@@ -292,7 +289,8 @@ impl TopDown<'_> {
     }
 
     fn flush(&self, found: &mut FoundBuffer) {
-        let at = self.tail.fetch_add(found.len, AcqRel);
+        // Relaxed is enough: `fetch_add` gives each thread its own places, and the end of the team's work orders the entries in them.
+        let at = self.tail.fetch_add(found.len, Relaxed);
         assert!(at + found.len <= self.capacity, "the next queue overflows");
         // SAFETY: `fetch_add` hands out every place once, and the room was checked.
         unsafe {
