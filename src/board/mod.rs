@@ -383,6 +383,18 @@ scale = 0.5
     }
 
     #[test]
+    fn a_bound_may_be_never() {
+        let good = "schema = 1\n[board]\nname = 'a'\n[adaptive.top_down]\ngpu_from = ";
+        let board = Board::parse(&format!("{good}'never'\nup_to = 7_000_000_000"), "x.toml").unwrap();
+        assert_eq!((board.adaptive.top_down.gpu_from, board.adaptive.top_down.split_from), (Some(NEVER), None));
+        assert_eq!(board.adaptive.top_down.up_to, Some(7_000_000_000));
+        for wrong in ["'always'", "-1", "1.5"] {
+            let error = Board::parse(&format!("{good}{wrong}"), "x.toml").unwrap_err().to_string();
+            assert!(error.starts_with("x.toml:5: ") && error.contains("a whole number or \"never\""), "{error}");
+        }
+    }
+
+    #[test]
     fn estimates_mark_all_keys_they_cover() {
         let entries = Board::entries(FULL, "x.toml").unwrap();
         let marked: Vec<_> = entries.iter().filter(|entry| entry.estimate).map(|entry| entry.key.as_str()).collect();

@@ -3,7 +3,12 @@
 //! Everything except `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures, or
 //! uses its built-in default.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, Unexpected, Visitor},
+};
 use socbfs_power::{Domain, Family, Scope};
 
 use super::{CpuList, Pattern};
@@ -237,17 +242,44 @@ pub const NEVER: u64 = 1 << 32;
 #[serde(deny_unknown_fields)]
 pub struct Band {
     /// The GPU runs levels of this much work and more.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "bound", skip_serializing_if = "Option::is_none")]
     pub gpu_from: Option<u64>,
     /// Both run levels of this much work and more.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "bound", skip_serializing_if = "Option::is_none")]
     pub split_from: Option<u64>,
     /// The CPU runs levels of this much work and more.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "bound", skip_serializing_if = "Option::is_none")]
     pub up_to: Option<u64>,
     /// The GPU's share of the first split level, in thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_permille: Option<u16>,
+}
+
+/// Reads a bound of a [`Band`]: a number, or "never" for [`NEVER`], as in `[policy]` and on the command line.
+fn bound<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    struct Bound;
+
+    impl Visitor<'_> for Bound {
+        type Value = u64;
+
+        fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str("a whole number or \"never\"")
+        }
+
+        fn visit_u64<E: Error>(self, bound: u64) -> Result<u64, E> {
+            Ok(bound)
+        }
+
+        fn visit_i64<E: Error>(self, bound: i64) -> Result<u64, E> {
+            u64::try_from(bound).map_err(|_| E::invalid_value(Unexpected::Signed(bound), &self))
+        }
+
+        fn visit_str<E: Error>(self, word: &str) -> Result<u64, E> {
+            if word == "never" { Ok(NEVER) } else { Err(E::invalid_value(Unexpected::Str(word), &self)) }
+        }
+    }
+
+    deserializer.deserialize_any(Bound).map(Some)
 }
 
 /// The table `[adaptive.handover]`: the cost of handing over the state of a search, as the mean of the ways to the GPU and back.
@@ -320,8 +352,8 @@ impl StrategyWatts {
     }
 }
 
-impl std::fmt::Display for Quirk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Quirk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::MaxAllocUnchecked => "max-alloc-unchecked",
             Self::MemoryUnderstated => "memory-understated",
