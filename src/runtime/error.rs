@@ -29,7 +29,7 @@ pub enum RuntimeError {
     #[error("there is no board profile {0:?}, compiled in or as a file")]
     NoProfile(String),
     /// OpenCL reports no device.
-    #[error("no OpenCL device")]
+    #[error("OpenCL can't be used")]
     NoDevice(#[source] OpenClError),
     /// A device that was named does not exist, or can't be used.
     #[error("the device can't be used")]

@@ -277,7 +277,11 @@ fn bind(cpus: &[usize]) -> Result<(), RuntimeError> {
     for &cpu in cpus {
         set.set(cpu).map_err(refuse)?;
     }
-    sched_setaffinity(Pid::from_raw(0), &set).map_err(refuse)?;
+    sched_setaffinity(Pid::from_raw(0), &set).map_err(|error| match (error, cpus) {
+        // None of them exists, or the process may use none of them.
+        (nix::Error::EINVAL, &[first, ..]) => RuntimeError::NotOnline(first),
+        _ => refuse(error),
+    })?;
     // Linux ignores CPUs that do not exist.
     let allowed = sched_getaffinity(Pid::from_raw(0)).map_err(refuse)?;
     let absent = cpus.iter().find(|&&cpu| !allowed.is_set(cpu).unwrap_or(false));
