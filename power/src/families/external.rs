@@ -86,6 +86,9 @@ impl Log {
         let clock = Clock::Real { ahead: real - i128::from(monotonic()) };
         // A read of a pipe whose writer is silent must not block.
         let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         Ok(Self { file: BufReader::new(file), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
     }
 
@@ -214,6 +217,8 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(open(folder.path().to_str().unwrap()).sensor.unwrap_err().to_string().contains("directory"));
         assert!(open("/nowhere/watts.csv").sensor.unwrap_err().to_string().contains("/nowhere/watts.csv"));
     }
 }
