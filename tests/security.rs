@@ -382,13 +382,39 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
     for output in [graph.clone(), folder.path("link.el"), folder.path("./g.el")] {
         refused(socbfs(&["convert", &graph, &output]), &["can't write", "an input as well", "help: give the output a name of its own"]);
     }
-    refused(socbfs(&["bench", &graph, "--roots", "1", "--json", &graph]), &["g.el", "both an input and an output"]);
-    refused(socbfs(&["policies", &graph, "--json", &graph]), &["g.el", "both an input and an output"]);
+    let both = |arguments: &[&str], name: &str| {
+        let cure = "help: give the output a name of its own";
+        refused(socbfs(arguments), &[&format!("error: can't write {name}: it is an input as well"), cure]);
+    };
+    both(&["bench", &graph, "--roots", "1", "--json", &graph], &graph);
+    both(&["policies", &graph, "--json", &graph], &graph);
     let one = folder.path("one.json");
     let training = ["train", "grid:8x8", "--records", &folder.path("r"), "--judge-only", "--surf", &one, "--mlp", &one];
     refused(socbfs(&training), &["one.json", "another output"]);
     assert_eq!(fs::read_to_string(&graph).unwrap(), "0 1\n1 2\n");
     assert_eq!(folder.names(), ["g.el", "link.el"]);
+    // Every other file that a command reads. A profile, weights and a record to replay are read before outputs are opened.
+    let file = folder.path("input");
+    let record = socbfs(&["bench", "grid:8x8", "--roots", "1", "--json", "-"]).output().unwrap().stdout;
+    let weights = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/src/policy/weights/mlp.toml")).unwrap();
+    for (command, content) in [
+        ("compare FILE FILE --html FILE", &b""[..]),
+        ("report FILE --html FILE", b""),
+        ("bench grid:8x8 --roots 1 --board FILE --json FILE", PROFILE.as_bytes()),
+        ("bench grid:8x8 --roots 1 --board FILE --html FILE", PROFILE.as_bytes()),
+        ("bench grid:8x8 --roots 1 --policy mlp:FILE --json FILE", &weights),
+        ("bench grid:8x8 --roots 1 --policy replay:FILE --json FILE", &record),
+        ("bench grid:8x8 --roots 1 --calibration FILE --json FILE", b""),
+        ("bench grid:8x8 --roots 1 --energy external:FILE --json FILE", b""),
+        ("energy --board FILE --json FILE -- true", PROFILE.as_bytes()),
+        ("train grid:8x8 --generated 0 --judge-only --records FILE --json FILE", b""),
+        ("train grid:8x8 --generated 0 --judge-only --calibration FILE --mlp FILE", b""),
+    ] {
+        fs::write(&file, content).unwrap();
+        let words: Vec<String> = command.split(' ').map(|word| word.replace("FILE", &file)).collect();
+        both(&words.iter().map(String::as_str).collect::<Vec<_>>(), &file);
+        assert!(fs::read(&file).unwrap() == content, "{command}");
+    }
 }
 
 #[test]

@@ -252,7 +252,7 @@ impl TuneArgs {
                 .cure(format!("`socbfs board init {}` writes one", self.file.display())));
         }
         // The `./` makes it a path: a profile that is compiled in may have the same name.
-        let mut config = self.search.resolve_on(Some(&Path::new(".").join(&self.file)), matches)?;
+        let mut config = self.search.resolve_on(&Path::new(".").join(&self.file), matches)?;
         // These override the environment: tune measures bands, and ignores the policy that is set there.
         config.policy = Setting::flag(Policy::Adaptive(Box::default()));
         config.calibration = Setting::flag(CalibrationChoice::Off);
@@ -274,7 +274,7 @@ impl TuneArgs {
 impl ShowArgs {
     fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
         let config = match &self.profile {
-            Some(profile) => self.search.resolve_on(Some(profile), matches)?,
+            Some(profile) => self.search.resolve_on(profile, matches)?,
             None => self.search.resolve(matches)?,
         };
         let profile = &config.profile;

@@ -123,7 +123,7 @@ const BYTES_PER_EDGE: u64 = 64;
 pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let flags = ["policy", "calibration", "objective"];
     without_effect(matches, &flags, "calibrate measures every strategy", "--output says where the calibration goes")?;
-    let mut config = arguments.search.resolve(matches)?;
+    let mut config = arguments.search.resolve_for_calibration(matches)?;
     // The environment sets these for searches; this command ignores them too.
     config.policy.value = Policy::default();
     config.calibration.value = CalibrationChoice::Off;

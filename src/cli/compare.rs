@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     error::Failure,
-    output::{Output, both, print},
+    output::{Output, both, print, protect},
     say,
 };
 use crate::{
@@ -52,6 +52,7 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
     let names = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
     let load = |path: &PathBuf, name: &str| {
+        protect(path)?;
         let text = files::read_text(path, files::Kind::Stream, files::RECORD)
             .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
         let run = Run::parse(&text, name).map_err(|error| failure(&error))?;

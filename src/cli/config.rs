@@ -2,7 +2,6 @@
 
 use std::{
     ffi::OsStr,
-    io,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -15,6 +14,7 @@ use clap::{
 
 use super::{
     error::Failure,
+    output::protect,
     source::{FormatParser, Source},
 };
 use crate::{
@@ -161,10 +161,14 @@ impl TypedValueParser for PolicyParser {
     }
 }
 
-/// Reads the text of a record, and makes sure that the command does not write to the same file.
-fn record(file: &Path) -> io::Result<String> {
-    files::protect(file)?;
-    files::read_text(file, files::Kind::Stream, files::RECORD)
+/// The profile that the user names, or the one that fits this machine. No output of the command may replace its file.
+pub(super) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
+    let Some(name) = name else { return Ok(Profile::detected()?) };
+    // A file of the same name as a compiled-in profile is not read.
+    if name.to_str().and_then(board::shipped_text).is_none() {
+        protect(name)?;
+    }
+    Ok(Profile::named(name)?)
 }
 
 impl PolicyArg {
@@ -174,7 +178,8 @@ impl PolicyArg {
             Self::Named(policy) => Ok((policy.clone(), None)),
             Self::Replay(file) => {
                 let name = file.display().to_string();
-                let text = record(file).map_err(|error| {
+                protect(file)?;
+                let text = files::read_text(file, files::Kind::Stream, files::RECORD).map_err(|error| {
                     Failure::because(&format!("can't read {name}"), &error).cure("write a record with `socbfs bench --json FILE`")
                 })?;
                 let recorded = RecordedPlans::parse(&text, &name)?;
@@ -182,6 +187,7 @@ impl PolicyArg {
             }
             Self::Network(form, file) => {
                 let name = file.display().to_string();
+                protect(file)?;
                 let cure = "write weights with `socbfs train`, or omit the file to use the built-in weights for the CPU";
                 let text = files::read_text(file, files::Kind::Regular, files::CONFIGURATION)
                     .map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
@@ -266,17 +272,28 @@ impl LayoutArgs {
 impl SearchArgs {
     /// Resolves the settings; `matches` are those of the subcommand, and distinguish a flag from an environment variable.
     pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
-        self.resolve_on(self.board.as_deref(), matches)
+        if let Some(CalibrationChoice::File(file)) = &self.calibration {
+            protect(file)?;
+        }
+        self.resolve_for_calibration(matches)
     }
 
-    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`.
-    pub(super) fn resolve_on(&self, board: Option<&Path>, matches: &ArgMatches) -> Result<Runtime, Failure> {
+    /// As [`SearchArgs::resolve`], for a command that may write the calibration that it is given.
+    pub(super) fn resolve_for_calibration(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        self.resolve_with(profile(self.board.as_deref())?, matches)
+    }
+
+    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`. The command may write its file.
+    pub(super) fn resolve_on(&self, board: &Path, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        self.resolve_with(Profile::named(board)?, matches)
+    }
+
+    fn resolve_with(&self, profile: Profile, matches: &ArgMatches) -> Result<Runtime, Failure> {
         fn given<T: Clone>(value: Option<&T>, id: &str, matches: &ArgMatches) -> Option<Setting<T>> {
             let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
             let origin = if environment { Origin::Environment } else { Origin::Flag };
             value.cloned().map(|value| Setting { value, origin })
         }
-        let profile = board.map_or_else(Profile::detected, Profile::named)?;
         let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
         Ok(Runtime::new(
             profile,

@@ -14,7 +14,14 @@ use clap::{ArgMatches, Args, parser::ValueSource};
 use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
-use super::{error::Failure, interrupt, output::Output, progress::Progress, say};
+use super::{
+    config,
+    error::Failure,
+    interrupt,
+    output::{Output, protect},
+    progress::Progress,
+    say,
+};
 #[cfg(feature = "mpi")]
 use crate::{bench::measure_cluster_energy, cluster::Host};
 use crate::{
@@ -110,6 +117,9 @@ impl SensorArgs {
                 Ok(started.map_err(|error| refused(error, skipped)))
             }
             Wish::Named(names) => {
+                for file in names.iter().filter_map(|name| name.strip_prefix("external:")) {
+                    protect(Path::new(file))?;
+                }
                 let meter = Selection::named(self.sources(), names, profile).and_then(Meter::start);
                 meter.map(Ok).map_err(|error| select_failure(&error))
             }
@@ -128,8 +138,7 @@ fn select_failure(error: &SelectError) -> Failure {
 
 /// The power sensors in the profile at `path`, or in that of the detected board.
 pub(super) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
-    let found = path.map_or_else(runtime::Profile::detected, runtime::Profile::named)?;
-    Ok(found.power())
+    Ok(config::profile(path)?.power())
 }
 
 impl EnergyArgs {

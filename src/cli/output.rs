@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{error::Failure, shown};
 use crate::{
-    files::AtomicFile,
+    files::{self, AtomicFile},
     report::{
         figures::{self, COLOURS, Document, PLAIN},
         html,
@@ -72,6 +72,20 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
+/// Makes sure that no output of this command replaces the file at `path`, which the command reads. Called before it is read.
+pub(super) fn protect(path: &Path) -> Result<(), Failure> {
+    files::protect(path).map_err(|error| unwritable(path, &error))
+}
+
+/// The failure for an output at `path` that can't be opened.
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    Failure::because(&format!("can't write {}", path.display()), error).cure(match error.kind() {
+        // The file is also an input or another output of this command.
+        io::ErrorKind::ResourceBusy => "give the output a name of its own",
+        _ => "name a file in a folder that exists and that you may write to",
+    })
+}
+
 /// Where a result goes: a file, or standard output (`-`). It is opened before the work begins, so that a misspelt path does not cost hours
 /// of work. The file appears under its name only when it is complete.
 #[derive(Debug)]
@@ -90,11 +104,7 @@ impl Output {
         }
         match AtomicFile::create(path) {
             Ok(file) => Ok(Self::File(path.to_owned(), file)),
-            Err(error) => Err(Failure::because(&format!("can't write {}", path.display()), &error).cure(match error.kind() {
-                // The file is also an input or another output of this command.
-                io::ErrorKind::ResourceBusy => "give the output a name of its own",
-                _ => "name a file in a folder that exists and that you may write to",
-            })),
+            Err(error) => Err(unwritable(path, &error)),
         }
     }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     error::Failure,
-    output::{Output, print_documents},
+    output::{Output, print_documents, protect},
 };
 use crate::{
     files,
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     for path in &arguments.records {
         let name = path.display().to_string();
         let unread = |error: &(dyn std::error::Error + 'static)| Failure::because(&format!("can't read {name}"), error).cure(CURE);
-        files::protect(path).map_err(|error| unread(&error))?;
+        protect(path)?;
         let text = files::read_text(path, files::Kind::Stream, files::RECORD).map_err(|error| unread(&error))?;
         let record = serde_json::from_str(&text).map_err(|error| unread(&error))?;
         let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;

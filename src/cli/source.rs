@@ -13,10 +13,9 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 
-use super::{error::Failure, progress::Progress};
+use super::{error::Failure, output::protect, progress::Progress};
 use crate::{
     bench::{RootSource, roots},
-    files,
     graph::{BuildOptions, EdgeList, Layout, Vertex},
     input::{self, Format, ReadOptions, generate::Generator},
 };
@@ -80,7 +79,7 @@ impl Source {
                 let message = format!("{}: there is no such file, and no generator of that name", text.display());
                 return Err(Failure::new(message).cure(format!("did you mean {meant}?")));
             }
-            files::protect(text).map_err(|error| Failure::because(&format!("can't read {}", text.display()), &error))?;
+            protect(text)?;
             return Ok(Self::File(text.to_owned(), format));
         };
         if format.is_some() {

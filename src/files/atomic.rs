@@ -468,7 +468,7 @@ mod tests {
         assert!(AtomicFile::create(&path).unwrap_err().to_string().contains("an input as well"));
         fs::write(&other, "").unwrap();
         let output = AtomicFile::create(&other).unwrap();
-        assert!(crate::files::protect(&other).unwrap_err().to_string().contains("both an input and an output"));
+        assert!(crate::files::protect(&other).unwrap_err().to_string().contains("an input as well"));
         drop(output);
         crate::files::protect(&other).unwrap();
     }

@@ -19,6 +19,9 @@ fn claims() -> MutexGuard<'static, Option<Claims>> {
     CLAIMS.lock().unwrap_or_else(PoisonError::into_inner) // sets of paths are never half-changed
 }
 
+/// Why a file can't be an output, or an input.
+const INPUT_TOO: &str = "it is an input as well";
+
 fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, reason)
 }
@@ -36,7 +39,7 @@ pub fn protect(path: &Path) -> io::Result<()> {
     let mut claims = claims();
     let claims = claims.get_or_insert_default();
     if claims.outputs.contains(&path) {
-        return Err(refused("it is both an input and an output: name another file for the output"));
+        return Err(refused(INPUT_TOO));
     }
     claims.inputs.insert(path);
     Ok(())
@@ -52,7 +55,7 @@ impl Claim {
         let mut claims = claims();
         let claims = claims.get_or_insert_default();
         if claims.inputs.contains(path) {
-            return Err(refused("it is an input as well"));
+            return Err(refused(INPUT_TOO));
         }
         if !claims.outputs.insert(path.to_owned()) {
             return Err(refused("another output goes to the same file"));
