@@ -295,6 +295,31 @@ fn json_can_replace_the_report_on_standard_output() {
 }
 
 #[test]
+fn standard_output_takes_one_result() {
+    let (folder, small) = (Folder::new(), ["grid:8x8", "--roots", "1", "--device", "cpu"]);
+    let record = folder.path("r.json");
+    good(&[&["bench", "--json", &record], &small[..]].concat());
+    for command in [
+        &["bench"][..],
+        &["bench", "--report", "board", "--scales", "6", "--roots", "1", "--device", "cpu"],
+        &["analyze", "--only", "profile"],
+        &["policies", "--only", "tc", "--turns", "1"],
+        &["compare", &record, &record],
+    ] {
+        let graph: &[&str] = if command.contains(&"board") || command[0] == "compare" { &[] } else { &small };
+        // Only a page, without the text.
+        let output = good(&[command, graph, &["--html", "-"]].concat());
+        let page = stdout(&output).trim_end();
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{command:?}: {page}");
+        if command[0] != "compare" {
+            let both = [command, graph, &["--html", "-", "--json", "-"]].concat();
+            refused(&both, &["can't write -: another output goes to standard output", "help: name a file for one of them"]);
+        }
+    }
+    refused(&["report", &record, "--html", "-", "--figure", "times", "--svg", "-"], &["another output goes to standard output"]);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_roots() {
     let roots = |seed: &str| {
         let output = good(&["bench", "--kronecker", "8", "--roots", "4", "--seed", seed, "--json", "-"]);

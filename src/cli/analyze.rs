@@ -12,7 +12,7 @@ use super::{
     config::GraphsArgs,
     energy::EnergyArgs,
     error::Failure,
-    output::{Output, both, print_documents, value},
+    output::{Output, both, print_documents, take_stdout, value},
     policies::{Among, Compared, compare, energies},
     progress::{self, Progress},
     source::{self, Source, with_graph_help},
@@ -167,7 +167,7 @@ pub(super) fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Ou
     // Figures are made from the record alone, so that `socbfs report` makes the same ones.
     let record = value(analysis)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
-    let in_place = [&json, &page].into_iter().any(|output| matches!(output, Some(Output::Stdout)));
+    let in_place = take_stdout([&json, &page]);
     let written = json.map_or(Ok(()), |json| json.finish(|out| crate::report::json(&record, out)));
     let shown = page.map_or(Ok(()), |page| page.finish(|out| out.write_all(html::page(std::slice::from_ref(&document)).as_bytes())));
     let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document)) };

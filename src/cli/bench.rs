@@ -9,7 +9,7 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
-    output::{Output, both, print, write_page},
+    output::{Output, both, print, take_stdout, write_page},
     progress::{self, Progress},
     say,
     source::{self, FormatParser, Source, with_graph_help},
@@ -42,7 +42,7 @@ Examples:
 The report on standard output has the keys of Graph500 3.x. For a graph that is
 not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
 edgefactor its edges per vertex, rounded. With `--json -` standard output is the
-record instead of the report.";
+record instead of the report, with `--html -` the page.";
 
 /// Search a graph from 64 roots, validate every tree, report TEPS
 ///
@@ -102,7 +102,7 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) json: Option<PathBuf>,
 
-    /// Write a page of charts: one file that needs no network
+    /// Write a page of charts: one file that needs no network ("-": standard output)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) html: Option<PathBuf>,
 
@@ -173,9 +173,8 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     if let Some(root) = arguments.trace_roots.iter().find(|&&root| record.roots.iter().all(|searched| searched.root != root)) {
         log::warn!("root {root} was not searched: the timeline omits it");
     }
-    let drawn = html.map_or(Ok(()), |html| write_page(html, &record));
     let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)));
-    both(both(drawn, timed), publish(&record, json, quiet))
+    both(timed, publish(&record, json, html, quiet))
 }
 
 impl BenchArgs {
@@ -288,15 +287,16 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
 }
 
 /// Prints the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
-pub(super) fn publish(record: &Record, json: Option<Output>, quiet: bool) -> Result<(), Failure> {
+pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output>, quiet: bool) -> Result<(), Failure> {
     if !quiet {
         say(report::table(record).trim_end());
         say("");
     }
-    let in_place = matches!(json, Some(Output::Stdout));
+    let in_place = take_stdout([&json, &html]);
+    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
     let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
     let printed = if in_place { Ok(()) } else { print(&report::graph500(record)) };
-    both(written, printed)?;
+    both(both(drawn, written), printed)?;
     verdict(record)
 }
 

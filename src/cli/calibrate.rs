@@ -261,7 +261,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     partial.remove();
     drop(last_words);
     let report = CalibrationReport { file: file.display().to_string(), calibration };
-    publish(json, &report, || report::calibration(&report))
+    publish(json, None, &report, || report::calibration(&report))
 }
 
 /// The network in `file`, if that is a calibration of the same machine: `socbfs train` made it, and this command does not train it again.

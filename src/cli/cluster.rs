@@ -512,7 +512,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
                 ranks,
             },
         );
-        return publish(&record, json, quiet);
+        return publish(&record, json, None, quiet);
     }
     if valid { Ok(()) } else { Err(Failure::Invalid) }
 }

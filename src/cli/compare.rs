@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     error::Failure,
-    output::{Output, both, print, protect},
+    output::{Output, both, print, protect, take_stdout},
     say,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(super) struct CompareArgs {
     #[arg(long)]
     force: bool,
 
-    /// Write a page: both runs side by side, with intervals and what differs
+    /// Write a page: both runs side by side, with intervals and what differs ("-": standard output)
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -63,8 +63,9 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     for (field, [left, right]) in &comparison.differences {
         say(&format!("warning: {field} differs: {left} | {right}"));
     }
+    let in_place = take_stdout([&html]);
     let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, [&text_a, &text_b]));
-    both(drawn, print(&comparison.table([&names[0], &names[1]])))
+    both(drawn, if in_place { Ok(()) } else { print(&comparison.table([&names[0], &names[1]])) })
 }
 
 /// Writes a page with both runs.

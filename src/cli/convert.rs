@@ -76,7 +76,7 @@ pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format
     }
     // Tests whether the file can be written. Nothing is committed, so that nothing is left of it.
     match Output::open(path)? {
-        Output::Stdout => Err(Failure::new("a graph is written to a file, not to standard output").cure("name a file")),
+        Output::Stdout(_) => Err(Failure::new("a graph is written to a file, not to standard output").cure("name a file")),
         Output::File(..) => Ok(format),
     }
 }

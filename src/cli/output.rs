@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::{error::Failure, shown};
 use crate::{
-    files::{self, AtomicFile},
+    files::{self, AtomicFile, Claim},
     report::{
         figures::{self, COLOURS, Document, PLAIN},
         html,
@@ -42,21 +42,32 @@ pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), 
     output.finish(|out| out.write_all(html::page(&[document]).as_bytes()))
 }
 
+/// Whether one of `outputs` takes standard output, so that no text may go there.
+pub(super) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Output>>) -> bool {
+    outputs.into_iter().any(|output| matches!(output, Some(Output::Stdout(_))))
+}
+
 /// Converts a record to a JSON value.
 pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
-/// Writes `report` to `json`, if given, and prints the text `words` unless the JSON goes to standard output.
-pub(super) fn publish(json: Option<Output>, report: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
-    let in_place = matches!(json, Some(Output::Stdout));
+/// Writes `report` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
+pub(super) fn publish(
+    json: Option<Output>,
+    html: Option<Output>,
+    report: &impl Serialize,
+    words: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let in_place = take_stdout([&json, &html]);
+    let drawn = html.map_or(Ok(()), |html| write_page(html, report));
     let written = json.map_or(Ok(()), |json| {
         json.finish(|out| {
             serde_json::to_writer(&mut *out, report)?;
             out.write_all(b"\n")
         })
     });
-    both(written, if in_place { Ok(()) } else { print(&words()) })
+    both(both(drawn, written), if in_place { Ok(()) } else { print(&words()) })
 }
 
 /// Combines the results of two outputs. If both failed, prints the second error and returns the first.
@@ -81,6 +92,7 @@ pub(super) fn protect(path: &Path) -> Result<(), Failure> {
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     Failure::because(&format!("can't write {}", path.display()), error).cure(match error.kind() {
         // The file is also an input or another output of this command.
+        io::ErrorKind::ResourceBusy if path == Path::new("-") => "name a file for one of them",
         io::ErrorKind::ResourceBusy => "give the output a name of its own",
         _ => "name a file in a folder that exists and that you may write to",
     })
@@ -90,8 +102,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 /// of work. The file appears under its name only when it is complete.
 #[derive(Debug)]
 pub(super) enum Output {
-    /// Standard output.
-    Stdout,
+    /// Standard output. Only one output can go there.
+    Stdout(Claim),
     /// The path of a file, and the temporary that gets this name in the end.
     File(PathBuf, AtomicFile),
 }
@@ -100,7 +112,7 @@ impl Output {
     /// Opens `path`, `-` for standard output.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
-            return Ok(Self::Stdout);
+            return Ok(Self::Stdout(Claim::stdout().map_err(|error| unwritable(path, &error))?));
         }
         match AtomicFile::create(path) {
             Ok(file) => Ok(Self::File(path.to_owned(), file)),
@@ -112,7 +124,7 @@ impl Output {
     #[cfg(feature = "mpi")]
     pub(super) fn named(&mut self) -> Option<PathBuf> {
         match self {
-            Self::Stdout => None,
+            Self::Stdout(_) => None,
             Self::File(_, file) => file.named(),
         }
     }
@@ -120,7 +132,7 @@ impl Output {
     /// Calls `write` to write the content, then gives the file its name.
     pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
-            Self::Stdout => to_stdout(write),
+            Self::Stdout(_claim) => to_stdout(write),
             Self::File(path, file) => {
                 let mut buffered = BufWriter::new(file);
                 write(&mut buffered)

@@ -9,7 +9,7 @@ use super::{
     config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
     error::Failure,
-    output::{Output, both, publish, write_page},
+    output::{Output, publish},
     progress::{self, Progress},
     say,
     source::{self, with_graph_help},
@@ -147,8 +147,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         policies: names,
         graphs,
     };
-    let shown = html.map_or(Ok(()), |html| write_page(html, &report));
-    both(shown, publish(json, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }))
+    publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 
 /// The result of comparing policies on one graph.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, both, print, protect},
+    output::{Output, both, print, protect, take_stdout},
     progress::{self, Progress},
     say,
     source::{self, Source, with_graph_help},
@@ -146,6 +146,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let surf = arguments.surf.as_deref().map(Output::open).transpose()?;
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let in_place = take_stdout([&surf, &mlp, &json]);
     let for_calibration = arguments.for_calibration(&config);
     if for_calibration {
         // Checked now, so that a missing calibration does not fail after hours.
@@ -195,7 +196,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         let written = json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from));
         result = both(result, written);
     }
-    both(result, print(&table(&judged)))
+    both(result, if in_place { Ok(()) } else { print(&table(&judged)) })
 }
 
 impl TrainArgs {

@@ -45,11 +45,24 @@ pub fn protect(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is recorded as an output until this is dropped.
+/// A file, or standard output, that is recorded as an output until this is dropped.
 #[derive(Debug)]
-pub(super) struct Claim(PathBuf);
+pub struct Claim(PathBuf);
 
 impl Claim {
+    /// Records standard output as an output.
+    ///
+    /// # Errors
+    /// If it is an output already.
+    pub fn stdout() -> io::Result<Self> {
+        // No canonical path has this name.
+        let path = PathBuf::from("-");
+        if !claims().get_or_insert_default().outputs.insert(path.clone()) {
+            return Err(refused("another output goes to standard output"));
+        }
+        Ok(Self(path))
+    }
+
     /// Records `path`, which must be canonical, as an output.
     pub(super) fn output(path: &Path) -> io::Result<Self> {
         let mut claims = claims();

@@ -9,7 +9,7 @@ mod temporary;
 mod whole;
 
 pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
-pub use claim::protect;
+pub use claim::{Claim, protect};
 pub use mapped::{MappedFile, changed_while_mapped, mapped_at};
 #[cfg(test)]
 pub(crate) use own::can_give_away;
