@@ -259,6 +259,15 @@ fn invalid_arguments_of_calibrate_are_refused() {
     user.refused(&["calibrate", "--objective", "energy"], &["--objective"]);
     user.refused(&["calibrate", "-o", "-"], &["standard output", "--json -"]);
     user.refused(&["calibrate", "-o", &user.path("missing/c.toml")], &["missing/c.toml", "help:"]);
+    // Only a calibration, of any version, is replaced.
+    for (name, content) in [("b.toml", "schema = 1\n[board]\nname = 'b'\n"), ("notes.txt", "not TOML"), ("photo", "\0")] {
+        let file = user.0.file(name, content);
+        user.refused(
+            &["calibrate", "-o", &file],
+            &[&format!("can't write {file}: it exists, and is not a calibration"), "help: name another"],
+        );
+        assert_eq!(fs::read_to_string(&file).unwrap(), content);
+    }
     user.refused(&["calibrate", "--budget", "never"], &["--budget"]);
     user.refused(&["run", "kronecker:4", "--root", "0", "--calibration", &user.path("none.toml")], &["none.toml", "socbfs calibrate"]);
 }

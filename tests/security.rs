@@ -764,6 +764,8 @@ fn control_characters_of_foreign_text_do_not_reach_a_terminal() {
 const PROFILE: &str = "schema = 1\n[board]\nname = 'mine'\n";
 /// The only output that must exist before its command runs.
 const TUNED: &str = "tune.toml";
+/// What `calibrate` takes for an older calibration, which it may replace.
+const CALIBRATED: &str = "schema = 0\nmade = {}\nidentity = {}\n";
 
 /// Every command that writes a file of results, with the file's name. Files that commands read are made in `inputs`.
 fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
@@ -785,7 +787,8 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
         ("bench grid:8x8 --roots 2 --json OUT", "r.json"),
         ("policies grid:8x8 --roots 1 --turns 1 --only tc --json OUT", "p.json"),
         ("energy --json OUT -- true", "e.json"),
-        ("board init OUT", "b.toml"),
+        ("board init OUT --force", "b.toml"),
+        ("board manifest OUT --force", "m.toml"),
         ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o OUT", "c.toml"),
         ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o CALIBRATION --json OUT", "c.json"),
         ("train grid:8x8 --generated 0 --roots 1 --turns 1 --collect-only --records OUT", "t.jsonl"),
@@ -796,7 +799,7 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
         ("report ANALYSIS --figure profile --svg OUT", "b.svg"),
     ];
     // The inputs of the last commands are made by others.
-    for (maker, input) in [(12, "MEASURED"), (14, "ANALYSIS")] {
+    for (maker, input) in [(13, "MEASURED"), (15, "ANALYSIS")] {
         let path = inputs.path(input);
         let made = socbfs(&words(all[maker].0, &path).iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
         assert!(made.status.success(), "{}", text(&made.stderr));
@@ -813,7 +816,11 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
 
 /// Content of the output of this name before the command runs.
 fn before(name: &str) -> &'static str {
-    if name == TUNED { PROFILE } else { "root's" }
+    match name {
+        TUNED => PROFILE,
+        "c.toml" => CALIBRATED,
+        _ => "root's",
+    }
 }
 
 #[test]

@@ -314,6 +314,11 @@ impl Calibration {
         Self::parse(&KIND.read(path)?, &path.display().to_string())
     }
 
+    /// Whether `text` is that of a calibration, also one of another version or with values that are refused.
+    pub fn is_recognised(text: &str) -> bool {
+        toml::from_str::<toml::Table>(text).is_ok_and(|all| ["schema", "made", "identity"].iter().all(|key| all.contains_key(*key)))
+    }
+
     /// Reads and checks a calibration from its text; `file` names it in errors.
     ///
     /// # Errors

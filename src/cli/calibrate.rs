@@ -26,6 +26,7 @@ use crate::{
         PowerWindows, SCHEMA, StrategyPowers, TRAINING_GRAPHS, Trained, Turns, bands, best_parallel, best_work_group, fit, fit_zhang,
         held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
     },
+    files,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     policy::{LevelDevice, Objective, Policy, mlp::Form},
@@ -123,6 +124,9 @@ const BYTES_PER_EDGE: u64 = 64;
 pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let flags = ["policy", "calibration", "objective"];
     without_effect(matches, &flags, "calibrate measures every strategy", "--output says where the calibration goes")?;
+    if let Some(file) = &arguments.output {
+        replaceable(file)?;
+    }
     let mut config = arguments.search.resolve_for_calibration(matches)?;
     // The environment sets these for searches; this command ignores them too.
     config.policy.value = Policy::default();
@@ -262,6 +266,22 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     drop(last_words);
     let report = CalibrationReport { file: file.display().to_string(), calibration };
     publish(json, None, &report, || report::calibration(&report))
+}
+
+/// Refuses a file that the user names for the calibration if it holds anything else, such as a board profile.
+fn replaceable(file: &Path) -> Result<(), Failure> {
+    // A new file is made, and a device is written to.
+    if !file.is_file() {
+        return Ok(());
+    }
+    let refused = |reason: &str| {
+        Failure::new(format!("can't write {}: {reason}", file.display())).cure("name another file with --output, or remove this one")
+    };
+    match files::read_text(file, files::Kind::Regular, files::CONFIGURATION) {
+        Ok(text) if text.trim().is_empty() || Calibration::is_recognised(&text) => Ok(()),
+        Ok(_) => Err(refused("it exists, and is not a calibration")),
+        Err(error) => Err(refused(&format!("it exists, and can't be read as a calibration: {error}"))),
+    }
 }
 
 /// The network in `file`, if that is a calibration of the same machine: `socbfs train` made it, and this command does not train it again.
