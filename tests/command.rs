@@ -733,6 +733,17 @@ fn board_init_writes_a_valid_profile_of_the_machine() {
     good(&["bench", "--kronecker", "6", "--roots", "2", "--board", &here]);
     assert_eq!(folder.names(), ["core-ultra.toml", "here.toml", "odroid-xu3.toml", "raspberry-pi-4.toml"]);
     refused(&["board", "init", &folder.path("no/such/folder.toml")], &["folder.toml", "help:"]);
+    // A profile that the user may have edited is replaced only on request.
+    for command in ["init", "manifest"] {
+        let mine = folder.file("mine.toml", "precious");
+        let error = format!("can't write {mine}: it exists already");
+        refused(&["board", command, &mine], &[&error, "help: name another file, or replace this one with --force"]);
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "precious");
+        let output = good(&["board", command, &mine, "--force"]);
+        assert!(stderr(&output).contains(&format!(" written to {mine}\n")) && output.stdout.is_empty(), "{}", stderr(&output));
+        assert_ne!(fs::read_to_string(&mine).unwrap(), "precious");
+        assert_eq!(stderr(&good(&["board", command, &mine, "--force", "--quiet"])), "");
+    }
 }
 
 #[test]

@@ -68,9 +68,8 @@ enum BoardCommand {
     },
     /// Write a profile for this machine, filled in from what Linux reports of it
     Init {
-        /// Where to write it ("-": standard output)
-        #[arg(value_name = "FILE", default_value = "-")]
-        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
         #[command(flatten)]
         root: RootArgs,
     },
@@ -79,9 +78,8 @@ enum BoardCommand {
     /// The file is TOML. It holds the contents of the files of /proc and /sys from which boards are detected and profiles are written, but
     /// no serial number and no address.
     Manifest {
-        /// Where to write it ("-": standard output)
-        #[arg(value_name = "FILE", default_value = "-")]
-        file: PathBuf,
+        #[command(flatten)]
+        target: Target,
         #[command(flatten)]
         root: RootArgs,
     },
@@ -99,6 +97,40 @@ enum BoardCommand {
         #[arg(default_value = board::GENERIC)]
         name: String,
     },
+}
+
+/// The file that `init` or `manifest` writes.
+#[derive(Debug, Args)]
+struct Target {
+    /// Where to write it ("-": standard output)
+    #[arg(value_name = "FILE", default_value = "-")]
+    file: PathBuf,
+
+    /// Replace FILE if it exists
+    #[arg(long)]
+    force: bool,
+}
+
+impl Target {
+    /// Opens the output. Users edit these files, so an existing one is replaced only on request.
+    fn open(&self) -> Result<Output, Failure> {
+        let file = &self.file;
+        if !self.force && file != Path::new("-") && file.is_file() {
+            return Err(Failure::new(format!("can't write {}: it exists already", file.display()))
+                .cure("name another file, or replace this one with --force"));
+        }
+        Output::open(file)
+    }
+
+    /// Writes `text` and says where it is. `what` names it.
+    fn write(&self, output: Output, text: &str, what: &str, quiet: bool) -> Result<(), Failure> {
+        let is_file = matches!(output, Output::File(..));
+        output.finish(|out| out.write_all(text.as_bytes()))?;
+        if is_file && !quiet {
+            say(&format!("{what} written to {}", self.file.display()));
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Args)]
@@ -138,7 +170,7 @@ struct TuneArgs {
     search: SearchArgs,
 }
 
-pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     match &arguments.command {
         BoardCommand::List { root, json } => list(&root.sysfs_root, *json),
         BoardCommand::Show(show) => {
@@ -149,12 +181,12 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches) -> Result<(), Fai
             let detection = detect(&root.sysfs_root)?;
             print(&if *json { line(&json!(detection)) } else { detected(&detection) })
         }
-        BoardCommand::Init { file, root } => init(file, &root.sysfs_root),
-        BoardCommand::Manifest { file, root } => {
-            let output = Output::open(file)?;
+        BoardCommand::Init { target, root } => init(target, &root.sysfs_root, quiet),
+        BoardCommand::Manifest { target, root } => {
+            let output = target.open()?;
             let text =
                 board::manifest(&root.sysfs_root).map_err(|error| Failure::because("what Linux shows can't be written as TOML", &error))?;
-            output.finish(|out| out.write_all(text.as_bytes()))
+            target.write(output, &text, "manifest", quiet)
         }
         BoardCommand::Tune(tune) => {
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
@@ -214,12 +246,12 @@ fn detected(detection: &Detection) -> String {
     rows.iter().map(|(name, value)| format!("{name:<14}{value}\n")).collect()
 }
 
-fn init(file: &Path, root: &Path) -> Result<(), Failure> {
+fn init(target: &Target, root: &Path, quiet: bool) -> Result<(), Failure> {
     let detection = detect(root)?;
-    let output = Output::open(file)?;
+    let output = target.open()?;
     let text = board::init(root, &detection).map_err(RuntimeError::Profile)?;
-    Board::<Policy>::parse(&text, &file.display().to_string()).map_err(RuntimeError::Profile)?;
-    output.finish(|out| out.write_all(text.as_bytes()))
+    Board::<Policy>::parse(&text, &target.file.display().to_string()).map_err(RuntimeError::Profile)?;
+    target.write(output, &text, "profile", quiet)
 }
 
 /// Checks all `files`, so that the user sees every fault at once.

@@ -203,7 +203,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Calibrate(arguments) => calibrate::run(arguments, matches),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
-        Command::Board(arguments) => board::run(arguments, matches),
+        Command::Board(arguments) => board::run(arguments, matches, cli.quiet),
         Command::Sensors(arguments) => sensors::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
