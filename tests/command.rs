@@ -184,6 +184,7 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     let folder = Folder::new();
     let json = folder.path("r.json");
     let bench = ["bench", "--kronecker", "8", "--roots", "2", "--json", &json];
+    fs::create_dir(folder.path("none")).unwrap();
     let none = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &folder.path("none")]].concat());
     assert!(stderr(&none).contains("Energy         n/a: no power sensor was found on this machine"), "{}", stderr(&none));
     let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
@@ -250,6 +251,7 @@ fn sensors_are_shown_as_json_as_a_table_and_repeatedly() {
     assert_eq!(lines[0], ["seconds", "VDD_ARM", "W"]);
     assert!(lines[1..].iter().all(|line| line[1] == "3.000"), "{lines:?}");
     let none = folder.path("none");
+    fs::create_dir(&none).unwrap();
     assert!(stdout(&good(&["sensors", "--sysfs-root", &none])).contains("measures nothing: no power sensor was found"));
     refused(&["sensors", "watch", "--sysfs-root", &none], &["no power sensor"]);
     refused(&["sensors", "toaster:1"], &["\"toaster:1\" is not a meter", "smartpower3:udp:6000"]);
@@ -701,6 +703,25 @@ fn boards_are_detected_listed_and_shown() {
     assert!(share["source"].as_str().unwrap().contains("until it is measured"));
     let bands = shown["bands"].as_array().unwrap();
     assert!(bands.contains(&serde_json::json!({ "key": "top_down.gpu_from", "value": 90_000, "origin": "board's estimate" })), "{bands:?}");
+}
+
+#[test]
+fn the_folder_of_a_machine_must_exist() {
+    let folder = Folder::new();
+    let (gone, file) = (folder.path("gone"), folder.file("file", ""));
+    for command in [
+        &["doctor"][..],
+        &["board", "detect"],
+        &["board", "list"],
+        &["board", "init"],
+        &["board", "manifest"],
+        &["sensors"],
+        &["sensors", "watch"],
+        &["bench", "grid:8x8"],
+    ] {
+        refused(&[command, &["--sysfs-root", &gone]].concat(), &[&gone, "--sysfs-root", "No such file", "name a folder"]);
+        refused(&[command, &["--sysfs-root", &file]].concat(), &[&file, "--sysfs-root", "it is not a folder"]);
+    }
 }
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::{
     ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use clap::{
     Arg, ArgMatches, Args, Command, ValueEnum,
-    builder::{PossibleValue, TypedValueParser},
+    builder::{PathBufValueParser, PossibleValue, TypedValueParser},
     parser::ValueSource,
 };
 
@@ -34,8 +35,17 @@ use crate::{
 #[derive(Debug, Args)]
 pub(super) struct RootArgs {
     /// Look below this folder instead of / (a copy of another machine's proc and sys)
-    #[arg(long, value_name = "DIR", default_value = "/", hide_default_value = true)]
+    #[arg(long, value_name = "DIR", default_value = "/", hide_default_value = true, value_parser = folder())]
     pub(super) sysfs_root: PathBuf,
+}
+
+/// Parses the path of a folder that exists. Without the check, a misspelt folder would look like a machine that has nothing.
+pub(super) fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => Ok(path),
+        Ok(_) => Err("it is not a folder; name one that holds the folders proc and sys of a machine".to_owned()),
+        Err(error) => Err(format!("{error}; name a folder that holds the folders proc and sys of a machine")),
+    })
 }
 
 /// Flags of every command that searches.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
 use super::{
-    config,
+    config::{self, folder},
     error::Failure,
     interrupt,
     output::{Output, protect},
@@ -44,7 +44,7 @@ pub(super) struct SensorArgs {
     energy: Vec<String>,
 
     /// Look for sensors below this directory instead of /
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true, value_parser = folder())]
     sysfs_root: PathBuf,
 }
 

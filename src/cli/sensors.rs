@@ -12,6 +12,7 @@ use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
 use super::{
+    config::folder,
     energy::{GLANCE, profile_at},
     error::Failure,
     output::print,
@@ -71,7 +72,7 @@ struct FoundArgs {
     board: Option<PathBuf>,
 
     /// Look for sensors below this directory instead of /
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true)]
+    #[arg(long, value_name = "DIR", default_value = "/", hide = true, value_parser = folder())]
     sysfs_root: PathBuf,
 }
 
