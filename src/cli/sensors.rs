@@ -128,6 +128,13 @@ impl FoundArgs {
                 Failure::new(format!("{name:?} is not a meter"))
                     .cure("meters: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE; sensors of the system are found without naming them")
             })?;
+            // The user named it, so it is not merely one of the sensors that can't be used here.
+            if let Err(problem) = &meter.sensor {
+                let failure = Failure::because(&format!("can't use {name}"), problem);
+                return Err(
+                    failure.cure(problem.cure().unwrap_or_else(|| "check the spelling, and that the meter is connected".to_owned()))
+                );
+            }
             sources.push(meter);
         }
         Ok(sources)
