@@ -483,8 +483,29 @@ fn a_timeline_has_a_track_for_each_thread_and_device() {
             kernel.begin
         );
     }
-    good(&[&few[..], &["--device", &device.name, "--policy", "tg", "--trace-roots", "1"]].concat());
-    assert!(timeline(&trace).on("levels").is_empty(), "this root is not among those searched");
+}
+
+#[test]
+fn a_timeline_without_any_searched_root_is_refused_before_the_searches() {
+    let folder = TempDir::new().unwrap();
+    let [json, trace] = ["r.json", "t.json"].map(|name| path(&folder, name));
+    let few = ["bench", "kronecker:8", "--roots", "3", "--device", "cpu", "--energy", "off", "--json", &json, "--trace", &trace];
+    good(&few);
+    let searched: Vec<u64> = record(&json)["roots"].as_array().unwrap().iter().map(|root| root["root"].as_u64().unwrap()).collect();
+    let (one, absent) = (searched[1].to_string(), (0..).find(|root| !searched.contains(root)).unwrap().to_string());
+    let some = good(&[&few[..], &["--trace-roots", &format!("{absent},{one}")]].concat());
+    assert!(some.contains("harmonic"), "{some}");
+    let roots: Vec<_> =
+        timeline(&trace).on("levels").iter().map(|span| span.name.clone()).filter(|name| name.starts_with("root ")).collect();
+    assert_eq!(roots, [format!("root {one}")]);
+    fs::remove_file(&trace).unwrap();
+    fs::remove_file(&json).unwrap();
+    let (code, _, error) = socbfs(&[&few[..], &["--trace-roots", &absent]].concat());
+    assert_eq!(code, 2, "{error}");
+    for words in [format!("no root of --trace-roots {absent} is searched"), format!("name roots that are searched ({}, ", searched[0])] {
+        assert!(error.contains(&words), "{error}");
+    }
+    assert!(!error.contains("Graph500") && fs::read_dir(folder.path()).unwrap().count() == 0, "{error}");
 }
 
 #[test]

@@ -136,6 +136,9 @@ fn parse_roots(text: &str) -> Result<usize, String> {
 /// Most spans that each thread and device may record during one search: 1.5 MiB per thread.
 const MOST_TRACED: usize = 1 << 16;
 
+/// Most roots that an error lists.
+const SHOWN_ROOTS: usize = 8;
+
 /// Root of the live system's files (/proc, /sys).
 pub(super) const ROOT: &str = "/";
 
@@ -170,9 +173,6 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     let mut traced = Vec::new();
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced)?;
-    if let Some(root) = arguments.trace_roots.iter().find(|&&root| record.roots.iter().all(|searched| searched.root != root)) {
-        log::warn!("root {root} was not searched: the timeline omits it");
-    }
     let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)));
     both(timed, publish(&record, json, html, quiet))
 }
@@ -195,6 +195,7 @@ impl BenchArgs {
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
+        self.check_trace_roots(&drawn)?;
         let Prepared { mut search, devices, measured, options, calibration, choice, .. } =
             config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
@@ -248,6 +249,23 @@ impl BenchArgs {
         };
         record.warnings = warnings(&record);
         Ok(record)
+    }
+
+    /// Refuses roots for the timeline of which none is among those `drawn`, and warns if some are not.
+    fn check_trace_roots(&self, drawn: &[Vertex]) -> Result<(), Failure> {
+        let absent: Vec<String> = self.trace_roots.iter().filter(|root| !drawn.contains(root)).map(ToString::to_string).collect();
+        if !absent.is_empty() && absent.len() == self.trace_roots.len() {
+            let mut searched = drawn.iter().take(SHOWN_ROOTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            if drawn.len() > SHOWN_ROOTS {
+                searched.push_str(", ...");
+            }
+            let message = format!("no root of --trace-roots {} is searched: the timeline would be empty", absent.join(","));
+            return Err(Failure::new(message).cure(format!("name roots that are searched ({searched}), or omit --trace-roots")));
+        }
+        for root in absent {
+            log::warn!("root {root} is not searched: the timeline omits it");
+        }
+        Ok(())
     }
 
     /// Whether `--report board` is given.
