@@ -38,7 +38,7 @@ mod validate;
 
 use std::{
     borrow::Cow,
-    io::{Write, stderr},
+    io::{Write, stderr, stdout},
     process::ExitCode,
 };
 
@@ -141,8 +141,12 @@ pub fn main() -> ExitCode {
                 say(&cut);
                 return ExitCode::from(code);
             }
-            // A failure to print is ignored: a closed pipe is not an error, and any other failure can't be reported elsewhere.
-            let _ = error.print();
+            let printed = error.print().and_then(|()| stdout().flush());
+            // A failure to print an error can't be reported elsewhere. Help and version are results.
+            if let Some(failure) = printed.err().filter(|_| code == 0).map(|error| Failure::stdout(&error)) {
+                tell(&failure);
+                return ExitCode::from(failure.code());
+            }
             if let Some(variable) = variable_of(&error) {
                 say(&format!("  help: the value is that of the environment variable {variable}"));
             }
