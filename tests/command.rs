@@ -835,6 +835,13 @@ fn a_closed_pipe_is_not_an_error() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(said, "");
     assert!(!line.is_empty());
+    // The reader has gone before anything is written.
+    for arguments in [&["--help"][..], &["--version"], &["bench", "--help"]] {
+        let (reader, writer) = nix::unistd::pipe().unwrap();
+        drop(reader);
+        let output = socbfs(arguments).stdout(writer).output().unwrap();
+        assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{arguments:?}");
+    }
 }
 
 #[test]
@@ -886,11 +893,20 @@ fn a_full_disk_is_reported() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("error: can't write /dev/full"), "{}", stderr(&output));
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let status = socbfs(&["--version"]).stdout(full.try_clone().unwrap()).status().unwrap();
-    assert!(status.code().is_some());
-    let output = socbfs(&["board", "profile"]).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("standard output"), "{}", stderr(&output));
+    for arguments in [&["--version"][..], &["--help"], &["bench", "--help"], &["board", "profile"]] {
+        let output = socbfs(arguments).stdout(full.try_clone().unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        for words in ["error: can't write to standard output: No space left", "free some space"] {
+            assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+        }
+    }
+    // Every output names the same cure.
+    for flag in ["--json", "--html", "--trace"] {
+        let error = ["can't write /dev/full: No space", "help: free some space"];
+        let output = run(&["bench", "grid:8x8", "--roots", "1", flag, "/dev/full"]);
+        assert_eq!(output.status.code(), Some(2), "{flag}: {}", stderr(&output));
+        assert!(error.iter().all(|words| stderr(&output).contains(words)), "{flag}: {}", stderr(&output));
+    }
 }
 
 #[cfg(unix)]

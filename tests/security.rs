@@ -370,7 +370,10 @@ fn a_file_size_limit_is_reported_as_an_error() {
     let folder = Folder::new();
     let graph = folder.path("g.el");
     let command = under("ulimit -f 8", &["generate", "uniform", "--vertices", "1000", "--edges", "100000", "-o", &graph]);
-    refused(command, &["error: ", "g.el", "too large"]);
+    refused(command, &["error: ", "g.el", "too large", "`ulimit -f` shows it"]);
+    let record = folder.path("r.json");
+    let command = under("ulimit -f 1", &["bench", "kronecker:10", "--roots", "20", "--json", &record]);
+    refused(command, &["error: can't write ", "r.json", "too large", "help: the limit of the shell"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -408,7 +411,6 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
         ("bench grid:8x8 --roots 1 --energy external:FILE --json FILE", b""),
         ("energy --board FILE --json FILE -- true", PROFILE.as_bytes()),
         ("train grid:8x8 --generated 0 --judge-only --records FILE --json FILE", b""),
-        ("train grid:8x8 --generated 0 --judge-only --calibration FILE --mlp FILE", b""),
     ] {
         fs::write(&file, content).unwrap();
         let words: Vec<String> = command.split(' ').map(|word| word.replace("FILE", &file)).collect();
@@ -854,6 +856,7 @@ fn every_output_reports_a_full_or_read_only_disk() {
             assert_eq!(output.status.code(), Some(2), "{how} {arguments:?}: {said}");
             let told = if how == "full" { "space" } else { "ead-only" };
             assert!(said.contains("error: ") && said.contains(&name) && said.contains(told), "{how} {arguments:?}: {said}");
+            assert!(how != "full" || said.contains("free some space"), "{arguments:?}: {said}");
             assert!(!said.contains("mistake"), "{how} {arguments:?}: {said}");
             assert!(!said.contains("differ:"), "{how} {arguments:?}: {said}");
             let left: Vec<&str> = said.lines().filter(|&line| line.ends_with(".tmp") || line == name && line != TUNED).collect();

@@ -2,7 +2,10 @@
 
 use std::{error::Error, io};
 
-use crate::runtime::{RuntimeError, with_causes};
+use crate::{
+    files,
+    runtime::{RuntimeError, with_causes},
+};
 
 /// Why a command ended without success.
 #[derive(Debug)]
@@ -39,9 +42,15 @@ impl Failure {
         Self::Error { message: message.into(), cure: None }
     }
 
-    /// An error with its causes. If `context` is empty, the message begins with the text of `error`.
+    /// An error with its causes. If `context` is empty, the message begins with the text of `error`. If a cause is that there is no room
+    /// for an output, adds the cure.
     pub(super) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
-        Self::Error { message: with_causes(context, error), cure: None }
+        let message = with_causes(context, error);
+        let mut causes = std::iter::successors(Some(error), |&error| error.source());
+        let cure = causes.find_map(|cause| files::write_cure(cause.downcast_ref::<io::Error>()?));
+        // Some errors of the library name it themselves.
+        let cure = cure.filter(|cure| !message.contains(cure)).map(str::to_owned);
+        Self::Error { message, cure }
     }
 
     /// Adds what the user can do about it.
@@ -50,6 +59,11 @@ impl Failure {
             Self::Error { message, .. } => Self::Error { message, cure: Some(cure.into()) },
             other => other,
         }
+    }
+
+    /// As [`Failure::cure`], unless there is a cure already.
+    pub(super) fn or_cure(self, cure: &str) -> Self {
+        if matches!(self, Self::Error { cure: Some(_), .. }) { self } else { self.cure(cure) }
     }
 
     /// Replaces the name `from` of an option by `to`, its name in this command.

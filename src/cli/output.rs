@@ -90,7 +90,8 @@ pub(super) fn protect(path: &Path) -> Result<(), Failure> {
 
 /// The failure for an output at `path` that can't be opened.
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::because(&format!("can't write {}", path.display()), error).cure(match error.kind() {
+    let failure = Failure::because(&format!("can't write {}", path.display()), error);
+    failure.or_cure(match error.kind() {
         // The file is also an input or another output of this command.
         io::ErrorKind::ResourceBusy if path == Path::new("-") => "name a file for one of them",
         io::ErrorKind::ResourceBusy => "give the output a name of its own",

@@ -15,4 +15,4 @@ pub use mapped::{MappedFile, changed_while_mapped, mapped_at};
 pub(crate) use own::can_give_away;
 pub use own::{OwnFile, open_own};
 pub(crate) use temporary::Temporary;
-pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text};
+pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text, write_cure};

@@ -55,6 +55,19 @@ pub fn explained(path: &Path, error: io::Error) -> io::Error {
     }
 }
 
+/// What the user can do about an error of writing, if there is no room for the data.
+pub fn write_cure(error: &io::Error) -> Option<&'static str> {
+    match error.kind() {
+        io::ErrorKind::StorageFull => Some("free some space, or write to another disk"),
+        io::ErrorKind::QuotaExceeded => Some("delete some of your files, or write to another disk: your share of this one is used up"),
+        // An error without a code of the system is that of reading a file that is too large (`read`).
+        io::ErrorKind::FileTooLarge if error.raw_os_error().is_some() => {
+            Some("the limit of the shell for the size of a file was reached (`ulimit -f` shows it): raise it, or write less")
+        }
+        _ => None,
+    }
+}
+
 /// As [`read`], for UTF-8 text.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use super::{Compression, Format};
+use crate::files;
 use crate::graph::GraphError;
 use crate::memory::CURE;
 
@@ -101,7 +102,7 @@ pub enum InputError {
         bytes: u64,
     },
     /// Writing failed; nothing was left at the path.
-    #[error("{}: can't write it: {reason}{}", .path.display(), cure(.reason))]
+    #[error("{}: can't write it: {reason}{}", .path.display(), write_cure(.reason))]
     Write {
         /// The file.
         path: PathBuf,
@@ -131,12 +132,16 @@ impl fmt::Display for Place {
     }
 }
 
+/// Advice for an error of writing.
+fn write_cure(error: &io::Error) -> String {
+    files::write_cure(error).map_or_else(|| cure(error).to_owned(), |cure| format!("; {cure}"))
+}
+
 /// Advice for an error of the system.
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::NotFound => "; check the spelling, and that the folder exists",
         io::ErrorKind::PermissionDenied => "; change its permissions (`ls -l` shows them), or run as its owner",
-        io::ErrorKind::StorageFull => "; free some space, or write to another disk",
         io::ErrorKind::ReadOnlyFilesystem => "; write to another folder",
         _ => "",
     }
