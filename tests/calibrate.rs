@@ -220,6 +220,8 @@ fn training_writes_weights_to_the_calibration() {
     let content = fs::read(file).unwrap();
     user.good(&[&train[..], &["--mlp", &user.path("mlp.toml"), "--seed", "1"]].concat());
     user.good(&[&train[..], &["--calibration", "off"]].concat());
+    let file = file.to_str().unwrap();
+    user.refused(&[&train[..], &["--calibration", file, "--mlp", file]].concat(), &["can't write", "it is an input as well"]);
     assert!(fs::read(file).unwrap() == content && Path::new(&user.path("mlp.toml")).exists());
 }
 

@@ -129,6 +129,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "train measures both directions", "omit --FLAG")?;
     let mut config = arguments.search.resolve_for_calibration(matches)?;
+    let for_calibration = arguments.for_calibration(&config);
+    match &config.calibration.value {
+        CalibrationChoice::File(file) if !for_calibration => protect(file)?,
+        _ => {}
+    }
+    if arguments.judge_only {
+        // Otherwise the file is an output as well, and is claimed as one when it is opened.
+        protect(&arguments.records)?;
+    }
     // No policy chooses what is measured: a fixed one prepares the search for the device or the CPU.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
     config.apply()?;
@@ -147,14 +156,10 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let in_place = take_stdout([&surf, &mlp, &json]);
-    let for_calibration = arguments.for_calibration(&config);
     if for_calibration {
         // Checked now, so that a missing calibration does not fail after hours.
         target(&config)?;
-    } else if let CalibrationChoice::File(file) = &config.calibration.value {
-        protect(file)?;
     }
-    protect(&arguments.records)?;
     let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
     if arguments.collect_only {
         return Ok(());
@@ -381,8 +386,6 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
     let machine = machine(&config.search_telling(&layout, &progress::steps())?.search);
     let mut records = RecordsFile::open(&arguments.records, machine)?;
-    // Again, since it may be new.
-    protect(&arguments.records)?;
     let progress = Progress::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
         progress.between(index);
