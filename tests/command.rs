@@ -254,10 +254,12 @@ fn sensors_are_shown_as_json_as_a_table_and_repeatedly() {
     fs::create_dir(&none).unwrap();
     assert!(stdout(&good(&["sensors", "--sysfs-root", &none])).contains("measures nothing: no power sensor was found"));
     refused(&["sensors", "watch", "--sysfs-root", &none], &["no power sensor"]);
-    for meter in ["external:/nowhere/watts.csv", "smartpower2:/nowhere/tty"] {
+    let words = format!("external:{}", folder.file("words.csv", "no watts\n"));
+    for (meter, problem) in
+        [("external:/nowhere/watts.csv", "No such file"), ("smartpower2:/nowhere/tty", "No such file"), (&*words, "no valid reading")]
+    {
         for command in [&["sensors"][..], &["sensors", "--json"], &["sensors", "watch", "--count", "1"]] {
-            let file = meter.split(':').next_back().unwrap();
-            refused(&[command, &[meter]].concat(), &[&format!("can't use {meter}: "), file, "No such file", "help: "]);
+            refused(&[command, &[meter]].concat(), &[&format!("can't use {meter}: "), problem, "help: check the spelling"]);
         }
     }
     refused(&["sensors", "toaster:1"], &["\"toaster:1\" is not a meter", "smartpower3:udp:6000"]);

@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use socbfs_power::{Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
+use socbfs_power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
 use super::{
     config::folder,
@@ -121,23 +121,31 @@ pub(super) struct Auto {
 }
 
 impl FoundArgs {
-    fn sources(&self) -> Result<Vec<Source>, Failure> {
+    /// Starts a meter with the sensors that are found and those that are named. A named one that can't be used is an error.
+    fn meter(&self, profile: Option<&Profile>) -> Result<Meter, Failure> {
         let mut sources = discover(&Tree::new(&self.sysfs_root));
+        let mut named = Vec::new();
         for name in &self.meters {
             let meter = open_named(name).ok_or_else(|| {
                 Failure::new(format!("{name:?} is not a meter"))
                     .cure("meters: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE; sensors of the system are found without naming them")
             })?;
-            // The user named it, so it is not merely one of the sensors that can't be used here.
-            if let Err(problem) = &meter.sensor {
-                let failure = Failure::because(&format!("can't use {name}"), problem);
-                return Err(
-                    failure.cure(problem.cure().unwrap_or_else(|| "check the spelling, and that the meter is connected".to_owned()))
-                );
-            }
+            named.push((name, meter.channels.iter().map(Channel::name).collect::<Vec<_>>()));
             sources.push(meter);
         }
-        Ok(sources)
+        let meter = started(sources, profile)?;
+        for (name, channels) in named {
+            // A meter of which a part works is shown.
+            if !meter.picks().any(|pick| channels.contains(&pick.channel.name())) {
+                // The name of a sensor that was left out may end with its label.
+                let is_own = |skipped: &&Skipped| channels.iter().any(|channel| skipped.sensor.starts_with(channel.as_str()));
+                let skipped = meter.skipped().iter().find(is_own);
+                let cure = skipped.and_then(|skipped| skipped.cure.as_deref());
+                return Err(Failure::new(format!("can't use {name}: {}", skipped.map_or("it has no channel", |skipped| &skipped.reason)))
+                    .cure(cure.unwrap_or("check the spelling, and that the meter is connected and sends readings")));
+            }
+        }
+        Ok(meter)
     }
 
     fn profile(&self) -> Result<Option<Profile>, Failure> {
@@ -160,7 +168,7 @@ pub(super) fn started(sources: Vec<Source>, profile: Option<&Profile>) -> Result
 
 fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
     let profile = found.profile()?;
-    let meter = started(found.sources()?, profile.as_ref())?;
+    let meter = found.meter(profile.as_ref())?;
     let energy = meter.idle(if meter.picks().next().is_some() { GLANCE } else { Duration::ZERO });
     let usable = meter.picks().zip(&energy.rails).map(|(pick, rail)| Usable {
         sensor: rail.sensor.clone(),
@@ -243,7 +251,7 @@ fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
 
 fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<(), Failure> {
     let profile = found.profile()?;
-    let meter = started(found.sources()?, profile.as_ref())?;
+    let meter = found.meter(profile.as_ref())?;
     if meter.picks().next().is_none() {
         let reason = meter.skipped().first().map_or_else(|| "no power sensor was found on this machine".to_owned(), ToString::to_string);
         return Err(Failure::new(reason).cure("`socbfs sensors` shows the sensors, and why they can't be used"));
