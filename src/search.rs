@@ -17,7 +17,7 @@ pub use traced::{Stretch, Traced, TracedDevice};
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
-    graph::{Layout, NONE, Place, Vertex},
+    graph::{Layout, NONE, Place, Vertex, numbered},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
 };
@@ -63,7 +63,7 @@ pub struct SearchOptions {
 #[non_exhaustive]
 pub enum SearchError {
     /// The root is not a vertex of the graph.
-    #[error("root {root} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    #[error("root {root} is not a vertex: the graph has {}", numbered(*.vertices as u64))]
     RootOutOfRange {
         /// The root asked for.
         root: Vertex,
@@ -71,7 +71,7 @@ pub enum SearchError {
         vertices: usize,
     },
     /// The target is not a vertex of the graph.
-    #[error("target {target} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    #[error("target {target} is not a vertex: the graph has {}", numbered(*.vertices as u64))]
     TargetOutOfRange {
         /// The target asked for.
         target: Vertex,

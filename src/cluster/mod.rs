@@ -52,7 +52,7 @@ pub use mpi::MpiRanks;
 
 use crate::{
     engine::{GpuEngineError, SimdError},
-    graph::{GraphError, Vertex},
+    graph::{GraphError, Vertex, numbered},
     memory::OutOfMemory,
 };
 
@@ -70,7 +70,7 @@ pub enum ClusterError {
     #[error("{0}")]
     Threads(String),
     /// The root is not a vertex of the graph.
-    #[error("root {root} is not a vertex: the graph has {vertices} vertices (0..{vertices})")]
+    #[error("root {root} is not a vertex: the graph has {}", numbered(*.vertices as u64))]
     RootOutOfRange {
         /// The given root.
         root: Vertex,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{GraphError, MAX_VERTICES, Vertex};
+use super::{GraphError, MAX_VERTICES, Vertex, numbered, plural};
 use crate::files::MappedFile;
 
 /// How the source of an edge list lists an undirected edge.
@@ -156,7 +156,7 @@ pub enum RowsError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The arrays don't fit into the bytes.
-    #[error("the arrays of {vertices} vertices and {entries} entries need more than the file's {bytes} bytes")]
+    #[error("the arrays of {} and {} need more than the file's {bytes} bytes", plural(*.vertices, "vertex", "vertices"), plural(*.entries, "entry", "entries"))]
     TooShort {
         /// Number of vertices.
         vertices: u64,
@@ -178,7 +178,7 @@ pub enum RowsError {
         entries: usize,
     },
     /// A target is not a vertex.
-    #[error("entry {entry} names vertex {target}, but the graph has only {vertices} vertices (0..{vertices})")]
+    #[error("entry {entry} names vertex {target}, but the graph has {}", numbered(*.vertices as u64))]
     Target {
         /// Position in the file.
         byte: u64,

@@ -9,6 +9,7 @@ mod layout;
 mod leaves;
 mod rows;
 mod stream;
+mod words;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
@@ -19,6 +20,7 @@ pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
 pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stream::{EdgeSlice, EdgeStream};
+pub(crate) use words::{numbered, plural, size};
 
 /// A vertex number: 32 bits everywhere (ARCHITECTURE.md, rule 4).
 pub type Vertex = u32;
@@ -41,7 +43,7 @@ pub enum GraphError {
     #[error("the graph needs {0} adjacency entries; socbfs uses 32-bit offsets and takes at most {max}", max = u32::MAX)]
     TooManyArcs(u64),
     /// An edge names a vertex that the graph does not have.
-    #[error("edge {index} joins {source_vertex} and {target_vertex}, but the graph has only {vertices} vertices (0..{vertices})")]
+    #[error("edge {index} joins {source_vertex} and {target_vertex}, but the graph has {}", numbered(*.vertices as u64))]
     VertexOutOfRange {
         /// Position of the edge in the list.
         index: usize,

@@ -10,7 +10,7 @@ use super::fill::fill;
 use super::scan::{Cut, is_space, shown};
 use super::text::{Tallies, TextReader, Tick};
 use super::tokens::{Tokens, locate};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, numbered};
 
 /// Ligra's first word.
 pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";
@@ -164,7 +164,7 @@ impl AdjacencyReader {
                 Section::Vertices => self.vertices = values[0].into(),
                 Section::Entries => self.entries = values[0].into(),
                 Section::Source if u64::from(values[0]) >= self.vertices => {
-                    let reason = format!("the source {} is not one of the {} vertices", values[0], self.vertices);
+                    let reason = format!("the source {} is not one of the {}", values[0], numbered(self.vertices));
                     return Err(Fault::at(locate(text, at).0, reason));
                 }
                 Section::Total if u64::from(values[0]) != self.entries => {
@@ -257,7 +257,7 @@ impl AdjacencyReader {
                 }
                 if u64::from(target) >= vertices {
                     let (offset, shown) = locate(text, first + (start + index) * stride);
-                    return Err(Fault::at(offset, format!("{shown} is not one of the {vertices} vertices (0..{vertices})")));
+                    return Err(Fault::at(offset, format!("{shown} is not one of the {}", numbered(vertices))));
                 }
                 out.push([row as Vertex, target]);
             }
