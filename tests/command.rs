@@ -442,6 +442,28 @@ fn wrong_parents_give_exit_code_1_and_name_the_vertices() {
     }
 }
 
+/// A file that holds no tree, or less than it had, is an error, not a wrong tree.
+#[test]
+fn files_that_are_no_parents_give_exit_code_2() {
+    let folder = Folder::new();
+    let graph = folder.file("graph.el", GRAPH);
+    let whole = "vertex,parent\n0,0\n1,0\n2,1\n3,2\n4,1\n5,-1\n6,-1\n";
+    good(&["validate", &graph, &folder.file("whole.csv", whole), "--root", "0"]);
+    for (name, text, words) in [
+        ("cut.csv", "vertex,parent\n0,0\n1,0\n2,", ["cut.csv:4: ", "cut off?"]),
+        ("empty.csv", "", ["empty.csv: ", "the file is empty"]),
+        ("header.csv", "foo,bar\n0,0\n", ["header.csv:1: ", "vertex,parent"]),
+        ("levels.csv", "vertex,level\n0,0\n1,1\n", ["levels.csv:1: ", "these are levels"]),
+        ("negative.txt", "0\n0\n1\n2\n1\n-7\n-1\n", ["negative.txt:6: ", "-7 is neither"]),
+    ] {
+        refused(&["validate", &graph, &folder.file(name, text), "--root", "0"], &words);
+    }
+    refused(&["validate", &graph, &folder.path("none.npy"), "--root", "0"], &["none.npy: can't open it: ", "check the spelling"]);
+    let output = run(&["validate", &graph, &folder.file("p.txt", "-1\n0\n1\n2\n1\n-1\n-1\n"), "--root", "0"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).ends_with("the root 0 must be its own parent, but it has none\n"), "{}", stdout(&output));
+}
+
 #[test]
 fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
     let folder = Folder::new();

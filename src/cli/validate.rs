@@ -22,7 +22,8 @@ const EXAMPLES: &str = "\
 PARENTS has one number for every vertex: its parent, for the root itself, and -1 for a vertex that
 was not reached.
   .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
-  .csv                 vertex,parent (the header line is skipped; a missing vertex was not reached)
+  .csv                 vertex,parent (the header line may be missing; a vertex without a row was
+                       not reached; the last line must end like the others)
   .txt                 one number per line: the first line is vertex 0
 
 Examples:

@@ -1,8 +1,9 @@
 //! Files of parents and levels: one number for every vertex, -1 if it was not reached.
 //!
 //! `.npy` is NumPy's format (one dimension, written in version 1.0 with little-endian 64-bit integers); it is implemented here, since the
-//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`. `.txt` has one value per line; line n,
-//! counted from 0, is vertex n.
+//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`; it is read without the header too, with rows in
+//! any order, and a vertex without a row was not reached. Its last line must end like the others, since a file that is cut off within a
+//! number would otherwise pass as another tree. `.txt` has one value per line; line n, counted from 0, is vertex n.
 
 use std::{
     fs::File,
@@ -10,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use crate::graph::{NONE, Vertex};
+use crate::graph::{NONE, Vertex, numbered, plural};
 
 /// The format of an array in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,15 @@ pub enum Column {
     Level,
 }
 
+impl Column {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parent => "parent",
+            Self::Level => "level",
+        }
+    }
+}
+
 /// Why an array can't be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -39,8 +49,16 @@ pub enum ArrayError {
     /// The extension names no format.
     #[error("{0}: the file name must end with .npy, .csv or .txt, which determines the format")]
     Extension(String),
-    /// The file can't be opened or read.
-    #[error("{file}: {source}")]
+    /// The file can't be opened.
+    #[error("{file}: can't open it: {source}{}", advice(.source))]
+    Open {
+        /// The file.
+        file: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file can't be read.
+    #[error("{file}: can't read it: {source}{}", advice(.source))]
     Io {
         /// The file.
         file: String,
@@ -65,8 +83,14 @@ pub enum ArrayError {
         /// What is wrong and what would be right.
         reason: String,
     },
+    /// A file without content.
+    #[error("{file}: the file is empty; was it cut off while it was written?")]
+    Empty {
+        /// The file.
+        file: String,
+    },
     /// An array for another graph.
-    #[error("{file} has {found} values, but the graph has {vertices} vertices (one value is needed for each)")]
+    #[error("{file} has {found}, but the graph has {} (one value is needed for each)", plural(*.vertices as u64, "vertex", "vertices"))]
     Length {
         /// The file.
         file: String,
@@ -75,6 +99,16 @@ pub enum ArrayError {
         /// Vertices of the graph.
         vertices: usize,
     },
+}
+
+/// Advice for an error of the system.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; check the spelling, and that the folder exists",
+        io::ErrorKind::PermissionDenied => "; change its permissions (`ls -l` shows them), or run as its owner",
+        io::ErrorKind::IsADirectory => "; name a file in it",
+        _ => "",
+    }
 }
 
 impl ArrayFormat {
@@ -121,13 +155,7 @@ impl<'o> ArrayWriter<'o> {
     pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
         match format {
             ArrayFormat::Npy => out.write_all(&npy_head(length as u64))?,
-            ArrayFormat::Csv => {
-                let name = match column {
-                    Column::Parent => "parent",
-                    Column::Level => "level",
-                };
-                writeln!(out, "vertex,{name}")?;
-            }
+            ArrayFormat::Csv => writeln!(out, "vertex,{}", column.name())?,
             ArrayFormat::Text => {}
         }
         Ok(Self { out, format, vertex: 0 })
@@ -171,15 +199,15 @@ fn npy_head(length: u64) -> Vec<u8> {
     head
 }
 
-/// Reads one number for each of `vertices` vertices. Negative numbers and the largest number of an unsigned type mean "not reached" and
-/// become [`NONE`]. A vertex without a row in CSV was not reached.
+/// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and become
+/// [`NONE`]. A vertex without a row in CSV was not reached.
 ///
 /// # Errors
 /// [`ArrayError`] with the file, the line if there is one, and what would be right.
 pub fn read_array(path: &Path, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
     let format = ArrayFormat::of_path(path)?;
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| ArrayError::Io { file: name.clone(), source })?;
+    let file = File::open(path).map_err(|source| ArrayError::Open { file: name.clone(), source })?;
     let mut source = Source { name, reader: BufReader::new(file), line: 0, text: String::new() };
     match format {
         ArrayFormat::Npy => source.npy(vertices),
@@ -194,6 +222,11 @@ struct Source<R> {
     line: usize,
     text: String,
 }
+
+/// What some editors write before the first character of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+const MARK: &str = "the file starts with a UTF-8 byte-order mark; save it without one, or remove it: tail -c +4 FILE >NEW";
 
 /// Longest line in bytes: more than two 20-digit numbers and some space. A file without line feeds must not fill the memory.
 const LONGEST_LINE: u64 = 256;
@@ -211,8 +244,12 @@ impl<R: BufRead> Source<R> {
         ArrayError::Npy { file: self.name.clone(), reason: reason.into() }
     }
 
-    fn wrong_length(&self, found: impl ToString, vertices: usize) -> ArrayError {
-        ArrayError::Length { file: self.name.clone(), found: found.to_string(), vertices }
+    fn empty(&self) -> ArrayError {
+        ArrayError::Empty { file: self.name.clone() }
+    }
+
+    fn wrong_length(&self, found: String, vertices: usize) -> ArrayError {
+        ArrayError::Length { file: self.name.clone(), found, vertices }
     }
 
     /// Reads the next line into `self.text`; false at the end of the file.
@@ -224,6 +261,9 @@ impl<R: BufRead> Source<R> {
         if count as u64 == LONGEST_LINE && bytes.last() != Some(&b'\n') {
             return Err(self.bad_line("the line is too long for a number"));
         }
+        if self.line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+            return Err(self.bad_line(MARK));
+        }
         match String::from_utf8(bytes) {
             Ok(text) => self.text = text,
             Err(_) => return Err(self.bad_line("not text")),
@@ -231,45 +271,81 @@ impl<R: BufRead> Source<R> {
         Ok(count > 0)
     }
 
+    fn number(&self, text: &str) -> Result<i64, ArrayError> {
+        text.trim().parse().map_err(|_| self.bad_line(format!("{:?} is not a whole number", text.trim())))
+    }
+
     fn value(&self, text: &str) -> Result<Vertex, ArrayError> {
-        let value: i64 = text.trim().parse().map_err(|_| self.bad_line(format!("{:?} is not a whole number", text.trim())))?;
-        narrow(value).ok_or_else(|| self.bad_line(format!("{value} is too large for a vertex or a level")))
+        narrow(self.number(text)?).map_err(|reason| self.bad_line(reason))
     }
 
     fn text(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
         let mut values = Vec::with_capacity(vertices);
         while self.next_line()? {
             if values.len() == vertices {
-                return Err(self.wrong_length(format_args!("at least {}", vertices + 1), vertices));
+                return Err(self.wrong_length(format!("at least {}", values_of(vertices as u64 + 1)), vertices));
             }
             values.push(self.value(&self.text)?);
         }
-        if values.len() < vertices { Err(self.wrong_length(values.len(), vertices)) } else { Ok(values) }
+        match values.len() {
+            found if found == vertices => Ok(values),
+            0 => Err(self.empty()),
+            found => Err(self.wrong_length(values_of(found as u64), vertices)),
+        }
     }
 
     fn csv(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
         let mut values = vec![NONE; vertices];
         let mut seen = vec![false; vertices];
         while self.next_line()? {
+            // Rows may be missing, so only the line end tells that the last number is whole.
+            if !self.text.ends_with('\n') {
+                return Err(self.bad_line("the last line has no line end: is the file cut off? (if it is whole, add a line end)"));
+            }
             let Some((vertex, value)) = self.text.split_once(',') else {
                 return Err(self.bad_line("a row is vertex,value"));
             };
             if self.line == 1 && vertex.trim().parse::<i64>().is_err() {
-                continue; // the header line
+                self.header(vertex, value)?;
+                continue;
             }
             let value = self.value(value)?;
-            let index = self.value(vertex)? as usize;
+            let number = self.number(vertex)?;
+            let index = usize::try_from(number).unwrap_or(usize::MAX);
             match seen.get_mut(index) {
-                None => return Err(self.bad_line(format!("vertex {} is not in the graph: it has {vertices} vertices", vertex.trim()))),
+                None => {
+                    return Err(self.bad_line(format!("vertex {number} is not in the graph: it has {}", numbered(vertices as u64))));
+                }
                 Some(true) => return Err(self.bad_line(format!("vertex {index} already has a row"))),
                 Some(seen) => *seen = true,
             }
             values[index] = value;
         }
-        Ok(values)
+        // Also the line after the last one has been counted.
+        if self.line == 1 { Err(self.empty()) } else { Ok(values) }
+    }
+
+    /// Checks the header line of CSV.
+    fn header(&self, vertex: &str, value: &str) -> Result<(), ArrayError> {
+        let is = |text: &str, name: &str| text.trim().eq_ignore_ascii_case(name);
+        if is(vertex, "vertex") && is(value, Column::Parent.name()) {
+            return Ok(());
+        }
+        if is(vertex, "vertex") && is(value, Column::Level.name()) {
+            return Err(self.bad_line("these are levels, but parents are needed; `socbfs run --parents FILE` writes them"));
+        }
+        let shown = self.text.trim();
+        Err(self.bad_line(format!("{shown:?} is neither the header \"vertex,parent\" nor a row of two numbers; correct or remove it")))
     }
 
     fn npy(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let is_empty = match self.reader.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(error) => return Err(self.io(error)),
+        };
+        if is_empty {
+            return Err(self.empty());
+        }
         let mut start = [0; 8];
         self.exact(&mut start)?;
         if &start[..6] != MAGIC {
@@ -299,7 +375,7 @@ impl<R: BufRead> Source<R> {
             .parse()
             .map_err(|_| self.bad_npy(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
         if found != vertices as u64 {
-            return Err(self.wrong_length(found, vertices));
+            return Err(self.wrong_length(values_of(found), vertices));
         }
         let mut values = Vec::with_capacity(vertices);
         let size = if descr.ends_with('4') { 4 } else { 8 };
@@ -307,22 +383,30 @@ impl<R: BufRead> Source<R> {
         for index in 0..vertices {
             self.exact(&mut bytes[..size])?;
             let value = decode(bytes);
-            values.push(narrow(value).ok_or_else(|| self.bad_npy(format!("entry {index} is {value}, too large for a vertex or a level")))?);
+            values.push(narrow(value).map_err(|reason| self.bad_npy(format!("entry {index}: {reason}")))?);
         }
         Ok(values)
     }
 
     fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
         self.reader.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.bad_npy("the file ends before its array does"),
+            io::ErrorKind::UnexpectedEof => self.bad_npy("the file ends before its array does; is it cut off?"),
             _ => self.io(error),
         })
     }
 }
 
-/// Converts a number to a vertex or level: negative numbers and 2^32 - 1 become [`NONE`]. Returns `None` if the number does not fit.
-fn narrow(value: i64) -> Option<u32> {
-    if value < 0 { Some(NONE) } else { u32::try_from(value).ok() }
+/// Converts a number to a vertex or level: -1 and 2^32 - 1 become [`NONE`]. The error says why it is neither.
+fn narrow(value: i64) -> Result<u32, String> {
+    match value {
+        -1 => Ok(NONE),
+        ..-1 => Err(format!("{value} is neither a vertex nor -1, which means that it was not reached")),
+        _ => u32::try_from(value).map_err(|_| format!("{value} is too large for a vertex or a level")),
+    }
+}
+
+fn values_of(count: u64) -> String {
+    plural(count, "value", "values")
 }
 
 /// The value of `key` in the Python dictionary of a NumPy header.
@@ -418,27 +502,71 @@ mod tests {
     #[test]
     fn csv_rows_may_come_in_any_order() {
         assert_eq!(read("a.csv", b"2,1\n0,0\n", 3).unwrap(), [0, NONE, 1]);
-        assert_eq!(read("a.csv", b"v,p\r\n1,0\r\n", 2).unwrap(), [NONE, 0]);
+        assert_eq!(read("a.csv", b"vertex,parent\r\n1,0\r\n", 2).unwrap(), [NONE, 0]);
+        assert_eq!(read("a.csv", b"Vertex, Parent\n1,0\n", 2).unwrap(), [NONE, 0]);
     }
 
     #[test]
     fn errors_name_file_and_line() {
         for (name, text, error) in [
             ("a.txt", "0\nx\n", "a.txt:2: \"x\" is not a whole number"),
-            ("a.txt", "0\n", "a.txt has 1 values, but the graph has 2 vertices (one value is needed for each)"),
+            ("a.txt", "0\n", "a.txt has 1 value, but the graph has 2 vertices (one value is needed for each)"),
             ("a.txt", "0\n0\n0\n", "a.txt has at least 3 values, but the graph has 2 vertices (one value is needed for each)"),
             ("a.txt", "0\n99999999999\n", "a.txt:2: 99999999999 is too large for a vertex or a level"),
             ("a.csv", "vertex,parent\n0,0\n0,1\n", "a.csv:3: vertex 0 already has a row"),
-            ("a.csv", "vertex,parent\n2,0\n", "a.csv:2: vertex 2 is not in the graph: it has 2 vertices"),
+            ("a.csv", "vertex,parent\n2,0\n", "a.csv:2: vertex 2 is not in the graph: it has 2 vertices (0 to 1)"),
             ("a.csv", "0 1\n", "a.csv:1: a row is vertex,value"),
-            ("a.npy", "0\n0\n", "a.npy: the file ends before its array does"),
+            ("a.npy", "0\n0\n", "a.npy: the file ends before its array does; is it cut off?"),
             ("a.npy", "0123456789", "a.npy: not a NumPy file (it does not start as one)"),
             ("a.dat", "", "a.dat: the file name must end with .npy, .csv or .txt, which determines the format"),
         ] {
             assert_eq!(read(name, text.as_bytes(), 2).unwrap_err(), error);
         }
+        let empty = "the file is empty; was it cut off while it was written?";
+        for name in ["a.txt", "a.csv", "a.npy"] {
+            assert_eq!(read(name, b"", 2).unwrap_err(), format!("{name}: {empty}"));
+            let folder = tempfile::tempdir().unwrap();
+            let error = read_array(&folder.path().join(name), 2).unwrap_err().to_string();
+            assert!(error.contains(&format!("{name}: can't open it: ")) && error.contains("; check the spelling"), "{error}");
+        }
+        for name in ["a.txt", "a.csv"] {
+            let error = read(name, b"\xef\xbb\xbf0,0\n1,0\n", 2).unwrap_err();
+            assert!(error.starts_with(&format!("{name}:1: the file starts with a UTF-8 byte-order mark; save it")), "{error}");
+        }
         assert!(read("a.txt", &[b'1'; 10_000], 2).unwrap_err().contains("too long"));
         assert!(read("a.txt", b"\xff\n", 1).unwrap_err().contains("not text"));
+    }
+
+    #[test]
+    fn a_csv_that_is_cut_off_or_holds_something_else_is_refused() {
+        let whole = written(ArrayFormat::Csv, &[0, 0, 1, 12, 12]);
+        for end in 0..whole.len() {
+            let result = read("a.csv", &whole[..end], 5);
+            // Rows may be missing; a line may not.
+            assert_eq!(result.is_ok(), whole[..end].ends_with(b"\n"), "cut to {end}: {result:?}");
+        }
+        assert!(read("a.csv", &whole[..whole.len() - 2], 5).unwrap_err().starts_with("a.csv:6: the last line has no line end"));
+        for (header, reason) in [
+            ("vertex,level", "these are levels, but parents are needed"),
+            ("foo,bar", "\"foo,bar\" is neither the header"),
+            ("vertex,parent,level", "\"vertex,parent,level\" is neither the header"),
+            ("parent,vertex", "\"parent,vertex\" is neither the header"),
+            ("1.0,0", "\"1.0,0\" is neither the header"),
+        ] {
+            let error = read("a.csv", format!("{header}\n0,0\n1,0\n").as_bytes(), 2).unwrap_err();
+            assert!(error.starts_with(&format!("a.csv:1: {reason}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_minus_one_is_a_vertex_that_was_not_reached() {
+        let reason = "-7 is neither a vertex nor -1, which means that it was not reached";
+        assert_eq!(read("a.txt", b"0\n-7\n", 2).unwrap_err(), format!("a.txt:2: {reason}"));
+        assert_eq!(read("a.csv", b"0,0\n1,-7\n", 2).unwrap_err(), format!("a.csv:2: {reason}"));
+        assert_eq!(read("a.csv", b"-7,0\n", 1).unwrap_err(), "a.csv:1: vertex -7 is not in the graph: it has 1 vertex (0)");
+        let mut npy = npy_head(2);
+        npy.extend([0_i64, -7].iter().flat_map(|value| value.to_le_bytes()));
+        assert_eq!(read("a.npy", &npy, 2).unwrap_err(), format!("a.npy: entry 1: {reason}"));
     }
 
     #[test]

@@ -128,6 +128,10 @@ fn input_that_does_not_fit_is_refused() {
     let message = |result: Result<Validated, ValidateError>| result.unwrap_err().to_string();
     assert_eq!(message(validate(&edges, false, 0, &[0, 0])), "2 parents are given for a graph of 3 vertices");
     assert_eq!(message(validate(&edges, false, 3, &[0, 0, 0])), "root 3 is not a vertex: the graph has 3 vertices, numbered from 0");
+    let root_parent = "check 1 (the tree has no cycle): the root 0 must be its own parent, but";
+    assert_eq!(message(validate(&edges, false, 0, &[NONE, 0, NONE])), format!("{root_parent} it has none"));
+    assert_eq!(message(validate(&edges, false, 0, &[1, 0, NONE])), format!("{root_parent} 1 is given"));
+    assert!(message(validate(&edges, false, 0, &[0, 1, NONE])).ends_with("run into a cycle of 1 vertex at vertex 1"));
     let mut validator = Validator::new(&edges, false).unwrap();
     assert_eq!(message(validator.validate(0, &[0, 0, NONE], Some(&[0; 4]))), "4 levels are given for a graph of 3 vertices");
     let empty = list(0, &[]);

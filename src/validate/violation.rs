@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::graph::{GraphError, Vertex};
+use crate::graph::{GraphError, NONE, Vertex, plural};
 
 /// One of the five checks of Graph500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -52,15 +52,15 @@ impl fmt::Display for Check {
 #[non_exhaustive]
 pub enum Violation {
     /// The root is not its own parent.
-    #[error("{}: the root {root} must be its own parent, but {parent} is given", self.check())]
+    #[error("{}: the root {root} must be its own parent, but {}", self.check(), given_parent(*parent))]
     RootParent {
         /// Root.
         root: Vertex,
-        /// Parent of the root.
+        /// Parent of the root ([`NONE`]: none).
         parent: Vertex,
     },
     /// The parents of a vertex run into a cycle. (A vertex other than the root that is its own parent is a cycle of length 1.)
-    #[error("{}: the parents of vertex {vertex} never reach the root, but run into a cycle of {length} vertices at vertex {cycle}", self.check())]
+    #[error("{}: the parents of vertex {vertex} never reach the root, but run into a cycle of {} at vertex {cycle}", self.check(), plural(*length, "vertex", "vertices"))]
     Cycle {
         /// Smallest vertex whose parents don't lead to the root.
         vertex: Vertex,
@@ -86,9 +86,9 @@ pub enum Violation {
     Level {
         /// Vertex.
         vertex: Vertex,
-        /// Level that came with the parents ([`NONE`](crate::graph::NONE): not reached).
+        /// Level that came with the parents ([`NONE`]: not reached).
         given: u32,
-        /// Level computed from the parents ([`NONE`](crate::graph::NONE): not reached).
+        /// Level computed from the parents ([`NONE`]: not reached).
         found: u32,
     },
     /// The ends of an edge are too many levels apart.
@@ -138,6 +138,11 @@ impl Violation {
     }
 }
 
+/// In words: the root's parent, which is not the root.
+fn given_parent(parent: Vertex) -> String {
+    if parent == NONE { "it has none".to_owned() } else { format!("{parent} is given") }
+}
+
 fn absence(exists: bool) -> &'static str {
     if exists { "was not reached" } else { "is not a vertex of the graph" }
 }
@@ -147,7 +152,7 @@ struct Level(u32);
 
 impl fmt::Display for Level {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 == crate::graph::NONE { f.write_str("no level") } else { write!(f, "level {}", self.0) }
+        if self.0 == NONE { f.write_str("no level") } else { write!(f, "level {}", self.0) }
     }
 }
 
@@ -159,7 +164,7 @@ pub enum ValidateError {
     #[error(transparent)]
     Violation(#[from] Violation),
     /// An array does not fit the graph.
-    #[error("{found} {what} are given for a graph of {vertices} vertices")]
+    #[error("{found} {what} are given for a graph of {}", plural(*.vertices as u64, "vertex", "vertices"))]
     Length {
         /// Parents or levels.
         what: &'static str,
@@ -169,7 +174,7 @@ pub enum ValidateError {
         vertices: usize,
     },
     /// The root is not a vertex of the graph.
-    #[error("root {root} is not a vertex: the graph has {vertices} vertices, numbered from 0")]
+    #[error("root {root} is not a vertex: the graph has {}, numbered from 0", plural(*.vertices as u64, "vertex", "vertices"))]
     RootOutOfRange {
         /// Root.
         root: Vertex,
