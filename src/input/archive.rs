@@ -94,17 +94,7 @@ fn no_matrix() -> io::Error {
 const CUT_OFF: &str = "the tar archive is cut off";
 
 fn invalid(reason: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, ArchiveFault(reason))
-}
-
-/// A fault of the archive, carried by an I/O error. It distinguishes the fault from an error of decompression.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct ArchiveFault(&'static str);
-
-/// Whether an error of a stream is an [`ArchiveFault`].
-pub(super) fn is_fault(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<ArchiveFault>())
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }
 
 /// A reader of one file in an archive.

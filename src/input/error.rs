@@ -48,13 +48,13 @@ pub enum InputError {
         path: PathBuf,
     },
     /// The compressed data is damaged, truncated, or needs more memory than is granted.
-    #[error("{}: can't decompress it as {compression}: {reason}; fetch it again, or decompress it first with `{} -d`", .path.display(), .compression.command())]
+    #[error("{}: can't decompress it as {compression}: {reason}", .path.display())]
     Decompress {
         /// The file.
         path: PathBuf,
         /// How it is compressed.
         compression: Compression,
-        /// The decompressor's error.
+        /// What is wrong with the data, and the cure.
         reason: io::Error,
     },
     /// Neither the name nor the content proves a format.

@@ -6,6 +6,7 @@
 
 mod adjacency;
 mod archive;
+mod damage;
 mod dimacs;
 mod edge_list;
 mod error;

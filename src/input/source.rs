@@ -9,6 +9,9 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::archive;
+#[cfg(feature = "compression")]
+use super::damage::{Explained, GzipReader};
+use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
 use crate::files::{self, MappedFile};
@@ -48,7 +51,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 
 /// Most memory that the decompressor of an xz file may allocate, in KiB: four times what `xz -9` needs.
 #[cfg(feature = "compression")]
-const XZ_MEMORY_KIB: u32 = 256 << 10;
+pub(super) const XZ_MEMORY_KIB: u32 = 256 << 10;
 
 impl Source {
     /// Opens a file and looks at its first bytes.
@@ -111,9 +114,9 @@ impl Source {
     fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
         Ok(match self.compression {
             Compression::None => Box::new(raw),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(raw)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB)),
-            Compression::Zstd => Box::new(super::zstd::ZstdReader::new(raw)),
+            Compression::Gzip => Box::new(Explained::new(GzipReader::new(raw), self.compression)),
+            Compression::Xz => Box::new(Explained::new(lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB), self.compression)),
+            Compression::Zstd => Box::new(Explained::new(super::zstd::ZstdReader::new(raw), self.compression)),
         })
     }
 
@@ -141,9 +144,8 @@ impl Source {
     pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
         let path = self.path.clone();
         match self.compression {
-            _ if archive::is_fault(&reason) => InputError::Read { path, reason },
-            Compression::None => InputError::Read { path, reason },
-            compression => InputError::Decompress { path, compression, reason },
+            compression if is_damage(&reason) => InputError::Decompress { path, compression, reason },
+            _ => InputError::Read { path, reason },
         }
     }
 
@@ -162,7 +164,7 @@ impl Source {
         if self.size == 0 && matches!(&self.content, Content::Stream { head, .. } if head.is_empty()) {
             return Ok(()); // an empty file gets an error of its own; a pipe may have any name
         }
-        let reason = io::Error::new(io::ErrorKind::InvalidData, format!("its name says so, but it does not start as {named} data does"));
+        let reason = damage(format!("its name says so, but it does not start as {named} data does; rename it, or fetch it again"));
         Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
     }
 }

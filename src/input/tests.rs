@@ -747,13 +747,46 @@ mod compression {
         }
     }
 
+    /// No text of a decompressor's source code, and a cure that fits.
+    #[test]
+    fn damage_is_described_in_words() {
+        let text: String = (0..40_000_u32).map(|line| format!("{} {}\n", line, line.wrapping_mul(2_654_435_761) >> 12)).collect();
+        for (name, packed) in [
+            ("gzip", gzip(text.as_bytes())),
+            ("xz", xz(text.as_bytes(), None)),
+            ("xz", xz(text.as_bytes(), Some(4096))),
+            ("zstd", zstd(text.as_bytes())),
+        ] {
+            for part in 1..20 {
+                let end = packed.len() * part / 20;
+                let cut = message("g.el", &packed[..end]);
+                assert_eq!(cut, format!("g.el: can't decompress it as {name}: it ends early; is it cut off?"), "cut to {end}");
+                let mut damaged = packed.clone();
+                damaged[end..end + 4].iter_mut().for_each(|byte| *byte ^= 0x5a);
+                // Where the decompressor does not notice the damage at once, the reader may find it in the text.
+                let error = message("g.el", &damaged);
+                let known = error.contains(&format!("the {name} data are damaged")) && error.ends_with("; fetch the file again");
+                assert!(known || error.contains("is it cut off?") || error.starts_with("g.el:"), "at {end}: {error}");
+                assert!(!error.contains(['{', '}']) && !error.contains("Error"), "at {end}: {error}");
+            }
+            for more in [&b"r"[..], b"rubbish", b"rubbish! and more of it"] {
+                let error = message("g.el", &[&packed[..], more].concat());
+                if name != "zstd" || more.len() >= 4 {
+                    let wanted = format!("bytes that are not {name} data follow the end of the stream; remove them, or fetch");
+                    assert!(error.contains(&wanted), "{error}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn oversized_zstd_windows_are_refused() {
         // A frame header that requires a window of 2 TiB, and one that announces a content of 2^62 bytes in a single segment.
         let window = [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0xf8, 1, 0, 0];
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
         for bytes in [&window[..], &segment[..]] {
-            assert!(message("g.el.zst", bytes).contains("more than the limit of 134217728"));
+            let error = message("g.el.zst", bytes);
+            assert!(error.contains("more than the limit of 134217728") && error.ends_with("first with `zstd -d`"), "{error}");
         }
     }
 

@@ -4,6 +4,9 @@ use std::io::{self, BufRead, Read};
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use super::Compression;
+use super::damage::{beyond_limit, bytes_follow};
+
 /// The largest window that is accepted, as in the reference decoder: `zstd --ultra -22` needs it.
 const WINDOW: u64 = 128 << 20;
 
@@ -37,12 +40,13 @@ impl<R: BufRead> ZstdReader<R> {
             return Ok(true);
         }
         if header[..] != [0x28, 0xb5, 0x2f, 0xfd] {
-            return Err(invalid("bytes that are not a frame follow the last frame"));
+            return Err(bytes_follow(Compression::Zstd));
         }
         self.take(&mut header, 1)?;
         let window = self.window(&mut header)?;
         if window > WINDOW {
-            return Err(invalid(format!("it needs a window of {window} bytes, more than the limit of {WINDOW}")));
+            let reason = format!("its decompressor needs a window of {window} bytes, more than the limit of {WINDOW}");
+            return Err(beyond_limit(Compression::Zstd, &reason));
         }
         let mut decoder = FrameDecoder::new();
         decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;

@@ -1,0 +1,125 @@
+//! What is wrong with compressed data, in the words of the user. Decompressors describe the same damage in words of their own, some of them
+//! in those of their source code.
+
+use std::io;
+#[cfg(feature = "compression")]
+use std::{error::Error, io::Read};
+
+#[cfg(feature = "compression")]
+use super::Compression;
+
+/// A fault of compressed data, carried by an I/O error. It distinguishes the fault from an error of reading the file.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Damage(String);
+
+/// An error with a reason (and cure) that the user is shown as it is.
+pub(super) fn damage(reason: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Damage(reason.into()))
+}
+
+/// Whether an error is one of the compressed data.
+pub(super) fn is_damage(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<Damage>())
+}
+
+/// The error for bytes behind the compressed data.
+#[cfg(feature = "compression")]
+pub(super) fn bytes_follow(compression: Compression) -> io::Error {
+    damage(format!("bytes that are not {compression} data follow the end of the stream; remove them, or fetch the file again"))
+}
+
+/// The error for data whose decompressor would need too much memory.
+#[cfg(feature = "compression")]
+pub(super) fn beyond_limit(compression: Compression, reason: &str) -> io::Error {
+    damage(format!("{reason}; decompress it first with `{} -d`", compression.command()))
+}
+
+/// A decompressor whose errors are put into the words of the user.
+#[cfg(feature = "compression")]
+pub(super) struct Explained<R> {
+    decompressor: R,
+    compression: Compression,
+}
+
+#[cfg(feature = "compression")]
+impl<R> Explained<R> {
+    pub(super) fn new(decompressor: R, compression: Compression) -> Self {
+        Self { decompressor, compression }
+    }
+}
+
+#[cfg(feature = "compression")]
+impl<R: Read> Read for Explained<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.decompressor.read(buffer).map_err(|error| explained(error, self.compression))
+    }
+}
+
+#[cfg(feature = "compression")]
+fn explained(error: io::Error, compression: Compression) -> io::Error {
+    // An error of the system comes from the file, not from its data.
+    if is_damage(&error) || error.raw_os_error().is_some() {
+        return error;
+    }
+    // The xz decompressor has no other error of this kind.
+    if compression == Compression::Xz && error.kind() == io::ErrorKind::OutOfMemory {
+        let limit = super::source::XZ_MEMORY_KIB / 1024;
+        return beyond_limit(compression, &format!("its decompressor needs more memory than the limit of {limit} MiB"));
+    }
+    if error.to_string().starts_with("invalid data after stream") {
+        return bytes_follow(compression); // xz
+    }
+    let mut innermost: &(dyn Error + 'static) = &error;
+    loop {
+        if innermost.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof) {
+            return damage("it ends early; is it cut off?");
+        }
+        let next = match innermost.downcast_ref::<io::Error>() {
+            // `source` of an I/O error passes over the error that it carries.
+            Some(error) => error.get_ref().map(|inner| inner as &(dyn Error + 'static)),
+            None => innermost.source(),
+        };
+        let Some(next) = next else { break };
+        innermost = next;
+    }
+    let detail = innermost.to_string();
+    // Text of this form is that of Rust's `Debug`.
+    let detail = if detail.is_empty() || detail.contains(['{', '}']) { String::new() } else { format!(" ({detail})") };
+    damage(format!("the {compression} data are damaged{detail}; fetch the file again"))
+}
+
+/// Decompresses the members of a gzip file one after another. (flate2's reader of several members can't tell other bytes behind the last
+/// member from a member that is cut off.)
+#[cfg(feature = "compression")]
+pub(super) struct GzipReader<R> {
+    /// `None` after the last member.
+    member: Option<flate2::bufread::GzDecoder<R>>,
+}
+
+#[cfg(feature = "compression")]
+impl<R: io::BufRead> GzipReader<R> {
+    pub(super) fn new(raw: R) -> Self {
+        Self { member: Some(flate2::bufread::GzDecoder::new(raw)) }
+    }
+}
+
+#[cfg(feature = "compression")]
+impl<R: io::BufRead> Read for GzipReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !buffer.is_empty() {
+            let Some(member) = &mut self.member else { break };
+            let count = member.read(buffer)?;
+            if count > 0 {
+                return Ok(count);
+            }
+            let next = member.get_mut().fill_buf()?.first().copied();
+            self.member = match (next, self.member.take()) {
+                (Some(0x1f), Some(member)) => Some(flate2::bufread::GzDecoder::new(member.into_inner())),
+                (Some(_), _) => return Err(bytes_follow(Compression::Gzip)),
+                _ => None,
+            };
+        }
+        Ok(0)
+    }
+}
