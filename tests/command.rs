@@ -393,7 +393,9 @@ fn directed_graphs_keep_their_arcs_in_every_format() {
         for (option, name) in [("--directed", "arcs"), ("--quiet", "edges")] {
             for format in ["mtx", "el", "sg"] {
                 let file = folder.path(&format!("{name}.{format}"));
-                good(&["convert", graph, &file, option]);
+                let output = good(&["convert", graph, &file, option]);
+                let said = if option == "--directed" { format!("{file}: 3 vertices, 4 arcs, {format}\n") } else { String::new() };
+                assert!(stderr(&output).ends_with(&said) && stdout(&output).is_empty(), "{}", stderr(&output));
                 files.push(file);
             }
         }

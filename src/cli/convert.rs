@@ -88,7 +88,10 @@ pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: boo
     drop(progress);
     if !quiet {
         let vertices = counted(edges.vertices() as u64, "vertex", "vertices");
-        say(&format!("{}: {vertices}, {}, {format}", path.display(), counted(edges.len() as u64, "edge", "edges")));
+        // A symmetric list has one entry for two arcs, both of which are written.
+        let listed =
+            if directed { counted(input::lines_of(edges, true), "arc", "arcs") } else { counted(edges.len() as u64, "edge", "edges") };
+        say(&format!("{}: {vertices}, {listed}, {format}", path.display()));
     }
     Ok(())
 }

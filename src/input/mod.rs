@@ -42,6 +42,8 @@ pub(crate) use shared::{Chosen, FilePart, OpenFile, Whole};
 #[cfg(feature = "cli")]
 pub(crate) use source::READING;
 pub(crate) use text::Tallies;
+#[cfg(feature = "cli")]
+pub(crate) use write::lines_of;
 pub use write::{WriteOptions, write};
 
 use self::adjacency::AdjacencyReader;

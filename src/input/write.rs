@@ -137,14 +137,14 @@ struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     fn new(edges: &'a EdgeList, directed: bool) -> Self {
-        let (entries, mirrored) = (edges.len() as u64, edges.listing().is_mirrored(directed));
+        let mirrored = edges.listing().is_mirrored(directed);
         let listing = match edges.listing() {
             Listing::Symmetric if directed => Listing::BothDirections,
             // As a list of arcs it says nothing about the opposite direction.
             Listing::Once if directed => Listing::Unknown,
             listing => listing,
         };
-        Self { edges, mirrored, count: if mirrored { 2 * entries - self_loops(edges) } else { entries }, listing }
+        Self { edges, mirrored, count: lines_of(edges, directed), listing }
     }
 
     fn for_each(&self, block: std::ops::Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
@@ -155,6 +155,12 @@ impl<'a> Lines<'a> {
             }
         });
     }
+}
+
+/// Number of lines that text has for `edges`: for a directed graph, the number of arcs in every format.
+pub(crate) fn lines_of(edges: &EdgeList, directed: bool) -> u64 {
+    let entries = edges.len() as u64;
+    if edges.listing().is_mirrored(directed) { 2 * entries - self_loops(edges) } else { entries }
 }
 
 fn self_loops(edges: &EdgeList) -> u64 {
