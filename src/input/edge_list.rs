@@ -1,13 +1,13 @@
 //! Edge lists: one edge `source target` per line, 0-based; lines that start with `#` or `%` are comments; further columns (weights, times)
 //! are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. The number of vertices is one more than the largest vertex, or that
-//! of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger.
+//! of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger. A file with neither an edge nor such a comment is refused.
 
 use rayon::prelude::*;
 
 use super::error::Fault;
 use super::lines::{Records, Syntax};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{Listing, MAX_VERTICES, Vertex};
+use crate::graph::{Listing, MAX_VERTICES, Vertex, plural};
 
 pub(super) struct EdgeListReader {
     records: Records,
@@ -69,9 +69,16 @@ impl TextReader for EdgeListReader {
             ));
         }
         let &Tallies { entries: found, vertices, note, .. } = found;
+        // As an empty file, such a file is more likely the rest of another than a graph without vertices.
+        if found == 0 && note.vertices.is_none() {
+            return Err(Fault::whole("there is no edge in it, and no comment that gives the number of vertices")
+                .cure("is it cut off? (a graph without edges has the line '# socbfs vertices 5')"));
+        }
         if let Some(entries) = note.entries.filter(|&entries| entries != found) {
             let cure = if found < entries { "is it cut off?" } else { "correct or remove the comment" };
-            return Err(Fault::whole(format!("a comment announces {entries} edges, but the file holds {found}")).cure(cure));
+            return Err(
+                Fault::whole(format!("a comment announces {}, but the file holds {found}", plural(entries, "edge", "edges"))).cure(cure)
+            );
         }
         Ok((vertices.max(note.vertices.unwrap_or(0)), note.listing.unwrap_or(Listing::Unknown)))
     }

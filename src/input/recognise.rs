@@ -8,7 +8,7 @@ use super::graph500::Layout;
 use super::matrix_market::BANNER;
 use super::scan::{Field, count_lines, field, fields, line_end, shown};
 use super::source::{Content, Source};
-use super::{Compression, Format, InputError, gap};
+use super::{Compression, Format, InputError, Place, gap};
 
 /// A format and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -23,6 +23,9 @@ pub struct Recognised {
     #[serde(skip)]
     pub(super) by_structure: bool,
 }
+
+/// What some editors write before the first character of a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Most data lines from which a format is recognised.
 const LINES: usize = 1000;
@@ -44,6 +47,15 @@ impl Proof {
 pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, InputError> {
     let path = &source.path;
     let (head, complete) = source.head();
+    let binary_wanted = matches!(wanted, Some(Format::GapSg | Format::Graph500Packed | Format::Graph500Int64));
+    if head.starts_with(BYTE_ORDER_MARK) && is_text(head) && !binary_wanted {
+        return Err(InputError::Malformed {
+            path: path.clone(),
+            place: Place::Line(1),
+            reason: "the file starts with a UTF-8 byte-order mark, three bytes that are no part of the graph".into(),
+            cure: "save it without one, or remove it: tail -c +4 FILE >NEW".into(),
+        });
+    }
     let chosen = |format, reason: String| Recognised { format, compression: source.compression, reason, by_structure: false };
     if let Some(format) = wanted {
         return Ok(chosen(format, "as --format says".into()));

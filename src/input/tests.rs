@@ -148,7 +148,7 @@ mod regressions {
     #[test]
     fn announced_numbers_of_edges_are_checked() {
         assert!(message("g.txt", b"# Nodes: 3 Edges: 3\n0 1\n1 2\n").contains("announces 3 edges, but the file holds 2"));
-        assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edges, but the file holds 2"));
+        assert!(message("g.el", b"# socbfs entries 1\n0 1\n1 2\n").contains("announces 1 edge, but the file holds 2"));
         // A file written by socbfs, cut anywhere after its first line.
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("g.el");
@@ -375,7 +375,8 @@ mod formats {
         }
         assert_eq!(ok("g.txt", "# Nodes: 9 Edges: 1\n0 1\n"), (9, vec![[0, 1]], Listing::Unknown));
         assert_eq!(ok("g.txt", "# Nodes: 2 Edges: 1\n5 7\n"), (8, vec![[5, 7]], Listing::Unknown));
-        assert_eq!(ok("g.el", "# nothing\n"), (0, vec![], Listing::Unknown));
+        assert_eq!(ok("g.el", "# socbfs vertices 0 entries 0\n"), (0, vec![], Listing::Unknown));
+        assert_eq!(ok("g.el", "# Nodes: 3 Edges: 0\n"), (3, vec![], Listing::Unknown));
         assert_eq!(ok("g.el", "0 4294967167\n").0, MAX_VERTICES);
     }
 
@@ -596,6 +597,17 @@ mod faults {
             ("g.el", "0 1\n0 99999999999999999999\n".to_owned(), "g.el:2: a vertex beyond 64 bits"),
             ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is not a weight"),
             ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is not a vertex number"),
+            (
+                "g.el",
+                "# nothing\n".to_owned(),
+                "g.el: there is no edge in it, and no comment that gives the number of vertices; is it cut off?",
+            ),
+            ("g.el", " \n\n".to_owned(), "g.el: there is no edge in it"),
+            ("g.el", "\u{feff}1 2\n".to_owned(), "g.el:1: the file starts with a UTF-8 byte-order mark, three bytes"),
+            ("g.txt", "\u{feff}# x\n1 2\n".to_owned(), "g.txt:1: the file starts with a UTF-8 byte-order mark, three bytes"),
+            ("g.mtx", "\u{feff}%%MatrixMarket\n".to_owned(), "g.mtx:1: the file starts with a UTF-8 byte-order mark, three bytes"),
+            ("g.mtx", mtx("3 3 1\n"), "g.mtx: the size line announces 1 entry, but the file holds 0"),
+            ("g.gr", "p sp 2 1\n".to_owned(), "g.gr: the header announces 1 edge, but the file holds 0"),
             ("g.mtx", "1 1 1\n".to_owned(), "g.mtx:1: '1 1 1' is not a MatrixMarket banner"),
             (
                 "g.mtx",
