@@ -156,7 +156,11 @@ pub enum RowsError {
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// The arrays don't fit into the bytes.
-    #[error("the arrays of {} and {} need more than the file's {bytes} bytes", plural(*.vertices, "vertex", "vertices"), plural(*.entries, "entry", "entries"))]
+    #[error(
+        "the arrays of {} and {} need more than the file's {bytes} bytes",
+        plural(*.vertices, "vertex", "vertices"),
+        plural(*.entries, "entry", "entries")
+    )]
     TooShort {
         /// Number of vertices.
         vertices: u64,

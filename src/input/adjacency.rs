@@ -10,7 +10,7 @@ use super::fill::fill;
 use super::scan::{Cut, is_space, shown};
 use super::text::{Tallies, TextReader, Tick};
 use super::tokens::{Tokens, locate};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, numbered};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, numbered, plural};
 
 /// Ligra's first word.
 pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";
@@ -168,7 +168,11 @@ impl AdjacencyReader {
                     return Err(Fault::at(locate(text, at).0, reason));
                 }
                 Section::Total if u64::from(values[0]) != self.entries => {
-                    let reason = format!("{} edges are announced, but the degrees add up to {}", values[0], self.entries);
+                    let reason = format!(
+                        "{} announced, but the degrees add up to {}",
+                        plural(values[0].into(), "edge is", "edges are"),
+                        self.entries
+                    );
                     return Err(Fault::at(locate(text, at).0, reason));
                 }
                 Section::Source | Section::Total | Section::Weights => {}

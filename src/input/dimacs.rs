@@ -6,7 +6,7 @@ use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
 
 #[derive(Default)]
 pub(super) struct DimacsReader {
@@ -78,11 +78,8 @@ impl TextReader for DimacsReader {
         };
         let (found, count) = (found.entries, *count);
         if found != count {
-            return Err(Fault::whole(format!("the header announces {count} edges, but the file holds {found}")).cure(if found < count {
-                "is it cut off?"
-            } else {
-                "correct the header"
-            }));
+            return Err(Fault::whole(format!("the header announces {}, but the file holds {found}", plural(count, "edge", "edges")))
+                .cure(if found < count { "is it cut off?" } else { "correct the header" }));
         }
         Ok((syntax.vertices, *listing))
     }

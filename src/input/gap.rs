@@ -14,7 +14,7 @@ use super::text::{Take, Tick};
 use super::{Compression, InputError, Progress};
 use crate::files::MappedFile;
 use crate::graph::{
-    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets,
+    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets, plural,
 };
 
 /// Bytes before the offsets.
@@ -30,7 +30,10 @@ pub(super) struct Header {
 impl Header {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Box<Fault>> {
         let Some((&[directed, ref counts @ ..], _)) = bytes.split_first_chunk::<HEADER>() else {
-            return Err(Fault::at(0, format!("{} bytes are too few for the header of a GAP .sg file", bytes.len())));
+            return Err(Fault::at(
+                0,
+                format!("{} are too few for the header of a GAP .sg file", plural(bytes.len() as u64, "byte", "bytes")),
+            ));
         };
         let count = |at: usize| counts[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         let (entries, vertices) = (count(0), count(8));
@@ -51,17 +54,17 @@ impl Header {
 
     /// Checks that the file has the size that its header requires.
     fn check(self, size: u64) -> Result<(), Box<Fault>> {
-        let Self { entries, vertices, .. } = self;
+        let (vertices, entries) = (plural(self.vertices, "vertex", "vertices"), plural(self.entries, "entry", "entries"));
         match self.size(4) {
             Some(need) if need == size => Ok(()),
             _ if self.size(8) == Some(size) => Err(Box::new(Fault::Unsupported(
                 "this is a weighted graph of GAP (.wsg); breadth-first search needs none: write it without weights with GAP's `converter -b`".into(),
             ))),
             Some(need) => Err(Fault::at(1, format!(
-                "the header announces {vertices} vertices and {entries} entries, which need {need} bytes, but the file has {size}"
+                "the header announces {vertices} and {entries}, which need {need} bytes, but the file has {size}"
             ))
             .cure(if need > size { "is it cut off?" } else { "is this a GAP .sg file?" })),
-            None => Err(Fault::at(1, format!("the header announces {vertices} vertices and {entries} entries, more than any file can hold"))
+            None => Err(Fault::at(1, format!("the header announces {vertices} and {entries}, more than any file can hold"))
                 .cure("is this a GAP .sg file?")),
         }
     }

@@ -13,7 +13,7 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{Listing, MAX_VERTICES, Vertex};
+use crate::graph::{Listing, MAX_VERTICES, Vertex, plural};
 
 /// One of the two layouts of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl TextReader for Graph500Reader {
         // Reported after any fault in the edges before it, so that the error does not depend on the length of the blocks.
         let excess = bytes.len() % layout.size();
         if excess != 0 {
-            let reason = format!("the file ends with {excess} bytes of an edge of {} bytes", layout.size());
+            let reason = format!("the file ends with {} of an edge of {} bytes", plural(excess as u64, "byte", "bytes"), layout.size());
             return Err(Fault::at(bytes.len() - excess, reason).cure("is it cut off, or in another format (--format)?"));
         }
         Ok(())

@@ -326,8 +326,12 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
         next = fields.next();
     }
     if extra < syntax.extra.start {
-        return Err(Fault::at(at, format!("{} of the {} values of the edge are missing", syntax.extra.start - extra, syntax.extra.start))
-            .cure("is the file cut off?"));
+        let reason = match (syntax.extra.start - extra, syntax.extra.start) {
+            (_, 1) => "the value of the edge is missing".to_owned(),
+            (1, of) => format!("1 of the {of} values of the edge is missing"),
+            (missing, of) => format!("{missing} of the {of} values of the edge are missing"),
+        };
+        return Err(Fault::at(at, reason).cure("is the file cut off?"));
     }
     Ok(Line::Edge(ends))
 }

@@ -8,7 +8,7 @@ use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
 
 /// The word every file starts with.
 pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
@@ -87,7 +87,14 @@ impl MatrixMarketReader {
             return Err(Fault::at(at, format!("{} is not a size line", shown(line.trim_ascii()))).cure("it is 'rows columns entries'"));
         };
         if rows != columns {
-            return Err(Fault::at(at, format!("the matrix has {rows} rows and {columns} columns, but a graph is a square matrix")));
+            return Err(Fault::at(
+                at,
+                format!(
+                    "the matrix has {} and {}, but a graph is a square matrix",
+                    plural(rows, "row", "rows"),
+                    plural(columns, "column", "columns")
+                ),
+            ));
         }
         if rows > MAX_VERTICES as u64 {
             return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(rows))));
@@ -130,7 +137,7 @@ impl TextReader for MatrixMarketReader {
         };
         let (found, count) = (found.entries, *count);
         if found != count {
-            return Err(Fault::whole(format!("the size line announces {count} entries, but the file holds {found}"))
+            return Err(Fault::whole(format!("the size line announces {}, but the file holds {found}", plural(count, "entry", "entries")))
                 .cure(if found < count { "is it cut off?" } else { "correct the size line" }));
         }
         Ok((syntax.vertices, self.listing))

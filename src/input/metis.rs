@@ -13,7 +13,7 @@ use super::fill::{Slots, fill};
 use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
 
 #[derive(Default)]
 pub(super) struct MetisReader {
@@ -226,14 +226,19 @@ impl TextReader for MetisReader {
             return Err(Fault::whole("there is no header line").cure("it is 'vertices edges [fmt [ncon]]'"));
         };
         if found.rows < header.vertices {
-            return Err(Fault::whole(format!("the header announces {} vertices, but only {} rows follow", header.vertices, found.rows))
-                .cure("is the file cut off?"));
+            return Err(Fault::whole(format!(
+                "the header announces {}, but only {} {}",
+                plural(header.vertices, "vertex", "vertices"),
+                plural(found.rows, "row", "rows"),
+                if found.rows == 1 { "follows" } else { "follow" }
+            ))
+            .cure("is the file cut off?"));
         }
         let found = found.entries;
         if Some(found) != header.edges.checked_mul(2) {
             return Err(Fault::whole(format!(
-                "the header announces {} edges, so {} neighbours (each edge at both ends), but the rows hold {found}",
-                header.edges,
+                "the header announces {}, so {} neighbours (each edge at both ends), but the rows hold {found}",
+                plural(header.edges, "edge", "edges"),
                 u128::from(header.edges) * 2
             ))
             .cure("is the file cut off, or is fmt in the header wrong?"));

@@ -499,6 +499,8 @@ mod formats {
             assert_eq!(read_as("edges.xz", &xz(bytes, None), Some(format)).unwrap(), expected);
             let error = read_as("edges", &bytes[..bytes.len() - 5], Some(format)).unwrap_err().to_string();
             assert!(error.contains("of an edge of"), "{error}");
+            let error = read_as("edges", &bytes[..bytes.len() / 3 * 2 + 1], Some(format)).unwrap_err().to_string();
+            assert!(error.contains("the file ends with 1 byte of an edge of"), "{error}");
             assert!(message("edges.gz", &gzip(bytes)).contains("--format"), "not all of it is looked at");
         }
         assert!(message("edges", &[0; 48]).contains("may be edges of 12 or of 16 bytes"));
@@ -620,7 +622,7 @@ mod faults {
             ("g.mtx", mtx("% c\n3 3\n1 1 1\n"), "g.mtx:3: '3 3' is not a size line; it is 'rows columns entries'"),
             ("g.mtx", mtx("3 3 1\n0 1 1\n"), "g.mtx:3: vertex 0, but this format counts vertices from 1"),
             ("g.mtx", mtx("3 3 2\n1 1 1\n1 4 1\n"), "g.mtx:4: vertex 4, but the header says that vertices go from 1 to 3"),
-            ("g.mtx", mtx("3 3 1\n1 2\n"), "g.mtx:3: 1 of the 1 values of the edge are missing"),
+            ("g.mtx", mtx("3 3 1\n1 2\n"), "g.mtx:3: the value of the edge is missing; is the file cut off?"),
             ("g.mtx", mtx("3 3 1\n1 2 3 4\n"), "g.mtx:3: unexpected '4' after the edge"),
             ("g.mtx", mtx("3 3 2\n1 2 3\n"), "g.mtx: the size line announces 2 entries, but the file holds 1; is it cut off?"),
             ("g.mtx", mtx(""), "g.mtx: the file ends before its size line"),
@@ -634,7 +636,7 @@ mod faults {
             ("g.gr", "c\n".to_owned(), "g.gr: there is no header line"),
             ("g.graph", "x\n".to_owned(), "g.graph:1: 'x' is not a METIS header"),
             ("g.graph", "2 1 3\n2\n1\n".to_owned(), "g.graph:1: '2 1 3' is not a METIS header"),
-            ("g.graph", "2 1\n2\n".to_owned(), "g.graph: the header announces 2 vertices, but only 1 rows follow"),
+            ("g.graph", "2 1\n2\n".to_owned(), "g.graph: the header announces 2 vertices, but only 1 row follows"),
             (
                 "g.graph",
                 "2 2\n2\n1\n".to_owned(),

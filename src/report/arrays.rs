@@ -1,8 +1,8 @@
 //! Files of parents and levels: one number for every vertex, -1 if it was not reached.
 //!
 //! `.npy` is NumPy's format (one dimension, written in version 1.0 with little-endian 64-bit integers); it is implemented here, since the
-//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`; it is read without the header too, with rows in
-//! any order, and a vertex without a row was not reached. Its last line must end like the others, since a file that is cut off within a
+//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`. It is read without the header too, with rows
+//! in any order, and a vertex without a row was not reached. Its last line must end like the others, since a file that is cut off within a
 //! number would otherwise pass as another tree. `.txt` has one value per line; line n, counted from 0, is vertex n.
 
 use std::{
@@ -199,8 +199,8 @@ fn npy_head(length: u64) -> Vec<u8> {
     head
 }
 
-/// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and become
-/// [`NONE`]. A vertex without a row in CSV was not reached.
+/// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and
+/// become [`NONE`]. A vertex without a row in CSV was not reached.
 ///
 /// # Errors
 /// [`ArrayError`] with the file, the line if there is one, and what would be right.

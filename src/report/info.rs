@@ -28,8 +28,8 @@ pub fn info(info: &GraphInfo) -> String {
         (
             "remapping",
             format!(
-                "{} vertices before, {} after ({} % saved)",
-                grouped(info.remapping.original),
+                "{} before, {} after ({} % saved)",
+                counted(info.remapping.original, "vertex", "vertices"),
                 grouped(info.remapping.optimized),
                 general(info.remapping.saved_percent, 4)
             ),
@@ -65,5 +65,7 @@ components      3, the largest has 3 vertices
 remapping       5 vertices before, 3 after (40 % saved)
 ";
         assert_eq!(info(&count(&edges).unwrap()), expected);
+        let one = EdgeList::new(1, vec![[0, 0]], Listing::Unknown).unwrap();
+        assert!(info(&count(&one).unwrap()).contains("remapping       1 vertex before, 0 after"));
     }
 }

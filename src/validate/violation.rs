@@ -60,7 +60,11 @@ pub enum Violation {
         parent: Vertex,
     },
     /// The parents of a vertex run into a cycle. (A vertex other than the root that is its own parent is a cycle of length 1.)
-    #[error("{}: the parents of vertex {vertex} never reach the root, but run into a cycle of {} at vertex {cycle}", self.check(), plural(*length, "vertex", "vertices"))]
+    #[error(
+        "{}: the parents of vertex {vertex} never reach the root, but run into a cycle of {} at vertex {cycle}",
+        self.check(),
+        plural(*length, "vertex", "vertices")
+    )]
     Cycle {
         /// Smallest vertex whose parents don't lead to the root.
         vertex: Vertex,
