@@ -475,6 +475,7 @@ fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
     refused(&["bench", "--bogus"], &["--bogus"]);
     refused(&["frobnicate"], &["frobnicate"]);
     refused(&["bench", &folder.path("missing.el")], &["missing.el"]);
+    refused(&["info", "kronecker"], &["kronecker: can't open it: ", "kronecker:SCALE"]);
     refused(&["bench", &bad], &["bad.el:2"]);
     refused(&["run", &graph, "--root", "7"], &["root 7", "7 vertices"]);
     refused(&["run", &graph, "--root", "-1"], &["-1"]);

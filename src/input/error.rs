@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Compression, Format};
 use crate::files;
-use crate::graph::GraphError;
+use crate::graph::{GraphError, size};
 use crate::memory::CURE;
 
 /// Why a graph file could not be read or written. The text names the file, the place in it, and a cure.
@@ -14,7 +14,7 @@ use crate::memory::CURE;
 #[non_exhaustive]
 pub enum InputError {
     /// The file can't be opened.
-    #[error("{}: can't open it: {reason}{}", .path.display(), cure(.reason))]
+    #[error("{}: can't open it: {reason}{}", .path.display(), generator(.path, .reason).unwrap_or_else(|| cure(.reason).to_owned()))]
     Open {
         /// The file.
         path: PathBuf,
@@ -94,7 +94,7 @@ pub enum InputError {
         reason: GraphError,
     },
     /// There is not enough memory for the edges.
-    #[error("{}: no memory for {bytes} bytes of edges; {CURE}", .path.display())]
+    #[error("{}: no memory for {} of edges; {CURE}", .path.display(), size(*.bytes))]
     OutOfMemory {
         /// The file.
         path: PathBuf,
@@ -135,6 +135,12 @@ impl fmt::Display for Place {
 /// Advice for an error of writing.
 fn write_cure(error: &io::Error) -> String {
     files::write_cure(error).map_or_else(|| cure(error).to_owned(), |cure| format!("; {cure}"))
+}
+
+/// Advice if a missing file has the name of a generator.
+fn generator(path: &Path, error: &io::Error) -> Option<String> {
+    let (name, size) = *super::generate::NAMES.iter().find(|(name, _)| path.as_os_str() == *name)?;
+    (error.kind() == io::ErrorKind::NotFound).then(|| format!("; the command line names the generator {name}:{size}"))
 }
 
 /// Advice for an error of the system.

@@ -15,6 +15,7 @@ use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
 use crate::files::{self, MappedFile};
+use crate::graph::size;
 use crate::memory;
 
 /// A file that has been opened.
@@ -252,7 +253,10 @@ impl<R: Read> Blocks<R> {
                 .map_err(|error| error.to_string())
                 .and_then(|()| block.try_reserve_exact(want).map_err(|error| error.to_string()))
                 .map_err(|reason| {
-                    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {} bytes of text: {reason}", block.len() + want))
+                    io::Error::new(
+                        io::ErrorKind::OutOfMemory,
+                        format!("no memory for {} of text: {reason}", size((block.len() + want) as u64)),
+                    )
                 })?;
             let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block)?;
             self.ended = read < want;
@@ -336,7 +340,7 @@ mod tests {
         let size = 17 + 8 * (vertices + 1) + 4 * entries;
         let head = [&[0][..], &entries.to_le_bytes(), &vertices.to_le_bytes()].concat();
         let error = fails("g.sg", &head, size);
-        assert!(error.contains("no memory for 5000000033 bytes of edges") && error.contains("a 64-bit build"), "{error}");
+        assert!(error.contains("no memory for 4.7 GiB of edges") && error.contains("a 64-bit build"), "{error}");
         assert!(fails("short.sg", &head, size - 1).contains("which need 5000000033 bytes, but the file has 5000000032"));
         assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is not a vertex number"));
     }

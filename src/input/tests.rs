@@ -686,6 +686,8 @@ mod faults {
         let fails = |name: &str| read(&folder.path().join(name), &ReadOptions::default()).unwrap_err();
         assert!(matches!(fails("missing.el"), InputError::Open { .. }));
         assert!(fails("missing.el").to_string().contains("check the spelling"));
+        let named = read(Path::new("kronecker"), &ReadOptions::default()).unwrap_err().to_string();
+        assert!(named.contains("can't open it: ") && named.ends_with("; the command line names the generator kronecker:SCALE"), "{named}");
         assert!(matches!(fails(""), InputError::Directory { .. }));
         for name in ["g.el", "g.sg", "g.txt", "g.el.gz"] {
             fs::write(folder.path().join(name), "").unwrap();

@@ -19,6 +19,10 @@ use source::Source;
 /// Largest `scale`: 2^31 vertices still have 32-bit numbers.
 pub const MAX_SCALE: u32 = 31;
 
+/// The generators as the command line names them, and what follows the colon.
+pub(super) const NAMES: [(&str, &str); 5] =
+    [("kronecker", "SCALE"), ("rmat", "SCALE"), ("uniform", "SCALE"), ("rodinia", "VERTICES"), ("grid", "WIDTHxHEIGHT")];
+
 /// Allowed difference between 1 and the sum of R-MAT's probabilities, for the rounding of decimal fractions to binary ones.
 const PROBABILITY_TOLERANCE: f64 = 1e-9;
 
@@ -113,7 +117,7 @@ pub enum GenerateError {
         value: f64,
     },
     /// The probabilities of the four quadrants don't sum to 1.
-    #[error("a + b + c + d = {0}, but the probabilities of the four quadrants must sum to 1")]
+    #[error("a + b + c + d = {}, but the probabilities of the four quadrants must sum to 1", rounded(*.0))]
     ProbabilitySum(f64),
     /// Edges are requested, but there is no vertex to join.
     #[error("a graph of 0 vertices can't have {0} edges")]
@@ -124,6 +128,11 @@ pub enum GenerateError {
     /// The graph has too many vertices, or does not fit in memory.
     #[error(transparent)]
     Graph(#[from] GraphError),
+}
+
+/// A sum of probabilities without the digits that only rounding gives it, but with all that the tolerance tells apart.
+fn rounded(sum: f64) -> f64 {
+    (sum * 1e12).round() / 1e12
 }
 
 impl Generator {

@@ -203,6 +203,7 @@ fn bad_parameters_are_refused() {
         (Generator::graph500(u32::MAX), "out of range"),
         (Generator::Kronecker { scale: 31, edge_factor: u64::MAX, seed1: 2, seed2: 3 }, addresses),
         (rmat(0.5, 0.2, 0.2, 0.2), "must sum to 1"),
+        (rmat(0.1, 0.2, 0.33, 0.3), "a + b + c + d = 0.93, but"),
         (rmat(1.5, -0.5, 0.0, 0.0), "a = 1.5 is not a probability"),
         (rmat(f64::NAN, 0.5, 0.3, 0.2), "a = NaN is not a probability"),
         (Generator::Uniform { vertices: 0, edges: 3, seed: 0 }, "0 vertices can't have 3 edges"),
