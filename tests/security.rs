@@ -554,7 +554,7 @@ fn graphs_too_large_for_memory_are_refused_with_their_size() {
         under("ulimit -v 800000", &["generate", "uniform", "--vertices", "10", "--edges", "200000000", "-o", &el]),
         &["1600000000 bytes"],
     );
-    let said = refused(under("ulimit -v 500000", &["info", &gz]), &["bomb.el.gz", "bytes of edges"]);
+    let said = refused(under("ulimit -v 500000", &["info", &gz]), &["bomb.el.gz", " MiB of edges"]);
     assert!(!said.contains("panick") && !said.contains("allocation"), "{said}");
     let long = folder.path("long.el.gz");
     let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&long).unwrap(), flate2::Compression::fast());
@@ -603,7 +603,8 @@ fn swept(limits: &[String]) {
                 assert!(said.contains("error: "), "{limit}: {arguments:?}\n{said}");
                 assert!(!said.contains("a bug in socbfs"), "{limit}: {arguments:?}\n{said}");
                 if said.contains("memory") && limit.contains("-v") {
-                    assert!(said.contains("bytes") || said.contains("thread"), "{limit}: {arguments:?}\n{said}");
+                    let sized = ["bytes", "KiB", "MiB"].iter().any(|unit| said.contains(unit));
+                    assert!(sized || said.contains("thread"), "{limit}: {arguments:?}\n{said}");
                 }
             }
             for name in folder.names() {
@@ -714,7 +715,7 @@ fn a_control_group_limits_the_available_memory() {
     let gz = bomb(&folder, 40);
     let enter = format!("echo $$ >{}", group.join("cgroup.procs").display());
     refused(under(&enter, &["bench", "--kronecker", "22"]), &["bytes", "available"]);
-    refused(under(&enter, &["info", &gz]), &["bytes of edges"]);
+    refused(under(&enter, &["info", &gz]), &[" MiB of edges"]);
     fs::remove_dir(&group).unwrap();
 }
 
