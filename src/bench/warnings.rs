@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Build, ClusterRoot, Record, Summary};
+use super::{Build, ClusterRoot, Record, RootRecord, Summary};
+use crate::stats::RateSummary;
 
 /// A search is an outlier if it takes this many times the median of comparable searches.
 const OUTLIER_FACTOR: f64 = 2.0;
@@ -12,6 +13,15 @@ const BUSY_SHARE: f64 = 0.5;
 
 /// Share of the time above which waiting means that there are too many ranks for the graph.
 const WAITING_SHARE: f64 = 0.5;
+
+/// A root lies in a small component if it reaches less than this share of the edges that the median search reaches.
+const SMALL_SHARE: f64 = 0.01;
+
+/// Small components decide the harmonic mean if it is this many times as high without them.
+const DECISIVE: f64 = 1.1;
+
+/// Most roots that a warning names.
+const MOST_NAMED: usize = 4;
 
 /// The warnings about `record`, in order of importance.
 pub fn warnings(record: &Record) -> Vec<String> {
@@ -26,6 +36,7 @@ pub fn warnings(record: &Record) -> Vec<String> {
     ];
     let mut all: Vec<String> = found.into_iter().flatten().collect();
     if let Some(summary) = &record.summary {
+        all.extend(small_components(record, summary));
         all.extend(outliers(record, summary));
     }
     all
@@ -97,6 +108,43 @@ fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
     })
 }
 
+/// A search in a small component takes much time per edge. The harmonic mean, which Graph500 asks for, counts it as much as any other.
+fn small_components(record: &Record, summary: &Summary) -> Option<String> {
+    let (small, others): (Vec<&RootRecord>, Vec<&RootRecord>) =
+        record.roots.iter().partition(|root| (root.edges as f64) < SMALL_SHARE * summary.edges.median);
+    let rate = |root: &&RootRecord| Some((root.seconds.filter(|&seconds| seconds > 0.0)?, root.edges as f64));
+    let without = RateSummary::of(others.iter().filter_map(rate))?.harmonic_mean;
+    if small.is_empty() || without < DECISIVE * summary.teps.harmonic_mean {
+        return None;
+    }
+    let mut named: Vec<String> = small.iter().take(MOST_NAMED).map(|root| root.root.to_string()).collect();
+    if small.len() > MOST_NAMED {
+        named.push("...".to_owned());
+    }
+    let verbs = if small.len() == 1 { ["reaches", "lowers"] } else { ["reach", "lower"] };
+    Some(format!(
+        "{} of {} roots ({}) {} less than 1 % of the edges that the median search reaches, and {} the harmonic mean from {} to {}: compare \
+         median searches, here {}, or take a larger graph or more roots (--roots), where small components weigh less",
+        small.len(),
+        record.roots.len(),
+        named.join(", "),
+        verbs[0],
+        verbs[1],
+        mteps(without),
+        mteps(summary.teps.harmonic_mean),
+        mteps(summary.teps.median),
+    ))
+}
+
+/// 1234567890 TEPS as "1,235 MTEPS".
+fn mteps(teps: f64) -> String {
+    fn grouped(value: u64) -> String {
+        if value < 1000 { value.to_string() } else { format!("{},{:03}", grouped(value / 1000), value % 1000) }
+    }
+    let millions = teps / 1e6;
+    if millions < 100.0 { format!("{millions:.2} MTEPS") } else { format!("{} MTEPS", grouped(millions.round() as u64)) }
+}
+
 /// Compares only searches that traversed about as many edges as the median search: a search in a small component is quick.
 fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let comparable = |edges: u64| (edges as f64 - summary.edges.median).abs() <= 0.1 * summary.edges.median;
@@ -113,6 +161,35 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::tests::record;
+
+    /// The warnings about a run of ten searches of 1 ms, of which the first `small` reach few edges.
+    fn with_small(small: usize, edges: u64, seconds: f64) -> Vec<String> {
+        let mut record = record(&[0.001; 10]);
+        for root in &mut record.roots[..small] {
+            (root.edges, root.seconds) = (edges, Some(seconds));
+        }
+        record.summary = Summary::new(&record.roots, record.graph.counts.edges);
+        warnings(&record).into_iter().filter(|warning| warning.contains("harmonic mean")).collect()
+    }
+
+    #[test]
+    fn small_components_that_decide_the_harmonic_mean_give_a_warning() {
+        // A search of the whole graph has 16,776 MTEPS. One of a single edge in 4 us has 0.25 MTEPS.
+        let one = with_small(1, 1, 4e-6).concat();
+        for part in
+            ["1 of 10 roots (0) reaches less than 1 % of", "lowers the harmonic mean from 16,776 MTEPS to 2.50 MTEPS", "here 16,776"]
+        {
+            assert!(one.contains(part), "{part} in {one}");
+        }
+        assert!(with_small(3, 1, 4e-6).concat().contains("3 of 10 roots (0, 1, 2) reach less"));
+        assert!(with_small(5, 1, 4e-6).concat().contains("5 of 10 roots (0, 1, 2, 3, ...) reach less"));
+        // If most roots are in small components, the median search is one of them.
+        assert_eq!(with_small(6, 1, 4e-6), Vec::<String>::new());
+        assert_eq!(with_small(0, 1, 4e-6), Vec::<String>::new());
+        // A small component with about as much time per edge as the others changes nothing.
+        assert_eq!(with_small(1, 100_000, 6e-6), Vec::<String>::new());
+    }
 
     #[test]
     fn more_threads_than_cpus_give_a_warning() {
