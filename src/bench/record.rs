@@ -203,7 +203,8 @@ pub struct RootRecord {
     pub edges: u64,
     /// Time from the call to the parents in original numbers (`None` where validation failed).
     pub seconds: Option<f64>,
-    /// Part of `seconds` that mapped parents back to original numbers (`None` where validation failed).
+    /// Part of `seconds` that mapped parents back to original numbers (0 where the layout has these numbers, `None` where validation
+    /// failed).
     pub mapping_seconds: Option<f64>,
     /// Result of the five checks.
     pub validation: ValidationRecord,

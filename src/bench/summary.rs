@@ -18,7 +18,7 @@ pub struct Summary {
     pub teps: RateSummary,
     /// Traversed edges per second without the mapping back to original numbers.
     pub teps_without_mapping: RateSummary,
-    /// Share of the search time that the mapping took.
+    /// Share of the search time that the mapping took (0: the layout does not renumber vertices).
     pub mapping_share: f64,
     /// Harmonic mean over the roots of (edges of the whole graph / time): the metric of Remis 2016. It also counts edges that were not
     /// traversed, so it can't be compared with TEPS.

@@ -143,8 +143,10 @@ fn figures(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out)?;
     let spread = s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!("  +/- {}", mteps(spread)));
     writeln!(out, "  {:<26}{}{spread}", "Harmonic mean", mteps(s.teps.harmonic_mean))?;
-    writeln!(out, "  {:<26}{}", "  without mapping to ids", mteps(s.teps_without_mapping.harmonic_mean))?;
-    writeln!(out, "  {:<26}{} %", "  mapping's share of time", general(100.0 * s.mapping_share, 3))?;
+    if s.mapping_share > 0.0 {
+        writeln!(out, "  {:<26}{}", "  without mapping to ids", mteps(s.teps_without_mapping.harmonic_mean))?;
+        writeln!(out, "  {:<26}{} %", "  mapping's share of time", general(100.0 * s.mapping_share, 3))?;
+    }
     writeln!(out, "  {:<26}{}", "Median time", seconds(s.seconds.median))?;
     let [min, first, third, max] = [s.seconds.min, s.seconds.first_quartile, s.seconds.third_quartile, s.seconds.max].map(seconds);
     writeln!(out, "  {:<26}{first} .. {third}", "  quartiles")?;
@@ -168,6 +170,16 @@ mod tests {
         }
         assert!(!text.contains("warning"), "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
+    }
+
+    #[test]
+    fn a_run_without_mapping_has_no_figures_of_it() {
+        let mut record = record(&[0.001]);
+        assert!(table(&record).contains("mapping"));
+        record.roots[0].mapping_seconds = Some(0.0);
+        record.summary = Summary::new(&record.roots, record.graph.counts.edges);
+        let text = table(&record);
+        assert!(text.contains("Harmonic mean") && !text.contains("mapping"), "{text}");
     }
 
     #[test]
