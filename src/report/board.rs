@@ -6,7 +6,7 @@ use socbfs_power::Watts;
 
 use super::{
     graph500::INVALID,
-    numbers::{bytes, counted, general, mteps},
+    numbers::{bytes, counted, general, grouped, mteps},
 };
 use crate::{
     bench::{BoardRecord, Environment, Record, Temperature},
@@ -137,11 +137,12 @@ fn row(out: &mut String, run: &Record) -> fmt::Result {
 /// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(run) = record.runs.first() {
-        let trees: usize = record.runs.iter().map(|run| run.roots.len()).sum();
+    let roots = || record.runs.iter().map(|run| run.roots.len() as u64);
+    if let (Some(run), Some(fewest), Some(most)) = (record.runs.first(), roots().min(), roots().max()) {
+        let trees: u64 = roots().sum();
         notes.push(format!(
             "MTEPS: harmonic mean over {} and its standard error; Kronecker graphs, edgefactor {}. {} passed the five checks of Graph500.",
-            counted(run.roots.len() as u64, "root", "roots"),
+            if fewest == most { counted(most, "root", "roots") } else { format!("{} to {} roots", grouped(fewest), grouped(most)) },
             run.graph.edge_factor,
             match trees {
                 1 => "The tree".to_owned(),
@@ -154,22 +155,28 @@ fn notes(record: &BoardRecord) -> Vec<String> {
         }
     }
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    // A warning that every run has is reported once, any other with its scales.
-    let mut warnings: Vec<(&String, Vec<String>)> = Vec::new();
-    for run in &record.runs {
-        for warning in &run.warnings {
-            let scale = run.graph.scale.to_string();
-            match warnings.iter_mut().find(|(known, _)| *known == warning) {
-                Some((_, scales)) => scales.push(scale),
-                None => warnings.push((warning, vec![scale])),
+    let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
+    notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
+        Some(scales) => format!("Warning ({scales}): {warning}"),
+        None => format!("Warning: {warning}"),
+    }));
+    notes
+}
+
+/// Every warning of several runs once, with the scales of the runs that have it (`None`: all have it).
+pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(Option<String>, &'w str)> {
+    let all = runs.len();
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (scale, warnings) in runs {
+        for warning in warnings {
+            match found.iter_mut().find(|(known, _)| *known == warning.as_str()) {
+                Some((_, scales)) => scales.push(scale.to_string()),
+                None => found.push((warning, vec![scale.to_string()])),
             }
         }
     }
-    notes.extend(warnings.into_iter().map(|(warning, scales)| {
-        let place = if scales.len() == record.runs.len() { String::new() } else { format!(" (scale {})", scales.join(", ")) };
-        format!("Warning{place}: {warning}")
-    }));
-    notes
+    let place = |scales: &[String]| format!("{} {}", if scales.len() == 1 { "scale" } else { "scales" }, scales.join(", "));
+    found.into_iter().map(|(warning, scales)| ((scales.len() != all).then(|| place(&scales)), warning)).collect()
 }
 
 /// Escapes what would break a table.
@@ -239,6 +246,24 @@ mod tests {
         }
         let columns = |line: &str| line.replace("\\|", "").matches('|').count();
         assert!(text.lines().filter(|line| line.starts_with('|')).all(|line| [3, 5].contains(&columns(line))), "{text}");
+    }
+
+    #[test]
+    fn runs_of_different_numbers_of_roots_are_counted_from_the_fewest_to_the_most() {
+        let text = board(&report(vec![record(&[0.001]), record(&[0.001; 3]), record(&[0.001; 2])]));
+        assert!(text.contains("harmonic mean over 1 to 3 roots and its"), "{text}");
+        assert!(board(&report(vec![record(&[0.001; 3])])).contains("harmonic mean over 3 roots and its"));
+    }
+
+    #[test]
+    fn a_warning_that_some_runs_have_names_their_scales() {
+        let runs = [(10, "busy"), (11, "busy"), (12, "hot")].map(|(scale, warning)| {
+            let mut run = record(&[0.001]);
+            (run.graph.scale, run.warnings) = (scale, vec![warning.to_owned()]);
+            run
+        });
+        let text = board(&report(runs.into()));
+        assert!(text.contains("- Warning (scales 10, 11): busy\n- Warning (scale 12): hot\n"), "{text}");
     }
 
     #[test]

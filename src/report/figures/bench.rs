@@ -3,15 +3,21 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, read};
+use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, number, read};
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
-    report::numbers::{counted, general, seconds},
+    report::{
+        board::by_scale,
+        numbers::{counted, general, seconds},
+    },
     stats::Summary,
 };
 
 /// 95 % of a normal distribution lie within this many standard deviations of the mean.
 const TWO_SIDED_95: f64 = 1.96;
+
+/// A fact of runs whose layout renumbers vertices.
+const MAPPING_SHARE: &str = "mapping's share of time";
 
 #[derive(Deserialize)]
 struct Run {
@@ -22,6 +28,8 @@ struct Run {
     roots: Vec<Root>,
     summary: Option<Figures>,
     energy: Energy,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -131,30 +139,41 @@ fn section(run: &Run) -> Section {
     let interval = teps.harmonic_stddev.map(|error| TWO_SIDED_95 * error / 1e6);
     let times = Summary::of(&run.seconds());
     let time = |of: fn(&Summary) -> f64| Cell::of(times.as_ref().map(of), Cell::seconds);
+    // 0 means that the layout does not renumber vertices.
+    let mapped = summary.mapping_share > 0.0;
     section.facts = [
         ("harmonic mean, MTEPS", Cell::number(teps.harmonic_mean / 1e6)),
         ("95 % interval, +/- MTEPS", Cell::of(interval, Cell::number)),
         ("median time", time(|times| times.median)),
         ("first quartile", time(|times| times.first_quartile)),
         ("third quartile", time(|times| times.third_quartile)),
-        ("mapping's share of time", Cell::share(summary.mapping_share)),
+        (MAPPING_SHARE, Cell::share(summary.mapping_share)),
         ("MTEPS/W", run.efficiency().map_or_else(|why| Cell::word(format!("n/a: {why}")), |found| Cell::number(found.mean))),
         ("edges of the graph", Cell::count(run.graph.edges)),
         ("construction", Cell::seconds(run.layout.construction_seconds)),
         ("policy", Cell::word(&run.search.policy)),
         ("threads", Cell::count(run.search.threads as u64)),
     ]
+    .into_iter()
+    .filter(|&(name, _)| mapped || name != MAPPING_SHARE)
     .map(|(name, cell)| (name.to_owned(), cell))
-    .into();
+    .collect();
     section.figures.push(times_of(run));
     section.figures.extend(run.roots.first().and_then(timeline));
-    section.figures.push(mapping(run));
+    if mapped {
+        section.figures.push(mapping(run));
+    }
     section.figures.push(energy(run));
     section
 }
 
 fn columns(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
+}
+
+/// The number of a vertex: a name, so without separators.
+fn vertex(number: u32) -> Cell {
+    Cell { text: number.to_string(), value: Some(f64::from(number)) }
 }
 
 fn times_of(run: &Run) -> Figure {
@@ -188,7 +207,7 @@ fn times_of(run: &Run) -> Figure {
                 .iter()
                 .map(|root| {
                     vec![
-                        Cell { text: root.root.to_string(), value: Some(f64::from(root.root)) },
+                        vertex(root.root),
                         Cell::count(u64::from(root.levels)),
                         Cell::count(root.edges),
                         Cell::of(root.seconds, Cell::seconds),
@@ -267,9 +286,9 @@ fn timeline(root: &Root) -> Option<Figure> {
 }
 
 fn mapping(run: &Run) -> Figure {
-    let shares: Vec<f64> =
-        run.roots.iter().filter_map(|root| Some(100.0 * root.mapping_seconds? / root.seconds.filter(|&seconds| seconds > 0.0)?)).collect();
-    let of = Summary::of(&shares);
+    let share = |root: &Root| Some((root.root, 100.0 * root.mapping_seconds? / root.seconds.filter(|&seconds| seconds > 0.0)?));
+    let shares: Vec<(u32, f64)> = run.roots.iter().filter_map(share).collect();
+    let of = Summary::of(&shares.iter().map(|(_, share)| *share).collect::<Vec<_>>());
     Figure {
         id: "mapping",
         title: "Mapping parents back to the input's numbers".into(),
@@ -278,12 +297,12 @@ fn mapping(run: &Run) -> Figure {
         chart: Some(Chart::Lines(Plot {
             x: "search, in the order of the run".into(),
             y: "% of the time".into(),
-            series: vec![Series::new("mapping", shares.iter().enumerate().map(|(at, share)| ((at + 1) as f64, *share)))],
+            series: vec![Series::new("mapping", shares.iter().enumerate().map(|(at, (_, share))| ((at + 1) as f64, *share)))],
             ..Plot::default()
         })),
         table: Table {
-            columns: columns(&["search", "share of mapping, %"]),
-            rows: shares.iter().enumerate().map(|(at, share)| vec![Cell::count(at as u64 + 1), Cell::number(*share)]).collect(),
+            columns: columns(&["root", "share of mapping, %"]),
+            rows: shares.iter().map(|&(root, share)| vec![vertex(root), Cell::number(share)]).collect(),
         },
     }
 }
@@ -357,6 +376,11 @@ pub(super) fn board(record: &Value) -> Result<Document, serde_json::Error> {
         read::flatten(part, record.get(part).unwrap_or(&Value::Null), &mut document.environment);
     }
     document.warnings.extend(runs.iter().filter(|run| !run.valid).map(|run| format!("{}: a tree failed validation", run.graph.source)));
+    let warnings = by_scale(runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
+    document.warnings.extend(warnings.into_iter().map(|(scales, warning)| match scales {
+        Some(scales) => format!("{scales}: {warning}"),
+        None => warning.to_owned(),
+    }));
     document.sections = vec![Section { title: "All scales".into(), figures: vec![scales(&runs)], ..Section::default() }];
     document.sections.extend(runs.iter().map(section));
     Ok(document)
@@ -379,7 +403,7 @@ fn scales(runs: &[Run]) -> Figure {
         source: "Graph500, Green Graph500",
         sentence: best.map_or_else(
             || "No scale has a speed.".to_owned(),
-            |(run, mteps)| format!("The board is fastest at scale {}, with {} MTEPS.", run.graph.scale, general(mteps, 4)),
+            |(run, mteps)| format!("The board is fastest at scale {}, with {} MTEPS.", run.graph.scale, number(mteps)),
         ),
         chart: Some(Chart::Lines(Plot {
             x: "scale (log2 of the vertices)".into(),
@@ -454,13 +478,7 @@ pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
         })),
         table: Table {
             columns: columns(&["root", "A", "B", "B over A"]),
-            rows: ratios
-                .iter()
-                .map(|&(root, a, b)| {
-                    let root = Cell { text: root.to_string(), value: Some(f64::from(root)) };
-                    vec![root, Cell::seconds(a), Cell::seconds(b), Cell::number(a / b)]
-                })
-                .collect(),
+            rows: ratios.iter().map(|&(root, a, b)| vec![vertex(root), Cell::seconds(a), Cell::seconds(b), Cell::number(a / b)]).collect(),
         },
     };
     Ok(Section { title: "B over A".into(), figures: vec![figure], ..Section::default() })

@@ -100,9 +100,9 @@ impl Cell {
         Self { text: grouped(count), value: Some(count as f64) }
     }
 
-    /// A number with four significant digits.
+    /// A number with four significant digits, or a whole number.
     pub fn number(value: f64) -> Self {
-        Self { text: general(value, 4), value: Some(value) }
+        Self { text: number(value), value: Some(value) }
     }
 
     /// A share, shown as per cent.
@@ -124,6 +124,12 @@ impl Cell {
     pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
         value.map_or_else(|| Self::word("n/a"), cell)
     }
+}
+
+/// Four significant digits, or from 1000 on all digits before the point, in groups as in counts.
+fn number(value: f64) -> String {
+    // 2^53: whole numbers above it have digits that were not measured.
+    if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
 }
 
 /// A chart.
@@ -266,4 +272,25 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     let mut document = make(record).map_err(|error| FigureError::Broken { name: name.to_owned(), reason: error.to_string() })?;
     name.clone_into(&mut document.name);
     Ok(document)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_have_groups_of_digits_and_no_exponent() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (999.9, "999.9"),
+            (999.96, "1,000"),
+            (4694.3, "4,694"),
+            (88_234.6, "88,235"),
+            (1.2e-7, "1.2e-07"),
+            (1e30, "1e+30"),
+        ] {
+            assert_eq!(Cell::number(value), Cell { text: text.to_owned(), value: Some(value) });
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, read};
+use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, number, read};
 use crate::{
     analysis::{Dropped, DroppedInput, PolicyComparison},
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
@@ -306,7 +306,7 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
         id: "performance",
         title: "Speed of the policies".into(),
         source: "Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12",
-        sentence: format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.0, general(fastest.1.mteps, 4)),
+        sentence: format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.0, number(fastest.1.mteps)),
         chart: Some(Chart::bars("policy", "million edges/s", all.iter().map(|(name, _)| name.clone()), series)),
         table: Table {
             columns: ["policy", "MTEPS", "whole-graph million edges/s", "mean time", "over the best single strategy", "MTEPS/W, modelled"]
