@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Chart, Document, Figure, Heat, Plot, Table};
+use super::{Chart, Document, Figure, Heat, Plot, Table, number};
 use crate::report::{numbers::general, policies::aligned_by};
 
 /// Length of the longest bar in characters.
@@ -74,7 +74,7 @@ fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
     writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])
 }
 
-/// Draws a bar for each point. The bars of all series at one point are drawn one below the other.
+/// Draws a bar for each point. The bars of all series at one x are drawn one below the other; a series may have none there.
 fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     let values = || plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)).filter(|y| y.is_finite());
     let most = values().fold(0.0, f64::max);
@@ -90,17 +90,42 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     };
     writeln!(out, "  {} over {}{}", plot.y, plot.x, if plot.log_y { ", logarithmic" } else { "" })?;
     let names = plot.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-    let longest = plot.series.iter().map(|series| series.points.len()).max().unwrap_or(0);
-    for place in 0..longest.min(MOST_ROWS) {
+    let mut places: Vec<f64> = plot.series.iter().flat_map(|series| &series.points).map(|point| point.0).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    for &x in places.iter().take(MOST_ROWS) {
+        // Only the first bar has a label, whichever series it is of.
+        let mut at = if plot.categories.is_empty() { general(x, 6) } else { plot.categories.get(x as usize).cloned().unwrap_or_default() };
         for (index, series) in plot.series.iter().enumerate() {
-            let Some(&(x, y)) = series.points.get(place) else { continue };
-            let at = if plot.categories.is_empty() { general(x, 6) } else { plot.categories.get(x as usize).cloned().unwrap_or_default() };
-            let at = if index == 0 { at } else { String::new() };
-            let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
-            let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y));
-            writeln!(out, "  {at:>12}  {:<names$}  {begin}{bar}{end} {}", series.name, general(y, 4))?;
+            for &(_, y) in series.points.iter().filter(|point| point.0 == x) {
+                let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
+                let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y));
+                writeln!(out, "  {at:>12}  {:<names$}  {begin}{bar}{end} {}", series.name, number(y))?;
+                at.clear();
+            }
         }
     }
-    more(out, longest)?;
+    more(out, places.len())?;
     writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Series, *};
+
+    #[test]
+    fn bars_stand_at_their_own_category_if_a_series_lacks_points() {
+        let drawn = |series: Vec<Series>| {
+            let categories = ["tc", "bc", "tg"].map(str::to_owned).into();
+            let plot = Plot { x: "policy".into(), y: "ms".into(), categories, series, ..Plot::default() };
+            let mut text = String::new();
+            bars(&mut text, &plot, false).unwrap();
+            let words = |line: &str| line.split_whitespace().filter(|word| !word.contains(['█', '▒'])).collect::<Vec<_>>().join(" ");
+            text.lines().skip(1).map(words).filter(|line| !line.is_empty()).collect::<Vec<_>>()
+        };
+        let all = Series::new("mean", [(0.0, 1.0), (1.0, 2.0), (2.0, 4.0)]);
+        let some = Series::new("own", [(0.0, 1.5), (2.0, 3.0)]);
+        assert_eq!(drawn(vec![all.clone(), some.clone()]), ["tc mean 1", "own 1.5", "bc mean 2", "tg mean 4", "own 3"]);
+        assert_eq!(drawn(vec![some, all]), ["tc own 1.5", "mean 1", "bc mean 2", "tg own 3", "mean 4"]);
+    }
 }
