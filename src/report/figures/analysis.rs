@@ -182,7 +182,11 @@ fn bottom_up(redundant: &Redundant) -> Figure {
     let sentence = if fewer.is_empty() {
         "No level looks at fewer neighbours bottom-up than it explores arcs top-down.".to_owned()
     } else {
-        let many = if fewer.len() > 12 { format!("{} levels", fewer.len()) } else { format!("level {}", fewer.join(", ")) };
+        let many = match fewer.len() {
+            1 => format!("level {}", fewer[0]),
+            2..=12 => format!("levels {}", fewer.join(", ")),
+            many => format!("{many} levels"),
+        };
         format!(
             "Bottom-up looks at fewer neighbours than top-down explores at {many}. The better direction of each level looks at {} of the arcs that top-down alone explores.",
             part(best, arcs)
@@ -579,4 +583,22 @@ fn paper(found: &PaperComparison) -> Section {
     let table = Table { columns: columns(&["graph", "why, or where to get it"]), rows: pairs(&found.missing) };
     figures.push(figure("missing", "Graphs of the paper that were not searched", sentence, table));
     Section { title: format!("{title} and this machine"), figures, ..Section::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::RedundantLevel;
+
+    #[test]
+    fn levels_are_named_in_the_plural_if_there_are_several() {
+        let level = |level: u32, probes: u64| RedundantLevel {
+            counts: ExactLevel { level, arcs: 9, probes, ..ExactLevel::default() },
+            excess: None,
+        };
+        let sentence = |levels: Vec<RedundantLevel>| bottom_up(&Redundant { levels }).sentence;
+        assert!(sentence(vec![level(0, 9), level(1, 3)]).contains("explores at level 1."));
+        assert!(sentence(vec![level(0, 9), level(1, 3), level(2, 4)]).contains("explores at levels 1, 2."));
+        assert!(sentence((0..13).map(|at| level(at, 1)).collect()).contains("explores at 13 levels."));
+    }
 }
