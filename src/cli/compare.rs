@@ -87,7 +87,12 @@ fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Resu
 fn failure(error: &ComparisonError) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        ComparisonError::NotARecord { .. } => failure.cure("write a record with `socbfs bench --json FILE`"),
+        ComparisonError::Kind { .. } => {
+            failure.cure("write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones")
+        }
+        ComparisonError::NotARecord { .. } | ComparisonError::Impossible { .. } => {
+            failure.cure("write a record with `socbfs bench --json FILE`")
+        }
         ComparisonError::Version { .. } => failure.cure("record both runs again with the same build"),
         _ => failure,
     }

@@ -5,9 +5,14 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::numbers::{general, mteps, seconds};
+use super::{
+    POLICIES_SCHEMA,
+    numbers::{counted, general, mteps, seconds},
+    possible::possible,
+};
 use crate::{
-    bench::{SCHEMA, SCHEMA_VERSION},
+    analysis,
+    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION},
     graph::Vertex,
     stats,
 };
@@ -66,6 +71,22 @@ pub enum ComparisonError {
         /// What is wrong.
         reason: String,
     },
+    /// A record of something else than a run.
+    #[error("{name} is a record of {kind}; only records of `socbfs bench --json` can be compared")]
+    Kind {
+        /// File name.
+        name: String,
+        /// The command that writes such records, or their schema.
+        kind: String,
+    },
+    /// A run that can't have been measured.
+    #[error("{name} is not the record of a run as it was measured: {reason}")]
+    Impossible {
+        /// File name.
+        name: String,
+        /// What is impossible.
+        reason: String,
+    },
     /// A record of another version.
     #[error("{name} has schema {schema} version {version}; this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}")]
     Version {
@@ -120,7 +141,7 @@ impl Run {
     /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
     ///
     /// # Errors
-    /// [`ComparisonError`] if the text is not a record, or one of another version.
+    /// [`ComparisonError`] if the text is not a record of a run, has another version, or can't have been measured.
     pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
         let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
             name: name.to_owned(),
@@ -131,6 +152,9 @@ impl Run {
         // The version is checked first, since a record of another version may lack any other field.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
+        if let Some(schema) = schema.filter(|&schema| schema != SCHEMA) {
+            return Err(ComparisonError::Kind { name: name.to_owned(), kind: kind(schema) });
+        }
         match (schema, version) {
             (Some(SCHEMA), Some(SCHEMA_VERSION)) | (None, _) | (_, None) => {}
             (Some(schema), Some(version)) => {
@@ -140,6 +164,7 @@ impl Run {
         // Parsed from the text again, since only these errors have line numbers.
         let run: Self = serde_json::from_str(text).map_err(not_a_record)?;
         debug_assert!(run.schema == SCHEMA && run.schema_version == SCHEMA_VERSION);
+        possible(&value).map_err(|reason| ComparisonError::Impossible { name: name.to_owned(), reason })?;
         Ok(run)
     }
 }
@@ -200,15 +225,28 @@ impl Comparison {
         let speed = |[a, b]: [f64; 2]| ([mteps(a), mteps(b)], Some(b / a));
         let (cells, ratio) = speed(self.harmonic_mean);
         row("harmonic mean", cells, ratio);
-        let (cells, ratio) = speed(self.without_mapping);
-        row("  without mapping", cells, ratio);
+        // The two are equal if no layout renumbers vertices.
+        if self.without_mapping != self.harmonic_mean {
+            let (cells, ratio) = speed(self.without_mapping);
+            row("  without mapping", cells, ratio);
+        }
         row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
-        row("per root, median", [format!("{} roots", self.common_roots), String::new()], self.median_root_ratio);
+        row("per root, median", [counted(self.common_roots as u64, "root", "roots"), String::new()], self.median_root_ratio);
         if let Some([a, b]) = self.mteps_per_watt {
             row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
         }
         let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
         format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B is faster.\n", names[0], names[1])
+    }
+}
+
+/// What writes records of `schema`.
+fn kind(schema: &str) -> String {
+    match schema {
+        analysis::SCHEMA => "`socbfs analyze` or `socbfs reproduce`".to_owned(),
+        BOARD_SCHEMA => "`socbfs bench --report board`".to_owned(),
+        POLICIES_SCHEMA => "`socbfs policies`".to_owned(),
+        other => format!("another kind ({other})"),
     }
 }
 
@@ -353,5 +391,39 @@ mod tests {
         assert!(matches!(Run::parse("not json", "f"), Err(ComparisonError::NotARecord { line: 1, .. })));
         let newer = serde_json::to_string(&record(&[0.001])).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
         assert!(matches!(Run::parse(&newer, "f"), Err(ComparisonError::Version { version: 2, .. })));
+    }
+
+    #[test]
+    fn records_of_another_kind_are_named() {
+        for (schema, kind) in [
+            ("socbfs-analysis", "`socbfs analyze` or `socbfs reproduce`"),
+            ("socbfs-board", "`socbfs bench --report board`"),
+            ("socbfs-policies", "`socbfs policies`"),
+            ("x", "another kind (x)"),
+        ] {
+            let error = Run::parse(&format!("{{\"schema\": \"{schema}\", \"schema_version\": 2}}"), "f").unwrap_err().to_string();
+            assert!(error.starts_with(&format!("f is a record of {kind}; only records of `socbfs bench --json`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn runs_that_cannot_have_been_measured_are_refused() {
+        let mut impossible = record(&[0.001, 0.002]);
+        impossible.roots[1].seconds = Some(-1.0);
+        let refused = |record: &Record| Run::parse(&serde_json::to_string(record).unwrap(), "f.json").unwrap_err().to_string();
+        assert!(refused(&impossible).contains("f.json is not the record of a run as it was measured: root 1 has a time of -1 s"));
+        impossible.roots.clear();
+        assert!(refused(&impossible).contains("its summary is of 2 roots, and its list has 0"));
+    }
+
+    #[test]
+    fn speeds_without_mapping_are_compared_if_anything_is_mapped() {
+        let mut plain = record(&[0.001]);
+        let table = |a: &Record, b: &Record| compare(a, b, false).unwrap().table(["a", "b"]);
+        assert!(table(&plain, &plain).contains("without mapping"));
+        let mapped = plain.clone();
+        plain.roots[0].mapping_seconds = Some(0.0);
+        plain.summary = crate::bench::Summary::new(&plain.roots, plain.graph.counts.edges);
+        assert!(!table(&plain, &plain).contains("without mapping") && table(&plain, &mapped).contains("without mapping"));
     }
 }

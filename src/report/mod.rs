@@ -13,6 +13,7 @@ pub mod html;
 mod info;
 pub mod numbers;
 mod policies;
+mod possible;
 mod table;
 mod timeline;
 mod trace;

@@ -11,7 +11,10 @@ mod terminal;
 
 use serde_json::Value;
 
-use super::numbers::{general, grouped, seconds};
+use super::{
+    numbers::{general, grouped, seconds},
+    possible::possible,
+};
 pub use bench::compared;
 pub use terminal::{COLOURS, PLAIN, text};
 
@@ -245,6 +248,14 @@ pub enum FigureError {
         /// What is wrong.
         reason: String,
     },
+    /// A run that can't have been measured.
+    #[error("{name} is not the record of a run as it was measured: {reason}")]
+    Impossible {
+        /// File name.
+        name: String,
+        /// What is impossible.
+        reason: String,
+    },
 }
 
 /// Makes the document of a record of one schema.
@@ -268,6 +279,11 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     let version = record.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
     if version != u64::from(known) {
         return Err(FigureError::Version { name: name.to_owned(), schema: schema.to_owned(), version, known });
+    }
+    // A board's record has several runs.
+    let runs = record.get("runs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    for run in runs.iter().chain((schema == crate::bench::SCHEMA).then_some(record)) {
+        possible(run).map_err(|reason| FigureError::Impossible { name: name.to_owned(), reason })?;
     }
     let mut document = make(record).map_err(|error| FigureError::Broken { name: name.to_owned(), reason: error.to_string() })?;
     name.clone_into(&mut document.name);
