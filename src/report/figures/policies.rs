@@ -566,3 +566,45 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> 
         },
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A graph on which the one policy takes `ms`, and whose directions were compared or not.
+    fn graph(ms: f64, directions: Option<Directions>) -> PolicyComparison {
+        let judged = Judged {
+            plans: Vec::new(),
+            elapsed_ns: ms * MS,
+            total_ns: ms * MS,
+            over_oracle: 1.0,
+            decision_ns: 0.0,
+            table_ns: None,
+            directions,
+            as_oracle: 0,
+        };
+        let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
+        let root = RootEvaluation { edges: 1, table, oracle: judged.clone(), policies: vec![judged], turns: 1 };
+        PolicyComparison {
+            policies: vec!["surf".to_owned()],
+            turns: 1,
+            edges: 1,
+            watts: None,
+            exact: Vec::new(),
+            evaluation: Evaluation { roots: vec![root] },
+            energy: None,
+            no_energy: None,
+        }
+    }
+
+    #[test]
+    fn rows_keep_their_graph_if_another_graph_has_no_directions() {
+        let right = |right| Some(Directions { levels: 4, right, saveable_ns: 8.0, saved_ns: 2.0 });
+        let (a, b, c) = (graph(1.0, None), graph(2.0, right(4)), graph(4.0, right(2)));
+        let table = surf(&[("a", &a), ("b", &b), ("c", &c)]).unwrap().table;
+        let cells = |row: &Vec<Cell>| [1, 2, 6].map(|column| row[column].text.clone());
+        let expected = [["b", "100.0 %", "2.000 ms"], ["c", "50.0 %", "4.000 ms"], ["mean over graphs", "75.0 %", "3.000 ms"]]
+            .map(|row| row.map(str::to_owned));
+        assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected);
+    }
+}
