@@ -123,6 +123,10 @@ enum Kind {
 const COMPARED: [Kind; 4] = [Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
 /// Analyses that need a search prepared for every policy.
 const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
+/// Analyses that need an OpenCL device, each with its name in a sentence.
+const ON_DEVICE: [(Kind, &str); 2] = [(Kind::Split, "split levels"), (Kind::Handover, "handover")];
+/// What to do if there is none.
+const DEVICE: &str = "name one with --device NAME (`socbfs devices` lists them)";
 /// Most roots from which policies are compared: each root takes hundreds of searches.
 const MOST_COMPARED: usize = 4;
 
@@ -247,10 +251,20 @@ impl AnalyzeArgs {
             return Ok(());
         }
         let setup = prepared.options.devices.first().cloned();
-        if [Kind::Split, Kind::Handover].into_iter().any(|kind| self.wants(kind)) && (setup.is_none() || prepared.devices.is_empty()) {
-            let what = "split levels and handover are left out: no OpenCL device is used (`socbfs devices` lists the devices)";
-            if !all.warnings.iter().any(|warning| warning == what) {
-                all.warnings.push(what.to_owned());
+        let on_device: Vec<&str> = ON_DEVICE.into_iter().filter(|(kind, _)| self.wants(*kind)).map(|(_, name)| name).collect();
+        if !on_device.is_empty() && (setup.is_none() || prepared.devices.is_empty()) {
+            let what = on_device.join(" and ");
+            // Analyses of earlier graphs are kept, for example if the device was lost after them.
+            if all.graphs.is_empty()
+                && !self.only.is_empty()
+                && self.only.iter().all(|kind| ON_DEVICE.iter().any(|(on_device, _)| on_device == kind))
+            {
+                return Err(Failure::new(format!("{what}: no OpenCL device is used, and nothing else is asked for")).cure(DEVICE));
+            }
+            let are = if on_device == ["handover"] { "is" } else { "are" };
+            let warning = format!("{what} {are} left out: no OpenCL device is used; {DEVICE}");
+            if !all.warnings.contains(&warning) {
+                all.warnings.push(warning);
             }
         } else if let Some(setup) = setup {
             if self.wants(Kind::Split) {
