@@ -54,7 +54,7 @@ pub(super) struct ReproduceArgs {
     threads: Option<String>,
 
     /// Leave out generated graphs of more than 2^SCALE vertices
-    #[arg(long, value_name = "SCALE", default_value_t = 32)]
+    #[arg(long, value_name = "SCALE", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
     largest: u32,
 
     /// Begin no further round of searches from a root after this many seconds
@@ -203,25 +203,30 @@ impl PaperArg {
         }
     }
 
-    /// Generated graphs of the same kinds, used if none of the paper's graphs is available.
-    fn stand_ins(self) -> &'static [&'static str] {
+    /// Generated graphs of the same kinds, used if none of the paper's graphs is available, each with its scale.
+    fn stand_ins(self) -> &'static [(&'static str, u32)] {
         match self {
-            Self::Zhang => &["kronecker:20"],
-            Self::Remis => &["rodinia:1048576", "kronecker:20"],
-            Self::Surf => {
-                &["kronecker:20", "rmat:20", "uniform:20", "kronecker:18,edgefactor=64", "uniform:18,edgefactor=4", "grid:500x500"]
-            }
-            Self::Sunway => &["grid:500x500", "uniform:20,edgefactor=4"],
+            Self::Zhang => &[("kronecker:20", 20)],
+            Self::Remis => &[("rodinia:1048576", 20), ("kronecker:20", 20)],
+            Self::Surf => &[
+                ("kronecker:20", 20),
+                ("rmat:20", 20),
+                ("uniform:20", 20),
+                ("kronecker:18,edgefactor=64", 18),
+                ("uniform:18,edgefactor=4", 18),
+                ("grid:500x500", 18),
+            ],
+            Self::Sunway => &[("grid:500x500", 18), ("uniform:20,edgefactor=4", 20)],
         }
     }
 
-    /// Small generated graphs, for --quick.
-    fn small(self) -> &'static [&'static str] {
+    /// Small generated graphs, for --quick, each with its scale.
+    fn small(self) -> &'static [(&'static str, u32)] {
         match self {
-            Self::Zhang => &["kronecker:10", "kronecker:11"],
-            Self::Remis => &["rodinia:4096", "kronecker:10"],
-            Self::Surf => &["kronecker:10", "rmat:10", "uniform:10"],
-            Self::Sunway => &["grid:40x40", "uniform:10,edgefactor=4"],
+            Self::Zhang => &[("kronecker:10", 10), ("kronecker:11", 11)],
+            Self::Remis => &[("rodinia:4096", 12), ("kronecker:10", 10)],
+            Self::Surf => &[("kronecker:10", 10), ("rmat:10", 10), ("uniform:10", 10)],
+            Self::Sunway => &[("grid:40x40", 11), ("uniform:10,edgefactor=4", 10)],
         }
     }
 
@@ -236,10 +241,10 @@ impl PaperArg {
 }
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
+    let Graphs { searched, missing } = arguments.graphs()?;
     let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let Graphs { searched, missing } = arguments.graphs();
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
     let mut words: Vec<String> =
         ["analyze", "--only", arguments.paper.only(), "--turns", turns, "--roots", roots].map(str::to_owned).into();
@@ -276,7 +281,8 @@ struct Graphs {
 }
 
 impl ReproduceArgs {
-    fn graphs(&self) -> Graphs {
+    fn graphs(&self) -> Result<Graphs, Failure> {
+        let files = self.data.as_deref().map(files_of).transpose()?.unwrap_or_default();
         let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new() };
         let available = available_memory(Path::new(ROOT)).unwrap_or(u64::MAX);
         for wanted in self.paper.graphs() {
@@ -291,11 +297,9 @@ impl ReproduceArgs {
                 }
                 From::Generator(generator, ..) => Ok(generator.to_owned()),
                 From::File(..) if self.quick => Err("--quick leaves out files".to_owned()),
-                From::File(names, source) => self
-                    .data
-                    .as_deref()
-                    .and_then(|folder| in_folder(folder, names))
-                    .ok_or(format!("from {source}, into the folder of --data")),
+                From::File(names, source) => {
+                    named(&files, names).map(str::to_owned).ok_or(format!("from {source}, into the folder of --data"))
+                }
                 From::Nowhere(why) => Err(why.to_owned()),
             };
             match found {
@@ -305,18 +309,31 @@ impl ReproduceArgs {
         }
         if graphs.searched.is_empty() {
             let others = if self.quick { self.paper.small() } else { self.paper.stand_ins() };
-            graphs.searched.extend(others.iter().map(|&graph| (None, graph.to_owned())));
+            let small_enough = others.iter().filter(|(_, scale)| *scale <= self.largest);
+            graphs.searched.extend(small_enough.map(|&(graph, _)| (None, graph.to_owned())));
+            if let (true, Some(least)) = (graphs.searched.is_empty(), others.iter().map(|(_, scale)| scale).min()) {
+                return Err(Failure::new(format!("--largest {} leaves out every graph", self.largest))
+                    .cure(format!("give --largest {least} or more{}", if self.quick { "" } else { ", or --quick with small graphs" })));
+            }
         }
-        graphs
+        Ok(graphs)
     }
 }
 
-/// The first file of `folder` whose name begins with one of `names`.
-fn in_folder(folder: &Path, names: &[&str]) -> Option<String> {
-    let mut files: Vec<String> =
-        std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned())).collect();
+/// The paths in `folder`, sorted.
+fn files_of(folder: &Path) -> Result<Vec<String>, Failure> {
+    let entries = std::fs::read_dir(folder).map_err(|error| {
+        Failure::because(&format!("can't read the folder {} of --data or SOCBFS_DATA", folder.display()), &error)
+            .cure("name the folder that holds the paper's graphs, or omit it: generated graphs then replace them")
+    })?;
+    let mut files: Vec<String> = entries.filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned())).collect();
     files.sort();
-    files.into_iter().find(|file| {
+    Ok(files)
+}
+
+/// The first of `files` whose name begins with one of `names`.
+fn named<'f>(files: &'f [String], names: &[&str]) -> Option<&'f str> {
+    files.iter().map(String::as_str).find(|file| {
         let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         names.iter().any(|wanted| name.starts_with(wanted))
     })
