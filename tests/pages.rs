@@ -598,6 +598,80 @@ fn reproduce_finds_the_graphs_of_a_paper_by_file_name() {
     assert_eq!(record["dropped"]["not_retrained"].as_str().map(str::is_empty), Some(false), "one graph is too few");
 }
 
+#[test]
+fn reproduce_refuses_folders_that_do_not_exist_and_sizes_below_its_graphs() {
+    let folder = TempDir::new().unwrap();
+    let [html, json, none] = ["a.html", "a.json", "none"].map(|name| path(&folder, name));
+    let few = ["--quick", "--device", "cpu", "--threads", "1", "--energy", "off", "--html", &html, "--json", &json];
+    for (flags, words) in [
+        (["--data", &none], [&none[..], "SOCBFS_DATA"]),
+        (["--largest", "9"], ["--largest 9 leaves out every graph", "--largest 10 or more"]),
+        (["--largest", "0"], ["--largest", "0"]),
+    ] {
+        let (code, _, error) = socbfs(&[&["reproduce", "zhang"], &few[..], &flags].concat());
+        assert!(code == 2 && words.iter().all(|word| error.contains(word)), "{flags:?}: {error}");
+        assert!(!Path::new(&html).exists() && !Path::new(&json).exists());
+    }
+    // The graphs that replace those of the paper have scales 10 and 11.
+    good(&[&["reproduce", "zhang", "--largest", "10"], &few[..]].concat());
+    let record = record(&json);
+    let names: Vec<&str> = record["graphs"].as_array().unwrap().iter().map(|graph| graph["name"].as_str().unwrap()).collect();
+    assert!(names.len() == 1 && names[0].contains("10"), "{names:?}");
+}
+
+#[test]
+fn analyses_that_need_a_device_are_an_error_without_one_if_nothing_else_is_asked_for() {
+    let split = ["analyze", "kronecker:6", "--device", "cpu", "--turns", "1", "--only"];
+    for (only, what) in [("split", "split levels: no"), ("handover", "handover: no"), ("split,handover", "split levels and handover: no")] {
+        let (code, out, error) = socbfs(&[&split[..], &[only]].concat());
+        assert_eq!((code, out.as_str()), (2, ""), "{only}: {error}");
+        assert!(error.contains(what) && error.contains("help: name one with --device NAME"), "{error}");
+    }
+    let text = good(&[&split[..], &["profile,split"]].concat());
+    assert!(text.contains("warning: split levels are left out: no OpenCL device is used; name one with --device NAME"), "{text}");
+}
+
+#[test]
+fn a_layout_in_the_original_order_has_no_figure_of_mapping() {
+    let folder = TempDir::new().unwrap();
+    let [json, html] = ["a.json", "a.html"].map(|name| path(&folder, name));
+    for (order, mapped) in [("original", false), ("degree", true)] {
+        let flags = ["bench", "kronecker:7", "--device", "cpu", "--roots", "3", "--order", order, "--json", &json, "--html", &html];
+        let (code, _, table) = socbfs(&flags);
+        let (run, page) = (record(&json), fs::read_to_string(&html).unwrap());
+        assert_eq!((code, table.contains("without mapping"), table.contains("mapping's share")), (0, mapped, mapped), "{table}");
+        assert_eq!(run["summary"]["mapping_share"].as_f64().unwrap() > 0.0, mapped);
+        assert_eq!((page.contains("data-figure=\"mapping\""), page.contains("mapping's share of time")), (mapped, mapped));
+    }
+    let roots: Vec<_> = record(&json)["roots"].as_array().unwrap().iter().map(|root| root["root"].as_f64()).collect();
+    let page = fs::read_to_string(&html).unwrap();
+    assert_eq!(rows(&page, "mapping").iter().map(|row| row[0]).collect::<Vec<_>>(), roots);
+}
+
+#[test]
+fn records_that_no_run_can_have_are_refused() {
+    let folder = TempDir::new().unwrap();
+    let [good_file, bad] = ["a.json", "bad.json"].map(|name| path(&folder, name));
+    good(&["bench", "kronecker:7", "--device", "cpu", "--roots", "2", "--json", &good_file]);
+    let edits: [(fn(&mut Value), &str); 2] = [
+        (|run| run["roots"][1]["seconds"] = (-1).into(), "has a time of -1 s"),
+        (|run| run["roots"] = Value::Array(Vec::new()), "its summary is of 2 roots, and its list has 0"),
+    ];
+    for (edit, reason) in edits {
+        let mut run = record(&good_file);
+        edit(&mut run);
+        fs::write(&bad, run.to_string()).unwrap();
+        for arguments in [&["compare", &good_file, &bad][..], &["report", &bad]] {
+            let (code, out, error) = socbfs(arguments);
+            assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}: {error}");
+            assert!(error.contains(&bad) && error.contains(reason) && error.contains("help: "), "{error}");
+        }
+    }
+    fs::write(&bad, "{\"schema\": \"socbfs-analysis\", \"schema_version\": 2}").unwrap();
+    let (code, _, error) = socbfs(&["compare", &good_file, &bad]);
+    assert!(code == 2 && error.contains("`socbfs analyze`") && error.contains("help: write a record with `socbfs bench --json"), "{error}");
+}
+
 /// Makes a machine with one INA219 that reads 18 W, and returns its root.
 fn sensor(folder: &TempDir) -> String {
     let chip = folder.path().join("machine/sys/class/hwmon/hwmon0");
