@@ -124,7 +124,7 @@ fn small_components(record: &Record, summary: &Summary) -> Option<String> {
     let verbs = if small.len() == 1 { ["reaches", "lowers"] } else { ["reach", "lower"] };
     Some(format!(
         "{} of {} roots ({}) {} less than 1 % of the edges that the median search reaches, and {} the harmonic mean from {} to {}: compare \
-         median searches, here {}, or take a larger graph or more roots (--roots), where small components weigh less",
+         median searches, here {}, or search a larger graph, where such roots are rarer; more roots (--roots) make the mean steadier",
         small.len(),
         record.roots.len(),
         named.join(", "),
@@ -136,13 +136,18 @@ fn small_components(record: &Record, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// 1234567890 TEPS as "1,235 MTEPS".
+/// 1234567890 TEPS as "1,235 MTEPS", as in the report, whose numbers come after this room.
 fn mteps(teps: f64) -> String {
     fn grouped(value: u64) -> String {
         if value < 1000 { value.to_string() } else { format!("{},{:03}", grouped(value / 1000), value % 1000) }
     }
     let millions = teps / 1e6;
-    if millions < 100.0 { format!("{millions:.2} MTEPS") } else { format!("{} MTEPS", grouped(millions.round() as u64)) }
+    match millions {
+        ..10.0 => format!("{millions:.3} MTEPS"),
+        ..100.0 => format!("{millions:.2} MTEPS"),
+        ..1000.0 => format!("{millions:.1} MTEPS"),
+        _ => format!("{} MTEPS", grouped(millions.round() as u64)),
+    }
 }
 
 /// Compares only searches that traversed about as many edges as the median search: a search in a small component is quick.
@@ -178,7 +183,7 @@ mod tests {
         // A search of the whole graph has 16,776 MTEPS. One of a single edge in 4 us has 0.25 MTEPS.
         let one = with_small(1, 1, 4e-6).concat();
         for part in
-            ["1 of 10 roots (0) reaches less than 1 % of", "lowers the harmonic mean from 16,776 MTEPS to 2.50 MTEPS", "here 16,776"]
+            ["1 of 10 roots (0) reaches less than 1 % of", "lowers the harmonic mean from 16,776 MTEPS to 2.500 MTEPS", "here 16,776"]
         {
             assert!(one.contains(part), "{part} in {one}");
         }
