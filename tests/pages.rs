@@ -649,6 +649,20 @@ fn a_layout_in_the_original_order_has_no_figure_of_mapping() {
 }
 
 #[test]
+fn a_root_in_a_small_component_is_named_wherever_warnings_are() {
+    let folder = TempDir::new().unwrap();
+    let [json, html] = ["a.json", "a.html"].map(|name| path(&folder, name));
+    // One of the 64 roots reaches one edge.
+    let flags = ["--report", "board", "--scales", "11", "--device", "cpu", "--threads", "1", "--json", &json, "--html", &html];
+    let markdown = good(&[&["bench"], &flags[..]].concat());
+    let warning = "1 of 64 roots (394) reaches less than 1 % of the edges";
+    assert!(markdown.contains(&format!("- Warning: {warning}")), "{markdown}");
+    let warnings = record(&json)["runs"][0]["warnings"].to_string();
+    assert!(warnings.contains(warning), "{warnings}");
+    assert!(fs::read_to_string(&html).unwrap().contains(&format!("Warning: {warning}")));
+}
+
+#[test]
 fn records_that_no_run_can_have_are_refused() {
     let folder = TempDir::new().unwrap();
     let [good_file, bad] = ["a.json", "bad.json"].map(|name| path(&folder, name));
