@@ -664,10 +664,11 @@ fn a_root_in_a_small_component_is_named_wherever_warnings_are() {
 
 #[test]
 fn records_that_no_run_can_have_are_refused() {
+    type Edit = fn(&mut Value);
     let folder = TempDir::new().unwrap();
     let [good_file, bad] = ["a.json", "bad.json"].map(|name| path(&folder, name));
     good(&["bench", "kronecker:7", "--device", "cpu", "--roots", "2", "--json", &good_file]);
-    let edits: [(fn(&mut Value), &str); 2] = [
+    let edits: [(Edit, &str); 2] = [
         (|run| run["roots"][1]["seconds"] = (-1).into(), "has a time of -1 s"),
         (|run| run["roots"] = Value::Array(Vec::new()), "its summary is of 2 roots, and its list has 0"),
     ];
