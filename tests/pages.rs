@@ -532,9 +532,16 @@ fn reproduce_compares_papers_with_this_machine() {
     for paper in ["zhang", "remis", "surf", "sunway"] {
         // Energy windows take time, so only two papers measure energy.
         let energy = if ["zhang", "sunway"].contains(&paper) { &energy[..] } else { &[] };
-        good(&[&["reproduce", paper], &few[..], energy].concat());
+        let reproduced = || {
+            good(&[&["reproduce", paper], &few[..], energy].concat());
+            record(&json)
+        };
+        let record = crate::undisturbed(reproduced, |record| {
+            let policies = record["graphs"][0]["policies"]["energy"]["policies"].as_array();
+            policies.is_none_or(|policies| policies.iter().all(|of| of["summary"].is_object()))
+        });
         good(&["report", &json, "--html", &again]);
-        let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
+        let page = fs::read_to_string(&html).unwrap();
         assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
         stands_alone(&page.replace("https://", ""));
         let claims = record["paper"]["claims"].as_array().unwrap();
