@@ -409,6 +409,8 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
         ("bench grid:8x8 --roots 1 --policy replay:FILE --json FILE", &record),
         ("bench grid:8x8 --roots 1 --calibration FILE --json FILE", b""),
         ("bench grid:8x8 --roots 1 --energy external:FILE --json FILE", b""),
+        ("policies /nowhere/g.el --energy external:FILE --json FILE", b""),
+        ("analyze /nowhere/g.el --energy external:FILE --html FILE", b""),
         ("energy --board FILE --json FILE -- true", PROFILE.as_bytes()),
         ("train grid:8x8 --generated 0 --judge-only --records FILE --json FILE", b""),
     ] {

@@ -140,8 +140,11 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
     let config = arguments.graphs.search.resolve(matches)?;
     let environment = Environment::read(Path::new(ROOT));
-    config.apply()?;
     let energy = arguments.energy.is_asked(matches);
+    if energy && arguments.wants(Kind::Performance) {
+        arguments.energy.check(&config.profile)?;
+    }
+    config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
     for source in arguments.graphs.sources() {

@@ -110,6 +110,9 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    if arguments.energy.is_asked(matches) {
+        arguments.energy.check(&config.profile)?;
+    }
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let mut graphs = Vec::new();
