@@ -84,8 +84,8 @@ fn explained(error: io::Error, compression: Compression) -> io::Error {
         innermost = next;
     }
     let detail = innermost.to_string();
-    // Text of this form is that of Rust's `Debug`.
-    let detail = if detail.is_empty() || detail.contains(['{', '}']) { String::new() } else { format!(" ({detail})") };
+    // Rust's `Debug` has braces; a single word or number says nothing to the user.
+    let detail = if !detail.contains(' ') || detail.contains(['{', '}']) { String::new() } else { format!(" ({detail})") };
     damage(format!("the {compression} data are damaged{detail}; fetch the file again"))
 }
 

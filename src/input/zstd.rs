@@ -25,8 +25,11 @@ impl<R: BufRead> ZstdReader<R> {
 
     /// Starts the next frame; false at the end of the source.
     fn start(&mut self) -> io::Result<bool> {
-        if self.source.fill_buf()?.is_empty() {
-            return Ok(false);
+        match self.source.fill_buf()?.first() {
+            None => return Ok(false),
+            Some(0x28 | 0x50..=0x5f) => {}
+            // Seen here, since there may be fewer bytes than a frame's first four.
+            Some(_) => return Err(bytes_follow(Compression::Zstd)),
         }
         let mut header = Vec::with_capacity(18);
         self.take(&mut header, 4)?;
