@@ -92,7 +92,7 @@ fn vertex(number: i64, what: &str, vertices: usize) -> PyResult<u32> {
     u32::try_from(number)
         .ok()
         .filter(|&number| (number as usize) < vertices)
-        .ok_or_else(|| PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices (0..{vertices})")))
+        .ok_or_else(|| PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices, counted from 0")))
 }
 
 /// Signed numbers as unsigned ones. A negative number becomes too large, and is refused as such.
