@@ -182,7 +182,8 @@ pub struct Outcome {
     /// Time from the call to the parents in original numbers.
     #[serde(skip)]
     pub elapsed: Duration,
-    /// The part of `elapsed` that mapped parents back to original numbers.
+    /// The part of `elapsed` after the last level, in which parents are mapped back to original numbers. If the layout keeps these numbers,
+    /// it only ends the search.
     #[serde(skip)]
     pub mapping: Duration,
 }

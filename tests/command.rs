@@ -312,6 +312,14 @@ fn the_energy_of_a_command_is_reported_beside_its_own_output() {
 }
 
 #[test]
+fn run_shows_the_mapping_only_if_vertices_are_renumbered() {
+    for (order, is_mapped) in [("degree", true), ("original", false)] {
+        let output = good(&["run", "kronecker:6", "--root", "1", "--order", order, "--device", "cpu"]);
+        assert_eq!(stdout(&output).contains("\nmapping: "), is_mapped, "{order}: {}", stdout(&output));
+    }
+}
+
+#[test]
 fn json_can_replace_the_report_on_standard_output() {
     let output = good(&["bench", "--kronecker", "6", "--roots", "1", "--json", "-"]);
     let record: Value = serde_json::from_str(stdout(&output)).unwrap();

@@ -58,8 +58,8 @@ mod simulated_boards;
 mod trained;
 mod vm_energy;
 
-/// Measures until the result is complete, or 10 times. On a busy machine the thread that reads a sensor may come so late that a window has a
-/// gap, and then the window rightly has no energy.
+/// Measures until the result is complete, or 10 times. On a busy machine the thread that reads a sensor may come so late that a window has
+/// a gap, and then the window rightly has no energy.
 #[cfg(feature = "cli")]
 fn undisturbed<T>(mut measure: impl FnMut() -> T, is_complete: impl Fn(&T) -> bool) -> T {
     for _ in 1..10 {

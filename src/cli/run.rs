@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     analysis::{Levels, count, touched},
-    graph::Vertex,
+    graph::{Order, Vertex},
     input::Format,
     report::{self, ArrayFormat, Column, numbers, numbers::counted, write_array},
     runtime::Prepared,
@@ -115,6 +115,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     }
 
     let mut text = String::new();
+    // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
+    let is_mapped = layout.order() != Order::Original;
     for (name, value) in [
         ("root", outcome.root.to_string()),
         ("reached", format!("{} of {} vertices", outcome.reached, layout.vertices())),
@@ -124,8 +126,10 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         ("mapping", format!("{} of it", numbers::seconds(outcome.mapping.as_secs_f64()))),
         ("validation", "passed".to_owned()),
     ] {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+        if name != "mapping" || is_mapped {
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+        }
     }
     if arguments.trace {
         text.push('\n');
