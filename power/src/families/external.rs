@@ -87,7 +87,7 @@ impl Log {
         // A read of a pipe whose writer is silent must not block.
         let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
         if file.metadata()?.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
+            return Err(nix::Error::EISDIR.into());
         }
         Ok(Self { file: BufReader::new(file), line: Vec::with_capacity(LINE as usize + 1), number: 0, clock })
     }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(open(folder.path().to_str().unwrap()).sensor.unwrap_err().to_string().contains("directory"));
+        assert!(open(folder.path().to_str().unwrap()).sensor.unwrap_err().to_string().contains("directory"), "a folder");
         assert!(open("/nowhere/watts.csv").sensor.unwrap_err().to_string().contains("/nowhere/watts.csv"));
     }
 }
