@@ -17,7 +17,10 @@ use super::{error::Failure, output::protect, progress::Progress};
 use crate::{
     bench::{RootSource, roots},
     graph::{BuildOptions, EdgeList, Layout, Vertex},
-    input::{self, Format, ReadOptions, generate::Generator},
+    input::{
+        self, Format, ReadOptions,
+        generate::{Generator, NAMES},
+    },
 };
 
 /// The help text below the options of a command: the argument GRAPH, and `examples`.
@@ -73,7 +76,7 @@ pub(super) enum Source {
 impl Source {
     /// Parses the argument GRAPH.
     pub(super) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
-        let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| KINDS.contains(kind));
+        let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| NAMES.iter().any(|(name, _)| name == kind));
         let Some((kind, parameters)) = spec else {
             if let Some(meant) = misspelt(text).filter(|_| !text.exists()) {
                 let message = format!("{}: there is no such file, and no generator of that name", text.display());
@@ -159,14 +162,12 @@ pub(super) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
     Generator::Kronecker { scale, edge_factor, seed1: seed, seed2: seed.wrapping_add(1) }
 }
 
-const KINDS: [&str; 5] = ["kronecker", "rmat", "uniform", "rodinia", "grid"];
-
 /// If the word before a colon looks like a misspelt generator: that generator, with the parameters of `text`.
 fn misspelt(text: &Path) -> Option<String> {
     // A path, such as ./kronecker:20, means a file.
     let (kind, parameters) = text.to_str()?.split_once(':').filter(|(kind, _)| kind.bytes().all(|byte| byte.is_ascii_alphabetic()))?;
-    let (similarity, meant) = KINDS
-        .map(|known| (strsim::normalized_damerau_levenshtein(&kind.to_ascii_lowercase(), known), known))
+    let (similarity, meant) = NAMES
+        .map(|(known, _)| (strsim::normalized_damerau_levenshtein(&kind.to_ascii_lowercase(), known), known))
         .into_iter()
         .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
     (similarity >= 0.6).then(|| format!("{meant}:{parameters}"))
@@ -295,7 +296,7 @@ mod tests {
             assert_eq!(generator(kind, parameters).unwrap_err(), reason);
         }
         assert!(Source::parse(Path::new("grid:3x4"), Some(Format::GapSg)).is_err());
-        for kind in KINDS {
+        for (kind, _) in NAMES {
             assert!(matches!(parse(example(kind)), Source::Generated(_)), "{kind}");
         }
     }

@@ -20,7 +20,7 @@ use source::Source;
 pub const MAX_SCALE: u32 = 31;
 
 /// The generators as the command line names them, and what follows the colon.
-pub(super) const NAMES: [(&str, &str); 5] =
+pub(crate) const NAMES: [(&str, &str); 5] =
     [("kronecker", "SCALE"), ("rmat", "SCALE"), ("uniform", "SCALE"), ("rodinia", "VERTICES"), ("grid", "WIDTHxHEIGHT")];
 
 /// Allowed difference between 1 and the sum of R-MAT's probabilities, for the rounding of decimal fractions to binary ones.
