@@ -92,6 +92,7 @@ pub mod stats;
 #[cfg(feature = "cli")]
 pub mod train;
 pub mod validate;
+pub mod words;
 
 pub use graph::{BuildOptions, Layout};
 pub use input::{ReadOptions, read};

@@ -17,9 +17,10 @@ pub use traced::{Stretch, Traced, TracedDevice};
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
-    graph::{Layout, NONE, Place, Vertex, numbered},
+    graph::{Layout, NONE, Place, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
+    words::numbered,
 };
 
 /// The levels of a search, and when its parts ended.

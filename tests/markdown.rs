@@ -304,7 +304,7 @@ fn environment_variables_are_listed() {
 fn the_readme_states_the_limits() {
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
     for (limit, of) in [(socbfs::graph::MAX_VERTICES, "vertices"), (u32::MAX as usize, "adjacency entries")] {
-        let words = format!("{} {of}", socbfs::report::numbers::grouped(limit as u64));
+        let words = format!("{} {of}", socbfs::words::grouped(limit as u64));
         assert!(readme.contains(&words), "the README does not have the limit {words:?}");
     }
 }

@@ -87,7 +87,7 @@ fn text_record_and_page_agree() {
     let repeated = ["level", "traversed", "repeated_thesis", "repeated_ours", "depth_a", "depth_b", "left", "extra_levels"];
     assert_eq!(without_iteration(rows(&page, "repeated")), numbers(&graph["repeated"]["splits"], &repeated));
     for level in graph["profile"]["levels"].as_array().unwrap() {
-        let count = socbfs::report::numbers::grouped(level["arcs"].as_u64().unwrap());
+        let count = socbfs::words::grouped(level["arcs"].as_u64().unwrap());
         assert!(text.contains(&format!(" {count} ")), "{count} in\n{text}");
     }
     assert!(page.contains(&format!("data-fact=\"mean degree m_d\" data-value=\"{}\"", graph["profile"]["mean_degree"])));
@@ -315,7 +315,7 @@ fn a_trace_has_exact_counts_on_request() {
         // Small levels that were run together share a row, with the counts of the first.
         let first: usize = row[0].split('-').next().unwrap().parse().unwrap();
         let counts = ["vertices", "arcs", "unvisited_vertices", "unvisited_arcs"].map(|key| levels[first][key].as_u64().unwrap());
-        assert_eq!(row[3..7], counts.map(socbfs::report::numbers::grouped), "{text}");
+        assert_eq!(row[3..7], counts.map(socbfs::words::grouped), "{text}");
     }
     assert!(!text.contains('~'), "{text}");
     let (code, ..) = socbfs(&["run", "kronecker:10", "--root", "458", "--exact"]);

@@ -9,7 +9,7 @@ use std::{
 
 /// The rooms in their order. A room may be listed before it exists.
 const ROOMS: [&str; 25] = [
-    "error",
+    "words",
     "stats",
     "machine",
     "files",

@@ -21,8 +21,9 @@ use bfs::{
     many::LevelNumber,
     memory::OutOfMemory,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, Setting, Step, with_causes},
+    runtime::{Given, Profile, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
+    words::with_causes,
 };
 
 use self::{

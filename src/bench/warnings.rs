@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Build, ClusterRoot, Record, RootRecord, Summary};
-use crate::stats::RateSummary;
+use crate::{stats::RateSummary, words::mteps};
 
 /// A search is an outlier if it takes this many times the median of comparable searches.
 const OUTLIER_FACTOR: f64 = 2.0;
@@ -134,20 +134,6 @@ fn small_components(roots: &[RootRecord], summary: &Summary) -> Option<String> {
         mteps(summary.teps.harmonic_mean),
         mteps(summary.teps.median),
     ))
-}
-
-/// 1234567890 TEPS as "1,235 MTEPS", as in the report, whose numbers come after this room.
-fn mteps(teps: f64) -> String {
-    fn grouped(value: u64) -> String {
-        if value < 1000 { value.to_string() } else { format!("{},{:03}", grouped(value / 1000), value % 1000) }
-    }
-    let millions = teps / 1e6;
-    match millions {
-        ..10.0 => format!("{millions:.3} MTEPS"),
-        ..100.0 => format!("{millions:.2} MTEPS"),
-        ..1000.0 => format!("{millions:.1} MTEPS"),
-        _ => format!("{} MTEPS", grouped(millions.round() as u64)),
-    }
 }
 
 /// Compares only searches that traversed about as many edges as the median search: a search in a small component is quick.

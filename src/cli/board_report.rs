@@ -22,8 +22,9 @@ use crate::{
     },
     board::Evidence,
     opencl::{self, DeviceChoice, OpenClError},
-    report::{self, numbers},
+    report,
     runtime::Runtime,
+    words::{bytes, mteps},
 };
 
 /// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
@@ -171,9 +172,9 @@ fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, 
             Some(free) if needed as f64 > MEMORY_SHARE * free as f64 => {
                 let reason = format!(
                     "it takes about {}, more than {:.0} % of the {} that are free",
-                    numbers::bytes(needed),
+                    bytes(needed),
                     100.0 * MEMORY_SHARE,
-                    numbers::bytes(free)
+                    bytes(free)
                 );
                 log::warn!("scale {scale} is left out: {reason}");
                 leave_out(record, &[scale], &reason);
@@ -222,7 +223,7 @@ fn drivers(choice: &DeviceChoice) -> Drivers {
 }
 
 fn one_line(run: &Record) -> String {
-    let speed = run.summary.as_ref().filter(|_| run.valid).map_or_else(|| "no speed".to_owned(), |s| numbers::mteps(s.teps.harmonic_mean));
+    let speed = run.summary.as_ref().filter(|_| run.valid).map_or_else(|| "no speed".to_owned(), |s| mteps(s.teps.harmonic_mean));
     let power = run.energy.summary().map_or_else(String::new, |e| format!(", {}", socbfs_power::Watts(e.watts.mean)));
     format!("scale {}: {speed}{power}", run.graph.scale)
 }

@@ -37,9 +37,10 @@ use crate::{
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
     policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
-    report::{self, ArrayFormat, ArrayWriter, Column, numbers, numbers::counted, read_array},
+    report::{self, ArrayFormat, ArrayWriter, Column, read_array},
     runtime::{CalibrationChoice, Origin, PreparedRank, Runtime, Setting},
     search::SearchError,
+    words::{counted, seconds},
 };
 
 /// Flags of searches over ranks.
@@ -650,7 +651,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         ("reached", format!("{} of {} vertices", outcome.reached, part.vertices())),
         ("levels", outcome.levels.to_string()),
         ("edges", outcome.edges.to_string()),
-        ("time", numbers::seconds(outcome.elapsed.as_secs_f64())),
+        ("time", seconds(outcome.elapsed.as_secs_f64())),
         ("ranks", format!("{}, which received up to {received} bytes", ranks.size())),
         ("validation", "passed".to_owned()),
     ] {

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     graph::EdgeList,
     input::{self, Format, InputError, WriteOptions},
-    report::numbers::counted,
+    words::counted,
 };
 
 const EXAMPLES: &str = "\

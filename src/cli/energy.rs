@@ -27,10 +27,10 @@ use crate::{bench::measure_cluster_energy, cluster::Host};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     graph::Layout,
-    report::numbers::seconds,
     runtime,
     search::{Search, SearchOptions},
     stats,
+    words::seconds,
 };
 
 /// Where to look for sensors, and which of them to use.

@@ -2,10 +2,7 @@
 
 use std::{error::Error, io};
 
-use crate::{
-    files,
-    runtime::{RuntimeError, with_causes},
-};
+use crate::{files, runtime::RuntimeError, words::with_causes};
 
 /// Why a command ended without success.
 #[derive(Debug)]

@@ -15,9 +15,10 @@ use crate::{
     analysis::{Levels, count, touched},
     graph::{Order, Vertex},
     input::Format,
-    report::{self, ArrayFormat, Column, numbers, numbers::counted, write_array},
+    report::{self, ArrayFormat, Column, write_array},
     runtime::Prepared,
     validate::{ValidateError, validate},
+    words::{counted, seconds},
 };
 
 const EXAMPLES: &str = "\
@@ -122,8 +123,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         ("reached", format!("{} of {} vertices", outcome.reached, layout.vertices())),
         ("levels", outcome.levels.to_string()),
         ("edges", outcome.edges.to_string()),
-        ("time", numbers::seconds(outcome.elapsed.as_secs_f64())),
-        ("mapping", format!("{} of it", numbers::seconds(outcome.mapping.as_secs_f64()))),
+        ("time", seconds(outcome.elapsed.as_secs_f64())),
+        ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))),
         ("validation", "passed".to_owned()),
     ] {
         if name != "mapping" || is_mapped {

@@ -13,9 +13,10 @@ use super::{
 use crate::{
     graph::Vertex,
     input::Format,
-    report::{numbers::counted, read_array},
+    report::read_array,
     search::SearchError,
     validate::{ValidateError, validate},
+    words::counted,
 };
 
 const EXAMPLES: &str = "\

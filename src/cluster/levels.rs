@@ -9,7 +9,6 @@
 //! whose device fails reports that to all ranks instead of what it found. They begin the search again, and that rank runs it on its CPU.
 
 use std::{
-    error::Error,
     mem,
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     time::Instant,
@@ -31,6 +30,7 @@ use crate::{
     graph::{NONE, Vertex},
     memory::{OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,
+    words::with_causes,
 };
 
 /// Own words that a thread processes at a time bottom-up: 4096 vertices.
@@ -64,17 +64,6 @@ enum Frontier {
         /// Original number of the leaf.
         root: Vertex,
     },
-}
-
-/// An error and its causes, on one line.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let (mut text, mut cause) = (error.to_string(), error.source());
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 /// The reason why a search stops early.
@@ -215,7 +204,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     if !device.fall_back || options.policy.needs_device() {
                         return Err(error);
                     }
-                    let reason = with_causes(&error);
+                    let reason = with_causes("", &error);
                     log::warn!("rank {}: {reason}; continuing on the CPU alone", part.deal.rank);
                     engine.set_up_without = Some(reason);
                     (engine.gpu, engine.state) = (None, PartState::new(&OnHost, words, own, queue)?);

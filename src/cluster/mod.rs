@@ -52,8 +52,9 @@ pub use mpi::MpiRanks;
 
 use crate::{
     engine::{GpuEngineError, SimdError},
-    graph::{GraphError, Vertex, numbered},
+    graph::{GraphError, Vertex},
     memory::OutOfMemory,
+    words::numbered,
 };
 
 /// The reason why a search over several ranks can't be set up or run.

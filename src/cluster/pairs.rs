@@ -4,7 +4,7 @@
 //! A rank processes its frontier in batches that fit a local memory. It sorts a batch first (algorithm 5), so that offsets and lists are
 //! read in the order in which they lie in memory. All levels are top-down, since a rank knows the state of its own vertices only.
 
-use std::{convert::Infallible, time::Instant};
+use std::time::Instant;
 
 use super::{
     ClusterError, ClusterOptions, LevelTraffic,
@@ -169,9 +169,9 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
 }
 
 impl<R: Ranks> Engine for PairsEngine<'_, R> {
-    type Error = Infallible;
+    type Error = ClusterError;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
+    fn begin(&mut self, root: Vertex) -> Result<u64, ClusterError> {
         self.parent.fill(NONE);
         self.traffic.clear();
         (self.level, self.frontier_vertices, self.len) = (0, 1, 0);
@@ -190,17 +190,17 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         LevelStats { level: self.level, frontier_vertices: self.frontier_vertices, ..LevelStats::default() }
     }
 
-    fn sample(&mut self) -> Result<Option<f32>, Infallible> {
+    fn sample(&mut self) -> Result<Option<f32>, ClusterError> {
         Ok(None)
     }
 
-    fn sample_hubs(&mut self) -> Result<Option<f32>, Infallible> {
+    fn sample_hubs(&mut self) -> Result<Option<f32>, ClusterError> {
         Ok(None)
     }
 
-    fn run(&mut self, _: LevelPlan) -> Result<LevelWork, Infallible> {
+    fn run(&mut self, _: LevelPlan) -> Result<LevelWork, ClusterError> {
         let begin = Instant::now();
-        let (part, size) = (self.part, self.part.deal.ranks);
+        let (part, size, vertices) = (self.part, self.part.deal.ranks, self.part.vertices());
         let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
         // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair.
         let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
@@ -228,6 +228,10 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let (mut at, mut received) = (0, 0);
         for rank in 0..size {
             let length = announced(rank, part.deal.rank);
+            let is_possible = usize::try_from(length).is_ok_and(|length| length % PAIR == 0 && length <= self.incoming.len() - at as usize);
+            if !is_possible {
+                return Err(ClusterError::Message { rank });
+            }
             (self.in_lengths[rank], self.in_offsets[rank]) = (length, at);
             at += length;
             received += if rank == part.deal.rank { 0 } else { length as u64 };
@@ -238,13 +242,17 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let arrived = Instant::now();
 
         let mut found = 0;
-        for pair in self.incoming[..at as usize].chunks_exact(PAIR) {
-            let row = u32::from_le_bytes([pair[0], pair[1], pair[2], pair[3]]);
-            let parent = &mut self.parent[row as usize];
-            if *parent == NONE {
-                *parent = u32::from_le_bytes([pair[4], pair[5], pair[6], pair[7]]);
-                self.next[found] = row;
-                found += 1;
+        for rank in 0..size {
+            let (begin, length) = (self.in_offsets[rank] as usize, self.in_lengths[rank] as usize);
+            for pair in self.incoming[begin..begin + length].chunks_exact(PAIR) {
+                let [row, parent] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+                let own = self.parent.get_mut(row as usize).filter(|_| (parent as usize) < vertices);
+                let own = own.ok_or(ClusterError::Message { rank })?;
+                if *own == NONE {
+                    *own = parent;
+                    self.next[found] = row;
+                    found += 1;
+                }
             }
         }
         let mut total = [0; 8];
@@ -281,5 +289,92 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
             threads: 1,
             ..LevelWork::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::{ClusterSearch, Exchange, ThreadRanks},
+        graph::{EdgeList, Listing, Order},
+    };
+
+    /// A rank. `damage` changes the data that arrive: the announced lengths (false), or the pairs (true).
+    struct Damaged<'r, F> {
+        ranks: &'r ThreadRanks<'r>,
+        damage: F,
+    }
+
+    impl<F: Fn(bool, &mut [u8])> Ranks for Damaged<'_, F> {
+        fn rank(&self) -> usize {
+            self.ranks.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.ranks.size()
+        }
+
+        fn barrier(&self) {
+            self.ranks.barrier();
+        }
+
+        fn all_gather(&self, own: &[u8], all: &mut [u8]) {
+            self.ranks.all_gather(own, all);
+            // Only lengths have 4 bytes.
+            if own.len() == 4 {
+                (self.damage)(false, all);
+            }
+        }
+
+        fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]) {
+            self.ranks.all_gather_varying(own, all, lengths, offsets);
+        }
+
+        fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]) {
+            self.ranks.all_to_all(own, all, expected, places);
+            (self.damage)(true, all);
+        }
+
+        fn broadcast(&self, from: usize, bytes: &mut [u8]) {
+            self.ranks.broadcast(from, bytes);
+        }
+    }
+
+    /// Searches a cycle of five vertices on a rank with this damage.
+    fn search(damage: impl Fn(bool, &mut [u8]) + Sync) -> Result<u64, ClusterError> {
+        let edges = (0..5).map(|v| [v, (v + 1) % 5]).collect();
+        let list = EdgeList::new(5, edges, Listing::Once).unwrap();
+        let of_ranks = ThreadRanks::run(1, |ranks| {
+            let part = Part::build(&list, Order::Original, ranks).unwrap();
+            let ranks = Damaged { ranks, damage: &damage };
+            let options = ClusterOptions { exchange: Exchange::Pairs, ..ClusterOptions::default() };
+            ClusterSearch::new(&part, &ranks, &options).unwrap().run(0).map(|outcome| outcome.reached)
+        });
+        of_ranks.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn damaged_messages_are_errors() {
+        assert_eq!(search(|_, _| ()).unwrap(), 5);
+        for length in [-8, 4, 1 << 20] {
+            let damage = |pairs: bool, bytes: &mut [u8]| {
+                if !pairs {
+                    bytes[..4].copy_from_slice(&i32::to_le_bytes(length));
+                }
+            };
+            assert!(matches!(search(damage), Err(ClusterError::Message { rank: 0 })), "length {length}");
+        }
+        // The row of a pair, and its parent.
+        for (at, first) in [(0, 1 << 20), (4, 5)] {
+            for number in [first, NONE] {
+                let damage = |pairs: bool, bytes: &mut [u8]| {
+                    if pairs {
+                        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+                    }
+                };
+                assert!(matches!(search(damage), Err(ClusterError::Message { rank: 0 })), "{number} at {at}");
+            }
+        }
     }
 }

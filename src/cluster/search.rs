@@ -1,13 +1,10 @@
 //! Searches over the parts of one graph, one after another.
 
-use std::{
-    convert::Infallible,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use super::{
     ClusterError,
-    levels::{Halt, RankEngine, with_causes},
+    levels::{Halt, RankEngine},
     pairs::PairsEngine,
     part::Part,
     placing::{Places, RankDevice, RankPlanner},
@@ -19,6 +16,7 @@ use crate::{
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
+    words::with_causes,
 };
 
 /// The data that ranks send each other after a level.
@@ -266,13 +264,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         }
         let levels = match &mut self.runner {
             Runner::Found(engine) => level_loop(&mut **engine, &mut self.planner, internal, &mut self.records)?,
-            Runner::Pairs(engine) => {
-                let levels: Result<u32, Infallible> = level_loop(&mut **engine, &mut self.planner, internal, &mut self.records);
-                match levels {
-                    Ok(levels) => levels,
-                    Err(never) => match never {},
-                }
-            }
+            Runner::Pairs(engine) => level_loop(&mut **engine, &mut self.planner, internal, &mut self.records)?,
         };
         let found = Instant::now();
         match &mut self.runner {
@@ -347,7 +339,7 @@ pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
 
 /// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
 pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
-    let own = made.as_ref().err().map_or_else(String::new, |error| with_causes(error));
+    let own = made.as_ref().err().map_or_else(String::new, |error| with_causes("", error));
     let failed = first_of(texts(ranks, &own));
     match (made, failed) {
         // Only the first rank that failed returns its own error.

@@ -5,7 +5,7 @@ use crate::{
     bench::kronecker_bytes,
     machine::{self, Fields, chosen},
     memory::available_of,
-    report::numbers::bytes,
+    words::bytes,
 };
 
 /// Least share of the memory that should be free.

@@ -4,8 +4,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::{GraphError, MAX_VERTICES, Vertex, numbered, plural};
-use crate::files::MappedFile;
+use super::{GraphError, MAX_VERTICES, Vertex};
+use crate::{
+    files::MappedFile,
+    words::{numbered, plural},
+};
 
 /// How the source of an edge list lists an undirected edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

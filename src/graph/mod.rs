@@ -9,7 +9,6 @@ mod layout;
 mod leaves;
 mod rows;
 mod stream;
-mod words;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
@@ -20,7 +19,8 @@ pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
 pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stream::{EdgeSlice, EdgeStream};
-pub(crate) use words::{numbered, plural, size};
+
+use crate::words::numbered;
 
 /// A vertex number: 32 bits everywhere (ARCHITECTURE.md, rule 4).
 pub type Vertex = u32;

@@ -10,7 +10,10 @@ use super::fill::fill;
 use super::scan::{Cut, is_space, shown};
 use super::text::{Tallies, TextReader, Tick};
 use super::tokens::{Tokens, locate};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, numbered, plural};
+use crate::{
+    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    words::{numbered, plural},
+};
 
 /// Ligra's first word.
 pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";

@@ -6,7 +6,10 @@ use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
+use crate::{
+    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    words::plural,
+};
 
 #[derive(Default)]
 pub(super) struct DimacsReader {

@@ -7,7 +7,10 @@ use rayon::prelude::*;
 use super::error::Fault;
 use super::lines::{Records, Syntax};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{Listing, MAX_VERTICES, Vertex, plural};
+use crate::{
+    graph::{Listing, MAX_VERTICES, Vertex},
+    words::plural,
+};
 
 pub(super) struct EdgeListReader {
     records: Records,

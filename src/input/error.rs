@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::{Compression, Format};
 use crate::files;
-use crate::graph::{GraphError, size};
+use crate::graph::GraphError;
 use crate::memory::CURE;
+use crate::words;
 
 /// Why a graph file could not be read or written. The text names the file, the place in it, and a cure.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +95,7 @@ pub enum InputError {
         reason: GraphError,
     },
     /// There is not enough memory for the edges.
-    #[error("{}: no memory for {} of edges; {CURE}", .path.display(), size(*.bytes))]
+    #[error("{}: no memory for {} of edges; {CURE}", .path.display(), words::bytes(*.bytes))]
     OutOfMemory {
         /// The file.
         path: PathBuf,

@@ -12,10 +12,10 @@ use super::error::{Fault, Place};
 use super::source::{Content, Source, read_all};
 use super::text::{Take, Tick};
 use super::{Compression, InputError, Progress};
-use crate::files::MappedFile;
 use crate::graph::{
-    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets, plural,
+    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets,
 };
+use crate::{files::MappedFile, words::plural};
 
 /// Bytes before the offsets.
 pub(super) const HEADER: usize = 17;

@@ -13,7 +13,10 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{Listing, MAX_VERTICES, Vertex, plural};
+use crate::{
+    graph::{Listing, MAX_VERTICES, Vertex},
+    words::plural,
+};
 
 /// One of the two layouts of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

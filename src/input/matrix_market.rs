@@ -8,7 +8,10 @@ use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
+use crate::{
+    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    words::plural,
+};
 
 /// The word every file starts with.
 pub(super) const BANNER: &[u8] = b"%%MatrixMarket";

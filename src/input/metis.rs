@@ -13,7 +13,10 @@ use super::fill::{Slots, fill};
 use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::{Tallies, TextReader, Tick};
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex, plural};
+use crate::{
+    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    words::plural,
+};
 
 #[derive(Default)]
 pub(super) struct MetisReader {

@@ -15,8 +15,8 @@ use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
 use crate::files::{self, MappedFile};
-use crate::graph::size;
 use crate::memory;
+use crate::words::bytes;
 
 /// A file that has been opened.
 pub(super) struct Source {
@@ -255,7 +255,7 @@ impl<R: Read> Blocks<R> {
                 .map_err(|reason| {
                     io::Error::new(
                         io::ErrorKind::OutOfMemory,
-                        format!("no memory for {} of text: {reason}", size((block.len() + want) as u64)),
+                        format!("no memory for {} of text: {reason}", bytes((block.len() + want) as u64)),
                     )
                 })?;
             let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block)?;

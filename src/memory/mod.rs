@@ -13,6 +13,7 @@ pub use shared_slice::{Owner, ShareError, SharedSlice, SharingMode, UnknownWay};
 pub use slab::Slab;
 
 pub(crate) use crate::opencl::Plain;
+use crate::words;
 
 /// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
 pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
@@ -23,7 +24,7 @@ pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
 
 /// The system refused memory.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no memory for {what}: {bytes} bytes ({reason}); {CURE}")]
+#[error("no memory for {what}: {} ({reason}); {CURE}", words::bytes(*.bytes))]
 pub struct OutOfMemory {
     /// What the memory was for.
     pub what: &'static str,
@@ -104,7 +105,7 @@ fn beside(bytes: u64) -> u64 {
 pub fn check_available(bytes: u64, what: &'static str) -> Result<(), OutOfMemory> {
     match available_bytes() {
         Some(available) if bytes.saturating_add(beside(bytes)) > available => {
-            Err(OutOfMemory { what, bytes, reason: format!("only {available} bytes are available") })
+            Err(OutOfMemory { what, bytes, reason: format!("only {} are available", words::bytes(available)) })
         }
         _ => Ok(()),
     }

@@ -11,7 +11,10 @@ use std::{
     path::Path,
 };
 
-use crate::graph::{NONE, Vertex, numbered, plural};
+use crate::{
+    graph::{NONE, Vertex},
+    words::{numbered, plural},
+};
 
 /// The format of an array in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

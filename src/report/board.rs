@@ -4,13 +4,11 @@ use std::fmt::{self, Write};
 
 use socbfs_power::Watts;
 
-use super::{
-    graph500::INVALID,
-    numbers::{bytes, counted, general, grouped, mteps},
-};
+use super::graph500::INVALID;
 use crate::{
     bench::{BoardRecord, Environment, Record, Temperature},
     stats,
+    words::{bytes, counted, general, grouped, mteps},
 };
 
 /// The benchmark as markdown, or the line that replaces it if a root failed validation.

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::{
-    numbers::{counted, mteps, seconds},
-    policies::aligned,
+use super::policies::aligned;
+use crate::{
+    calibrate::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers},
+    words::{counted, mteps, seconds},
 };
-use crate::calibrate::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers};
 
 /// The result of `socbfs calibrate`, as its `--json` writes it.
 #[derive(Debug, Serialize)]

@@ -5,16 +5,13 @@ use std::fmt::Write;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{
-    POLICIES_SCHEMA,
-    numbers::{counted, general, mteps, seconds},
-    possible::possible,
-};
+use super::{POLICIES_SCHEMA, possible::possible};
 use crate::{
     analysis,
     bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION},
     graph::Vertex,
     stats,
+    words::{counted, general, mteps, seconds},
 };
 
 /// The fields of a recorded run that are compared.

@@ -7,11 +7,11 @@ use std::{
 
 use serde::Serialize;
 
-use super::numbers::{bytes, counted};
 use crate::{
     calibrate::{HandoverTable, WayTimes},
     memory::SharingMode,
     opencl::{DeviceInfo, PlatformInfo},
+    words::{bytes, counted},
 };
 
 /// Width of the column of names.

@@ -4,14 +4,12 @@ use std::fmt::{self, Write};
 
 use socbfs_power::{Joules, Watts};
 
-use super::{
-    numbers::{general, grouped, seconds},
-    table::row,
-};
+use super::table::row;
 use crate::{
     bench::{EnergyRecord, EnergySummary, Model},
     bfs::Direction,
     stats,
+    words::{general, grouped, seconds},
 };
 
 /// Writes the scope and the sensors of the measurement, or why there is none.

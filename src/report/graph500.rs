@@ -2,10 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::numbers::general;
 use crate::{
     bench::{EnergyRecord, EnergySummary, Record, Summary},
     stats::{self, RateSummary},
+    words::general,
 };
 
 /// Column at which the values start.

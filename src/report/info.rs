@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::numbers::{counted, general, grouped};
-use crate::graph::GraphInfo;
+use crate::{
+    graph::GraphInfo,
+    words::{counted, general, grouped},
+};
 
 /// The counts of a graph as a table.
 pub fn info(info: &GraphInfo) -> String {

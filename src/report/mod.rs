@@ -11,7 +11,6 @@ mod graph500;
 #[cfg(feature = "cli")]
 pub mod html;
 mod info;
-pub mod numbers;
 mod policies;
 mod possible;
 mod table;

@@ -4,16 +4,14 @@ use std::fmt::{self, Write};
 
 use serde::Serialize;
 
-use super::{
-    energy::joules,
-    numbers::{counted, general, seconds},
-};
+use super::energy::joules;
 use crate::{
     bench::{Environment, PoliciesEnergy, PolicyEnergy},
     board::StrategyWatts,
     calibrate::{Directions, Evaluation, Judged, RootEvaluation},
     graph::LayoutStats,
     stats,
+    words::{counted, general, seconds},
 };
 
 /// Name of the record format.

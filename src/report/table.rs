@@ -2,14 +2,12 @@
 
 use std::fmt::{self, Write};
 
-use super::{
-    energy,
-    numbers::{bytes, counted, general, grouped, mteps, seconds},
-};
+use super::energy;
 use crate::{
     bench::{Record, Summary},
     graph::Order,
     policy::Objective,
+    words::{bytes, counted, general, grouped, mteps, seconds},
 };
 
 /// Width of the column of names.

@@ -2,14 +2,12 @@
 
 use std::fmt::Write;
 
-use super::{
-    numbers::{bytes, general, grouped, seconds},
-    policies::aligned,
-};
+use super::policies::aligned;
 use crate::{
     analysis::{ExactLevel, TouchedBytes, TouchedStep},
     bench::{BandRecord, ChosenPolicy},
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
+    words::{bytes, general, grouped, seconds},
 };
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran

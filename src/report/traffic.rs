@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::numbers::{grouped, seconds};
-use crate::cluster::LevelTraffic;
+use crate::{
+    cluster::LevelTraffic,
+    words::{grouped, seconds},
+};
 
 /// A table with one line for each level, from the traffic of every rank: the most bytes that a rank received, the bytes that all ranks
 /// sent, the number of collective operations, the mean time that a rank waited, and the time of the slowest rank's own work over the mean.

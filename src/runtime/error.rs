@@ -1,6 +1,6 @@
 //! The errors of preparing a search for this machine, each with its cure.
 
-use std::{error::Error, fmt::Write as _, io};
+use std::io;
 
 use crate::{
     bench::ReplayError,
@@ -160,21 +160,4 @@ impl RuntimeError {
             }
         })
     }
-}
-
-/// `context`, the error and its causes, in one line. If `context` is empty, the line begins with the error.
-pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
-    let mut message = context.to_owned();
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        let text = error.to_string();
-        // Some errors repeat their cause in their own text.
-        if !message.contains(&text) {
-            let separator = if message.is_empty() { "" } else { ": " };
-            // Writing to a String can't fail.
-            let _ = write!(message, "{separator}{text}");
-        }
-        cause = error.source();
-    }
-    message
 }

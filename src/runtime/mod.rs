@@ -28,7 +28,7 @@ mod tune;
 
 pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
 pub use choice::{Choice, Costs};
-pub use error::{RuntimeError, with_causes};
+pub use error::RuntimeError;
 pub use prepare::{Machine, Prepared, PreparedRank, Progress, Step};
 pub use profile::Profile;
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};

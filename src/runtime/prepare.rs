@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, error::with_causes};
+use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
     bench::DeviceRecord,
     bfs::GpuKernel,
@@ -15,6 +15,7 @@ use crate::{
     opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
     policy::{Adaptive, Bands, ChangeCost, LevelDevice, SampledCosts},
     search::{Outcome, Search, SearchOptions},
+    words::with_causes,
 };
 
 /// Bytes of the handover whose cost decides the sharing mode: parents of a graph of 2^20 vertices.
@@ -192,48 +193,25 @@ impl Runtime {
         } else {
             log::info!("searching on {name}");
         }
-        let mut search = match during(Step::Kernels, progress, || Search::new(layout, &options)) {
-            Ok(search) => search,
-            Err(error) if self.may_do_without() => {
-                log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-                return self.prepare_cpu(layout, every_policy);
-            }
-            Err(error) => return Err(error.into()),
-        };
+        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
+        let Some(mut search) = self.unless_optional(made)? else { return self.prepare_cpu(layout, every_policy) };
         // The claims are chosen before anything else is measured, since other times depend on them.
         if search.offers_bins() {
-            match during(Step::Claims, progress, || choose_claims(&mut search)) {
-                Ok(()) => search.set_policy(choice.policy.clone(), options.runs)?,
-                Err(error) if self.may_do_without() => {
-                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-                    return self.prepare_cpu(layout, every_policy);
-                }
-                Err(error) => return Err(error.into()),
-            }
+            let chosen = during(Step::Claims, progress, || choose_claims(&mut search));
+            let Some(()) = self.unless_optional(chosen)? else { return self.prepare_cpu(layout, every_policy) };
+            search.set_policy(choice.policy.clone(), options.runs)?;
         }
         let mut measured = None;
         if every_policy || !is_complete {
-            let found = match during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits)) {
-                Ok(found) => found,
-                Err(error) if self.may_do_without() => {
-                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-                    return self.prepare_cpu(layout, every_policy);
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits));
+            let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
             choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
         }
         if bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
-            let found = match during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs)) {
-                Ok(found) => found,
-                Err(error) if self.may_do_without() => {
-                    log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-                    return self.prepare_cpu(layout, every_policy);
-                }
-                Err(error) => return Err(error.into()),
-            };
+            let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs));
+            let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
             bottom_up = found.map(|permille| (permille, Origin::Measured));
             choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
@@ -265,11 +243,19 @@ impl Runtime {
 
     /// Returns an empty list if a device is optional, else the error.
     fn without<T>(&self, error: RuntimeError) -> Result<Vec<T>, RuntimeError> {
-        if !self.may_do_without() {
-            return Err(error);
+        self.unless_optional(Err(error)).map(Option::unwrap_or_default)
+    }
+
+    /// The result of a step that needs the device. `None` if it failed and a device is optional; a warning then gives the reason.
+    fn unless_optional<T, E: Into<RuntimeError>>(&self, result: Result<T, E>) -> Result<Option<T>, RuntimeError> {
+        match result.map_err(Into::into) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.may_do_without() => {
+                log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
+                Ok(None)
+            }
+            Err(error) => Err(error),
         }
-        log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-        Ok(Vec::new())
     }
 
     /// Whether a device is optional.

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::graph::{GraphError, NONE, Vertex, plural};
+use crate::{
+    graph::{GraphError, NONE, Vertex},
+    words::plural,
+};
 
 /// One of the five checks of Graph500.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -11,7 +11,7 @@ use crate::{
     },
     bfs::GpuKernel,
     calibrate::{HandoverTimes, WayTimes},
-    report::numbers::{bytes, counted, general, grouped, seconds},
+    words::{bytes, counted, general, grouped, seconds},
 };
 
 const MS: f64 = 1e6;

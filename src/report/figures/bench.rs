@@ -6,11 +6,9 @@ use serde_json::Value;
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, number, read};
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
-    report::{
-        board::by_scale,
-        numbers::{counted, general, seconds},
-    },
+    report::board::by_scale,
     stats::Summary,
+    words::{counted, general, seconds},
 };
 
 /// 95 % of a normal distribution lie within this many standard deviations of the mean.

@@ -11,10 +11,8 @@ mod terminal;
 
 use serde_json::Value;
 
-use super::{
-    numbers::{general, grouped, seconds},
-    possible::possible,
-};
+use super::possible::possible;
+use crate::words::{general, grouped, seconds};
 pub use bench::compared;
 pub use terminal::{COLOURS, PLAIN, text};
 

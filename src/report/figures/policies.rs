@@ -8,8 +8,8 @@ use crate::{
     analysis::{Dropped, DroppedInput, PolicyComparison},
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
     calibrate::{Directions, Evaluation, Judged, LevelTable, RootEvaluation},
-    report::numbers::{general, seconds},
     stats::Summary,
+    words::{general, seconds},
 };
 
 const MS: f64 = 1e6;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Chart, Document, Figure, Heat, Plot, Table, number};
-use crate::report::{numbers::general, policies::aligned_by};
+use crate::{report::policies::aligned_by, words::general};
 
 /// Length of the longest bar in characters.
 const WIDTH: usize = 40;

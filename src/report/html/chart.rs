@@ -11,9 +11,9 @@ use plotters::{
     style::text_anchor::{HPos, Pos, VPos},
 };
 
-use crate::report::{
-    figures::{Chart, Figure, Heat, Plot},
-    numbers::general,
+use crate::{
+    report::figures::{Chart, Figure, Heat, Plot},
+    words::general,
 };
 
 const WIDTH: i32 = 760;

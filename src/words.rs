@@ -1,4 +1,6 @@
-//! Numbers as text: C's `%g`, digits in groups, times and sizes with a fitting unit.
+//! Numbers and errors as text: C's `%g`, counts with their nouns, times and sizes with a fitting unit, an error with its causes.
+
+use std::{error::Error, fmt::Write};
 
 /// `value` as C's `printf("%.{digits}g")` writes it (`%g` is 6 digits): what tools that read Graph500 reports expect.
 pub fn general(value: f64, digits: usize) -> String {
@@ -35,9 +37,23 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// A count and its noun: "1 edge", "2 edges".
+/// A count and its noun, with digits in groups: "1 edge", "2,000 edges".
 pub fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(count), if count == 1 { one } else { many })
+}
+
+/// A count and its noun, with the digits as a file or a flag has them: "1 edge", "2000 edges".
+pub fn plural(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// The number of vertices of a graph, and the numbers that they have: "39 vertices (0 to 38)".
+pub fn numbered(vertices: u64) -> String {
+    match vertices {
+        0 => "no vertices".to_owned(),
+        1 => "1 vertex (0)".to_owned(),
+        _ => format!("{vertices} vertices (0 to {})", vertices - 1),
+    }
 }
 
 /// Seconds with a fitting unit and four significant digits: "1.042 ms".
@@ -70,6 +86,23 @@ pub fn bytes(value: u64) -> String {
 pub fn mteps(teps: f64) -> String {
     let millions = teps / 1e6;
     if millions >= 1e3 { format!("{} MTEPS", grouped(millions.round() as u64)) } else { format!("{} MTEPS", significant(millions)) }
+}
+
+/// `context`, the error and its causes, in one line. If `context` is empty, the line begins with the error.
+pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
+    let mut message = context.to_owned();
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Some errors repeat their cause in their own text.
+        if !message.contains(&text) {
+            let separator = if message.is_empty() { "" } else { ": " };
+            // Writing to a String can't fail.
+            let _ = write!(message, "{separator}{text}");
+        }
+        cause = error.source();
+    }
+    message
 }
 
 /// Four significant digits without an exponent.
@@ -120,6 +153,8 @@ mod tests {
         assert_eq!(grouped(1_048_576), "1,048,576");
         assert_eq!(counted(1, "edge", "edges"), "1 edge");
         assert_eq!(counted(2_000, "edge", "edges"), "2,000 edges");
+        assert_eq!([0, 1, 2_000].map(|count| plural(count, "edge", "edges")), ["0 edges", "1 edge", "2000 edges"]);
+        assert_eq!([0, 1, 39].map(numbered), ["no vertices", "1 vertex (0)", "39 vertices (0 to 38)"]);
         assert_eq!(seconds(0.0), "0 s");
         assert_eq!(seconds(1.5), "1.500 s");
         assert_eq!(seconds(0.001_042), "1.042 ms");
