@@ -147,7 +147,7 @@ impl RecordedPlans {
         if searches.iter().map(levels).sum::<u64>() > MOST_LEVELS {
             return Err(no_record(1, format!("its searches have more than {MOST_LEVELS} levels, the most that can be replayed")));
         }
-        let replay = Replay::of_roots(searches.iter().map(|search| (search.root, &search.level_records[..])));
+        let replay = Replay::of_roots(searches.iter().map(|search| (search.root, &search.level_records[..]))).running_ahead();
         let roots = searches.iter().map(|search| search.root).collect();
         Ok(Self { name: name.to_owned(), graph: recorded.graph, roots, replay })
     }

@@ -146,7 +146,8 @@ pub fn evaluate(
         let table = levels::measure(search, root, strategies, how)?;
         let edges = search.run(root)?.edges;
         let (plans, _) = table.oracle();
-        let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(Replay::new(&plans)), runs: LevelDevice::Cpu };
+        let replay = Replay::new(&plans).running_ahead();
+        let oracle = Contestant { name: "oracle".into(), policy: Policy::Replay(replay), runs: LevelDevice::Cpu };
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
         let mut order: Vec<usize> = (0..everyone.len()).collect();
