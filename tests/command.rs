@@ -629,6 +629,16 @@ fn invalid_work_group_sizes_are_refused() {
 }
 
 #[test]
+fn flags_of_devices_are_refused_without_a_device() {
+    for flags in [&["--work-group", "64"][..], &["--memory-way", "copy"], &["--parts", "2"], &["--device-times"]] {
+        let of = |more: &[&'static str]| [&["run", "grid:2x2", "--root", "0"][..], flags, more].concat();
+        refused(&of(&["--device", "cpu"]), &["--device cpu", &format!("{} has no effect here", flags[0]), "help: "]);
+        // Without a named device they hold for the device that may be found.
+        good(&of(&[]));
+    }
+}
+
+#[test]
 fn settings_come_from_flag_then_environment_then_board() {
     let folder = Folder::new();
     let board = folder.file("b.toml", "schema = 1\n[board]\nname = 'b'\n[cpu]\nthreads = 2\n[policy]\nkind = 'bc'\n");
@@ -686,6 +696,7 @@ fn every_setting_comes_from_its_flag_or_else_its_environment_variable() {
         let shown = |value: &str| if name == "calibration" && value == "auto" { "none".to_owned() } else { value.to_owned() };
         let flag = format!("--{name}");
         assert_eq!(show(&[], &[])[1], "built-in", "{name}");
+        assert_eq!(show(&[], &[(variable, "")])[1], "built-in", "{name}");
         assert_eq!(show(&[], &[(variable, first)]), [shown(first), "environment".to_owned()], "{name}");
         assert_eq!(show(&[&flag, second], &[(variable, first)]), [shown(second), "flag".to_owned()], "{name}");
         // The origin is the flag even if its value is the same as that of the variable.

@@ -139,6 +139,8 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 /// Runs the analyses that `arguments` names, and writes no output file.
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
     let config = arguments.graphs.search.resolve(matches)?;
+    // All of them now: an error in the last one is told before the first one is analysed.
+    let sources = arguments.graphs.sources().collect::<Result<Vec<_>, _>>()?;
     let environment = Environment::read(Path::new(ROOT));
     let energy = arguments.energy.is_asked(matches);
     if energy && arguments.wants(Kind::Performance) {
@@ -147,8 +149,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
-    for source in arguments.graphs.sources() {
-        let source = source?;
+    for source in sources {
         let graph = arguments.graph(&source, &config, energy, &mut analysis)?;
         analysis.graphs.push(graph);
     }

@@ -110,10 +110,14 @@ fn parse_work_group(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not 1 or a multiple of 32".to_owned())
 }
 
-/// Refuses `flags` (names without `--`) that have no effect on the command. `why` gives the reason and names the command.
+/// Refuses `flags` (names of arguments, `work_group` for `--work-group`) that have no effect on the command. `why` gives the reason and
+/// names the command.
 pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
     match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
-        Some(flag) => Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", flag))),
+        Some(flag) => {
+            let flag = flag.replace('_', "-");
+            Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", &flag)))
+        }
         None => Ok(()),
     }
 }
@@ -303,6 +307,10 @@ impl SearchArgs {
             let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
             let origin = if environment { Origin::Environment } else { Origin::Flag };
             value.cloned().map(|value| Setting { value, origin })
+        }
+        if self.device == Some(DeviceChoice::Cpu) && matches.value_source("device") == Some(ValueSource::CommandLine) {
+            let of_devices = ["memory_way", "work_group", "parts", "device_times"];
+            without_effect(matches, &of_devices, "--device cpu searches without a device", "omit --FLAG, or give --device auto")?;
         }
         let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
         Ok(Runtime::new(

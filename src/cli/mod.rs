@@ -44,6 +44,7 @@ use std::{
 
 use clap::{
     ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
+    builder::Resettable,
     error::{ContextKind, ContextValue},
 };
 
@@ -69,8 +70,8 @@ Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
 SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
 SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
-flags of these names. SOCBFS_LOG=info (or debug) logs as -v does.
-SOCBFS_CACHE_DIR names the folder for built OpenCL programs.";
+flags of these names unless they are empty. SOCBFS_LOG=info (or debug) logs
+as -v does. SOCBFS_CACHE_DIR names the folder for built OpenCL programs.";
 
 /// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
 ///
@@ -170,9 +171,18 @@ pub fn main() -> ExitCode {
 }
 
 fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
-    let matches = Cli::command().try_get_matches()?;
+    let matches = without_empty_variables(Cli::command()).try_get_matches()?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok((cli, matches))
+}
+
+/// `command`, for which a variable that is set but empty counts as not set, as for most programs. clap would parse the empty value.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
 }
 
 /// The environment variable whose value caused `error`, if its flag is not on the command line: clap names only the flag.

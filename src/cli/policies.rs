@@ -107,6 +107,8 @@ const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enter
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
     let config = arguments.graphs.search.resolve(matches)?;
+    // All of them now, so that no output can replace one that is read later.
+    let sources = arguments.graphs.sources().collect::<Result<Vec<_>, _>>()?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
@@ -117,8 +119,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     config.apply()?;
     let mut graphs = Vec::new();
     let mut names: Vec<String> = Vec::new();
-    for source in arguments.graphs.sources() {
-        let source = source?;
+    for source in sources {
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.graphs.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
