@@ -128,7 +128,9 @@ impl<P> Board<P> {
     fn check_devices(&self) -> Check {
         for (place, device) in self.opencl.devices.iter().enumerate() {
             device.check(&format!("opencl.devices[{place}]"))?;
-            if let Some(other) = self.opencl.devices[..place].iter().position(|other| other.name == device.name) {
+            // Of two tables that fit a device, the first one counts.
+            let hides = |other: &OpenClDevice| other.name == device.name && (other.via.is_none() || other.via == device.via);
+            if let Some(other) = self.opencl.devices[..place].iter().position(hides) {
                 return refuse(format!("opencl.devices[{place}].name"), format!("is already that of opencl.devices[{other}]"));
             }
         }
@@ -305,6 +307,8 @@ mod tests {
             (format!("{device}max_alloc_bytes = 3\nglobal_bytes = 2"), 6, "opencl.devices[0].max_alloc_bytes"),
             (format!("{device}bgc = true\nquirks = ['local-is-global']"), 6, "opencl.devices[0].bgc"),
             (format!("{device}{device}"), 7, "opencl.devices[1].name"),
+            (format!("{device}{device}via = 'rusticl'"), 7, "opencl.devices[1].name"),
+            (format!("{device}via = 'rusticl'\n{device}via = 'rusticl'"), 8, "opencl.devices[1].name"),
             (format!("{device}work_group = 48"), 6, "opencl.devices[0].work_group"),
             (format!("{device}work_group = 64\nmax_work_group = 32"), 6, "opencl.devices[0].work_group"),
             (format!("{device}memory_way = 'svm-fine'\nquirks = ['not-coherent']"), 6, "opencl.devices[0].memory_way"),
@@ -342,6 +346,7 @@ mod tests {
             "[adaptive.top_down]\ngpu_from = 0\ngpu_permille = 1\n[adaptive.bottom_up]\ngpu_permille = 999",
             "[adaptive.top_down]\nup_to = 1",
             "[adaptive.top_down]\ngpu_from = 4_294_967_296\nsplit_from = 4_294_967_296\nup_to = 4_294_967_296",
+            &format!("{device}via = 'rusticl'\n{device}"),
             &format!("{cluster}capacity = 1024\ncpus = '0-3'"),
             &format!("{rail}label = 'VDD_G3D'\nsign = -1\nscale = 0.001"),
         ] {
