@@ -51,19 +51,17 @@ pub struct MappedLevel {
 /// # Errors
 /// [`SearchError`] where a device fails.
 pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: Vertex, turns: usize) -> Result<MappedLevels, SearchError> {
-    let mut runs = [const { Vec::new() }; 2];
-    for search in [&mut *plain, &mut *shared] {
-        search.set_single_levels(true);
-        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
-        search.run_uncounted(root)?;
-    }
-    shared.set_handover_round_levels(true);
-    let result = measured(plain, shared, root, turns, &mut runs);
+    let set_single_levels = |plain: &mut Search<'g>, shared: &mut Search<'g>, single| {
+        for search in [plain, shared] {
+            search.set_single_levels(single);
+        }
+    };
+    set_single_levels(plain, shared, true);
+    let runs = measured(plain, shared, root, turns);
+    // Also after an error.
     shared.set_handover_round_levels(false);
-    for search in [&mut *plain, &mut *shared] {
-        search.set_single_levels(false);
-    }
-    result?;
+    set_single_levels(plain, shared, false);
+    let runs = runs?;
     let typical = |runs: &[Vec<LevelRecord>], level: usize, of: fn(&LevelRecord) -> u64| {
         median(&runs.iter().filter_map(|records| records.get(level)).map(|record| of(record) as f64).collect::<Vec<_>>())
     };
@@ -88,13 +86,18 @@ fn measured<'g>(
     shared: &mut Search<'g>,
     root: Vertex,
     turns: usize,
-    runs: &mut [Vec<Vec<LevelRecord>>; 2],
-) -> Result<(), SearchError> {
+) -> Result<[Vec<Vec<LevelRecord>>; 2], SearchError> {
+    let mut runs = [const { Vec::new() }; 2];
+    for search in [&mut *plain, &mut *shared] {
+        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
+        search.run_uncounted(root)?;
+    }
+    shared.set_handover_round_levels(true);
     for _ in 0..turns.max(1) {
-        for (search, runs) in [&mut *plain, &mut *shared].into_iter().zip(&mut *runs) {
+        for (search, runs) in [&mut *plain, &mut *shared].into_iter().zip(&mut runs) {
             search.run_uncounted(root)?;
             runs.push(search.records().to_vec());
         }
     }
-    Ok(())
+    Ok(runs)
 }

@@ -203,9 +203,16 @@ impl Cache {
     /// Deletes entries that are too old or exceed the size. `new` stays.
     fn prune(&self, new: &Path, most_bytes: u64, now: SystemTime) {
         let old = |entry: &Entry, most: Duration| now.duration_since(entry.used).is_ok_and(|age| age > most);
+        // Returns the bytes that are free then.
         let delete = |entry: &Entry| match fs::remove_file(&entry.path) {
-            Ok(()) => log::debug!("cached program {} deleted: not used lately", entry.path.display()),
-            Err(error) => log::debug!("can't delete the cached program {}: {error}", entry.path.display()),
+            Ok(()) => {
+                log::debug!("cached program {} deleted: not used lately", entry.path.display());
+                entry.bytes
+            }
+            Err(error) => {
+                log::debug!("can't delete the cached program {}: {error}", entry.path.display());
+                0
+            }
         };
         let mut entries = Vec::new();
         for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -228,8 +235,7 @@ impl Cache {
         for entry in entries {
             kept += entry.bytes;
             if kept > most_bytes || old(&entry, Duration::from_secs(MOST_DAYS * 24 * 60 * 60)) {
-                delete(&entry);
-                kept -= entry.bytes;
+                kept -= delete(&entry);
             }
         }
     }
