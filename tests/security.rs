@@ -372,7 +372,7 @@ fn a_file_size_limit_is_reported_as_an_error() {
     let command = under("ulimit -f 8", &["generate", "uniform", "--vertices", "1000", "--edges", "100000", "-o", &graph]);
     refused(command, &["error: ", "g.el", "too large", "`ulimit -f` shows it"]);
     let record = folder.path("r.json");
-    let command = under("ulimit -f 1", &["bench", "kronecker:10", "--roots", "20", "--json", &record]);
+    let command = under("ulimit -f 8", &["bench", "kronecker:10", "--roots", "20", "--json", &record]);
     refused(command, &["error: can't write ", "r.json", "too large", "help: the limit of the shell"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
