@@ -268,13 +268,18 @@ impl Meter {
     fn mark(&self) -> (u64, u64) {
         let id = self.marks.get();
         self.marks.set(id + 1);
+        // No reading is added between the time and the marks, however busy the machine is. The curves know only their last piece, so the
+        // energy up to an earlier time would be that up to a later one.
+        let mut states: Vec<_> = self.lanes.iter().map(|lane| lane.state()).collect();
         let at = monotonic();
-        for lane in &self.lanes {
-            let mut state = lane.state();
+        for state in &mut states {
             for curve in &mut state.curves {
                 curve.mark(id, at);
             }
             state.calls += 1;
+        }
+        drop(states);
+        for lane in &self.lanes {
             lane.wake.notify_all();
         }
         (id, at)
@@ -455,6 +460,29 @@ mod tests {
     fn meter(sources: Vec<Source>) -> Result<Meter, SelectError> {
         let names: Vec<String> = sources.iter().map(|source| source.channels[0].name()).collect();
         Meter::start(Selection::named(sources, &names, None)?)
+    }
+
+    /// A thread that waits while readings are added opens its window after them.
+    #[test]
+    fn a_window_begins_after_every_reading_that_the_curves_have() {
+        let meter = meter(vec![source("a", Signal::Power, 3.0, &never())]).unwrap();
+        let (locked, lane) = (Arc::new(std::sync::Barrier::new(2)), meter.lanes[0].clone());
+        let at_lock = locked.clone();
+        let reader = thread::spawn(move || {
+            let mut state = lane.state();
+            at_lock.wait();
+            for _ in 0..10 {
+                thread::sleep(Duration::from_millis(5));
+                state.curves[0].push(monotonic(), Reading::Power(Watts(3.0)));
+            }
+            monotonic()
+        });
+        locked.wait();
+        let window = meter.begin();
+        assert!(window.begin >= reader.join().unwrap());
+        thread::sleep(Duration::from_millis(30));
+        let energy = meter.end(window);
+        assert!((energy.watts.unwrap().0 - 3.0).abs() < 1e-9, "{energy:?}");
     }
 
     #[test]
