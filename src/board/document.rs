@@ -62,7 +62,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// Line of the key that the error `message` names, if the error points at the `line` where the key's table begins; else `line`.
+    /// Line of the key that the error `message` names, by itself or by its value, if the error points at the `line` where the key's table
+    /// begins; else `line`.
     pub(super) fn line_of_fault(&self, line: usize, message: &str) -> usize {
         let Some(table) = self.nodes.iter().find(|node| node.value.is_none() && line_at(self.text, node.start) == line) else {
             return line;
@@ -74,7 +75,12 @@ impl<'a> Document<'a> {
             let own = node.path.strip_prefix(&table.path).and_then(|rest| rest.strip_prefix('.'));
             own.is_some_and(|own| words().any(|word| word == own))
         };
-        self.nodes.iter().find(key).map_or(line, |node| line_at(self.text, node.start))
+        // An unknown name is named without its key.
+        let value = |node: &&Node| {
+            let value = node.value.clone().map(|value| self.text[value].trim_matches(['\'', '"']));
+            node.path.starts_with(&table.path) && value.is_some_and(|value| words().any(|word| word == value))
+        };
+        self.nodes.iter().find(key).or_else(|| self.nodes.iter().find(value)).map_or(line, |node| line_at(self.text, node.start))
     }
 
     /// The key whose value contains the byte offset `place`.
@@ -252,6 +258,9 @@ z = [ # cores
         assert_eq!(document.line_of_fault(6, "x is 16; it must be y"), 9);
         assert_eq!(document.line_of_fault(6, "x-y is what nothing is called"), 6);
         assert_eq!(document.line_of_fault(15, "z is wrong"), 16);
+        let policy = Document::parse("[policy]\nalpha = 1\nkind = 'fastest'\n").unwrap();
+        assert_eq!(policy.line_of_fault(1, "unknown policy \"fastest\"; known: tc"), 3);
+        assert_eq!(policy.line_of_fault(1, "unknown policy \"faster\"; known: tc"), 1);
         // No table begins there.
         assert_eq!(document.line_of_fault(9, "y is wrong"), 9);
     }

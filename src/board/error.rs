@@ -62,7 +62,7 @@ pub enum DocumentError {
 impl DocumentError {
     pub(super) fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
-        Self::Parse { file: file.to_owned(), line, message: with_nearest(&error.message().trim().replace('\n', "; ")) }
+        Self::Parse { file: file.to_owned(), line, message: in_words_of_toml(&with_nearest(&error.message().trim().replace('\n', "; "))) }
     }
 
     /// As [`parse`](Self::parse), for an error about values. Such an error may point at a table but be about a key of it.
@@ -85,6 +85,25 @@ impl DocumentError {
 pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> DocumentError {
     let line = error.span().map_or(1, |span| line_at(text, span.start));
     DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
+}
+
+/// Replaces the names of Rust's types in Serde's "invalid type: a, expected b" and "invalid value: a, expected b".
+fn in_words_of_toml(message: &str) -> String {
+    let Some((fault, expected)) = message.rsplit_once(", expected ").filter(|_| message.starts_with("invalid ")) else {
+        return message.to_owned();
+    };
+    let fault = fault.replace("type: sequence", "type: array").replace("type: map", "type: table");
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number of 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "an array",
+        "a map" => "a table",
+        name if name.starts_with("struct ") => "a table",
+        other => other,
+    };
+    format!("{fault}, expected {expected}")
 }
 
 /// Replaces Serde's "unknown field `a`, expected one of `b`, `c`" by a message that names only the nearest key.
@@ -129,6 +148,20 @@ mod tests {
         assert_eq!(nearest("thread"), Some("threads"));
         assert_eq!(nearest("cluster"), Some("clusters"));
         assert_eq!(nearest("colour"), None);
+    }
+
+    #[test]
+    fn expected_types_are_those_of_toml() {
+        for (serde, toml) in [
+            ("invalid type: string \"two\", expected usize", "invalid type: string \"two\", expected a whole number of 0 or more"),
+            ("invalid value: integer `-1`, expected u32", "invalid value: integer `-1`, expected a whole number of 0 or more"),
+            ("invalid type: map, expected a sequence", "invalid type: table, expected an array"),
+            ("invalid type: string \"a, expected b\", expected f64", "invalid type: string \"a, expected b\", expected a number"),
+            ("invalid type: integer `1`, expected struct Cpu", "invalid type: integer `1`, expected a table"),
+            ("missing field `x`, expected u32", "missing field `x`, expected u32"),
+        ] {
+            assert_eq!(in_words_of_toml(serde), toml);
+        }
     }
 
     #[test]

@@ -154,8 +154,8 @@ fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<
         return match fields.next() {
             None => Ok(()), // empty lines at the end
             Some((at, _)) => {
-                Err(Fault::at(at, format!("a row after the last of the {} vertices that the header announces", header.vertices))
-                    .cure("correct the header"))
+                let vertices = plural(header.vertices, "vertex", "vertices");
+                Err(Fault::at(at, format!("a row more than the {vertices} that the header announces")).cure("correct the header"))
             }
         };
     }

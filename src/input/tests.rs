@@ -644,7 +644,7 @@ mod faults {
             ),
             ("g.graph", "2 1\n% c\n3\n1\n".to_owned(), "g.graph:3: vertex 3, but the header says that there are 2"),
             ("g.graph", "2 1\n0\n1\n".to_owned(), "g.graph:2: vertex 0, but this format counts vertices from 1"),
-            ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row after the last of the 2 vertices"),
+            ("g.graph", "2 1\n2\n1\n2\n".to_owned(), "g.graph:4: a row more than the 2 vertices"),
             ("g.graph", "2 1 1\n2 1\n1\n".to_owned(), "g.graph:3: the weight of an edge is missing at vertex 2"),
             ("g.graph", "% c\n".to_owned(), "g.graph: there is no header line"),
             ("g.adj", "Adjacency\n1\n".to_owned(), "g.adj:1: 'Adjacency' is found where 'AdjacencyGraph'"),
