@@ -53,7 +53,7 @@
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
 //! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
-//! | [`files`] | output files that appear complete or not at all |
+//! | [`files`], [`words`] | output files that appear complete or not at all; numbers, counts and errors as text |
 //!
 //! # Features
 //!

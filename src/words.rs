@@ -67,7 +67,7 @@ pub fn seconds(value: f64) -> String {
         v if v >= 1e-6 => (1e6, "us"),
         _ => (1e9, "ns"),
     };
-    format!("{} {unit}", significant(value * scale))
+    format!("{} {unit}", significant(value * scale, 4))
 }
 
 /// Bytes with a fitting binary unit: "1.5 GiB".
@@ -85,7 +85,7 @@ pub fn bytes(value: u64) -> String {
 /// Traversed edges per second as millions: "10,712 MTEPS" or "56.21 MTEPS".
 pub fn mteps(teps: f64) -> String {
     let millions = teps / 1e6;
-    if millions >= 1e3 { format!("{} MTEPS", grouped(millions.round() as u64)) } else { format!("{} MTEPS", significant(millions)) }
+    if millions >= 1e3 { format!("{} MTEPS", grouped(millions.round() as u64)) } else { format!("{} MTEPS", significant(millions, 4)) }
 }
 
 /// `context`, the error and its causes, in one line. If `context` is empty, the line begins with the error.
@@ -105,15 +105,15 @@ pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     message
 }
 
-/// Four significant digits without an exponent.
-fn significant(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 1000.0 => 0,
-        v if v >= 100.0 => 1,
+/// That many significant digits (up to 4) without an exponent, but all digits before the point.
+pub fn significant(value: f64, digits: usize) -> String {
+    let before_the_point = match value.abs() {
+        v if v >= 1000.0 => 4,
+        v if v >= 100.0 => 3,
         v if v >= 10.0 => 2,
-        _ => 3,
+        _ => 1,
     };
-    format!("{value:.decimals$}")
+    format!("{value:.*}", digits.saturating_sub(before_the_point))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A benchmark over several ranks: roots, checks and records as on one machine, and the traffic between ranks.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, RankEdges, Ranks,
         Tree, all_gather, gather,
     },
-    graph::{Order, Vertex},
+    graph::Vertex,
     memory::SharingMode,
     policy::Bands,
 };
@@ -173,11 +173,7 @@ pub fn measure_cluster<R: Ranks>(
         let mut trees = Vec::with_capacity(batch.len());
         let mut searched = Vec::with_capacity(batch.len());
         for &root in batch {
-            let mut outcome = search.run(root)?;
-            // As for one process: vertices that keep their numbers need no mapping.
-            if part.order() == Order::Original {
-                outcome.mapping = Duration::ZERO;
-            }
+            let outcome = search.run(root)?;
             exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
             on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count() as u64;
             searched.push((outcome, search.records().to_vec()));
@@ -198,7 +194,7 @@ pub fn measure_cluster<R: Ranks>(
                 Ok(_) => None,
             };
             let passed = violation.is_none();
-            records.push(RootRecord::new(&outcome, violation, validation_seconds, level_records));
+            records.push(RootRecord::new(part.order(), &outcome, violation, validation_seconds, level_records));
             finished(records.len());
             if !passed {
                 break 'all;

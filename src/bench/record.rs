@@ -1,5 +1,7 @@
 //! The record of a benchmark run: raw values, so that every derived number can be checked.
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 use super::{ClusterRecord, EnergyRecord, Environment, Summary};
@@ -213,16 +215,25 @@ pub struct RootRecord {
 }
 
 impl RootRecord {
-    /// The record of a search whose tree was checked. `violation` is the check that failed; if there is one, times and levels are left out.
-    pub(super) fn new(outcome: &Outcome, violation: Option<String>, validation_seconds: f64, level_records: Vec<LevelRecord>) -> Self {
+    /// The record of a search of a structure in this order whose tree was checked. `violation` is the check that failed; if there is one,
+    /// times and levels are left out.
+    pub(super) fn new(
+        order: Order,
+        outcome: &Outcome,
+        violation: Option<String>,
+        validation_seconds: f64,
+        level_records: Vec<LevelRecord>,
+    ) -> Self {
         let passed = violation.is_none();
+        // Vertices that keep their numbers need no mapping. The time from the last level to the end is then that of ending the search.
+        let mapping = if order == Order::Original { Duration::ZERO } else { outcome.mapping };
         Self {
             root: outcome.root,
             reached: outcome.reached,
             levels: outcome.levels,
             edges: outcome.edges,
             seconds: passed.then_some(outcome.elapsed.as_secs_f64()),
-            mapping_seconds: passed.then_some(outcome.mapping.as_secs_f64()),
+            mapping_seconds: passed.then_some(mapping.as_secs_f64()),
             validation: ValidationRecord { passed, violation, seconds: validation_seconds },
             level_records: if passed { level_records } else { Vec::new() },
         }

@@ -1,11 +1,11 @@
 //! Measures a search: one untimed warm-up, then every root timed and validated.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::RootRecord;
 use crate::{
     bfs::LevelRecord,
-    graph::{EdgeList, Layout, NONE, Order, Vertex},
+    graph::{EdgeList, Layout, NONE, Vertex},
     memory::available_bytes,
     search::{Outcome, Search, SearchError},
     validate::{ValidateError, Validator},
@@ -84,11 +84,7 @@ fn measure_with(
     for batch in roots.chunks(trees.len()) {
         let mut searched = Vec::with_capacity(batch.len());
         for (&root, tree) in batch.iter().zip(&mut trees) {
-            let mut outcome = search.run(root)?;
-            // Vertices that keep their numbers need no mapping. The time from the last level to the end is then that of ending the search.
-            if layout.order() == Order::Original {
-                outcome.mapping = Duration::ZERO;
-            }
+            let outcome = search.run(root)?;
             tree.copy_from_slice(search.parents());
             searched.push((outcome, search.records().to_vec()));
         }
@@ -114,7 +110,7 @@ fn measure_with(
                 Ok(_) => None,
             };
             let passed = violation.is_none();
-            records.push(RootRecord::new(&outcome, violation, validation_seconds, level_records));
+            records.push(RootRecord::new(layout.order(), &outcome, violation, validation_seconds, level_records));
             finished(records.len());
             if !passed {
                 return Ok(records);
@@ -133,9 +129,11 @@ fn batch(vertices: usize, roots: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::{
-        graph::{BuildOptions, Listing},
+        graph::{BuildOptions, Listing, Order},
         search::SearchOptions,
     };
 

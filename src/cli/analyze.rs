@@ -139,8 +139,7 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 /// Runs the analyses that `arguments` names, and writes no output file.
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
     let config = arguments.graphs.search.resolve(matches)?;
-    // All of them now: an error in the last one is told before the first one is analysed.
-    let sources = arguments.graphs.sources().collect::<Result<Vec<_>, _>>()?;
+    let sources = arguments.graphs.sources()?;
     let environment = Environment::read(Path::new(ROOT));
     let energy = arguments.energy.is_asked(matches);
     if energy && arguments.wants(Kind::Performance) {

@@ -251,8 +251,9 @@ pub(super) struct GraphsArgs {
 
 impl GraphsArgs {
     /// The graphs, in the order in which they are named.
-    pub(super) fn sources(&self) -> impl Iterator<Item = Result<Source, Failure>> {
-        self.graphs.iter().map(|path| Source::parse(path, self.format))
+    /// All are parsed before the first is read, so that no output can replace one that is read later.
+    pub(super) fn sources(&self) -> Result<Vec<Source>, Failure> {
+        self.graphs.iter().map(|path| Source::parse(path, self.format)).collect()
     }
 }
 

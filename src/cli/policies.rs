@@ -107,8 +107,7 @@ const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enter
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
     let config = arguments.graphs.search.resolve(matches)?;
-    // All of them now, so that no output can replace one that is read later.
-    let sources = arguments.graphs.sources().collect::<Result<Vec<_>, _>>()?;
+    let sources = arguments.graphs.sources()?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;

@@ -11,7 +11,7 @@ use crate::{
     calibrate::{HandoverTable, WayTimes},
     memory::SharingMode,
     opencl::{DeviceInfo, PlatformInfo},
-    words::{bytes, counted},
+    words::{bytes, counted, significant},
 };
 
 /// Width of the column of names.
@@ -204,13 +204,7 @@ fn remarks(way: &WayTimes) -> String {
 
 /// Microseconds, with three significant digits or without decimals.
 fn micro(ns: u64) -> String {
-    let value = ns as f64 / 1e3;
-    let decimals = match value {
-        v if v >= 100.0 => 0,
-        v if v >= 10.0 => 1,
-        _ => 2,
-    };
-    format!("{value:.decimals$}")
+    significant(ns as f64 / 1e3, 3)
 }
 
 #[cfg(test)]
