@@ -15,8 +15,9 @@ use bfs::{
     input::InputError,
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, RuntimeError, Setting, with_causes},
+    runtime::{Given, Profile, RuntimeError, Setting},
     search::{End, OwnedSearch, SearchError},
+    words::with_causes,
 };
 use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
 use pyo3::{
