@@ -48,10 +48,11 @@ fn with_a_device_that_continues_after_its_loss(test: &str, delay_ms: Option<u64>
     }
     let file = folder.path().join("after");
     let report = folder.path().join("report");
-    let lie = folder.path().join("lie");
+    let (lie, dropped) = (folder.path().join("lie"), folder.path().join("dropped"));
     let delay = delay_ms.unwrap_or(0).to_string();
     let variables = [
         ("SOCBFS_TEST_LIE_FILE", lie.to_str().unwrap()),
+        ("SOCBFS_TEST_DROP_FILE", dropped.to_str().unwrap()),
         ("SOCBFS_TEST_LOSE_DELAY_MS", delay.as_str()),
         ("SOCBFS_TEST_LOSE_REPORT", report.to_str().unwrap()),
         ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
@@ -170,6 +171,29 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
             traced.levels_begin_ns
         );
         assert!(latest <= elapsed, "{latest} > {elapsed}");
+    });
+}
+
+/// A device that keeps times is asked for them before a search. If it has been lost since the last one, the search runs without it.
+#[test]
+fn a_traced_search_continues_without_a_device_lost_before_it() {
+    with_a_device_to_lose("a_traced_search_continues_without_a_device_lost_before_it", |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        for fall_back in [false, true] {
+            let options = options(&timed, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, fall_back);
+            let mut search = Search::new(&layout, &options).unwrap();
+            search.set_traced(1000);
+            search.run_traced(3).unwrap();
+            assert_eq!(search.result(3).level, reference.levels(3));
+            fs::write(file, "0").unwrap();
+            let traced = search.run_traced(3).map(|traced| traced.outcome.levels);
+            fs::remove_file(file).unwrap();
+            assert_eq!((traced.is_ok(), search.fallen_back().is_some()), (fall_back, fall_back));
+            reference.compare_with(&layout, &options, &mut search);
+        }
     });
 }
 
@@ -533,6 +557,65 @@ fn corrupt_data_from_a_device_is_an_error_or_harmless() {
                 }
             }
             assert!(found >= 4, "{policy}: {found} lies were found");
+        }
+    });
+}
+
+/// Kernels whose work the host can see, or without which the next kernel does nothing.
+const SEEN: [&str; 13] = [
+    "reset",
+    "seed",
+    "tg",
+    "tg_run",
+    "tgm",
+    "bg",
+    "bgc",
+    "bitmap_to_queue",
+    "mask_to_queue",
+    "to_mask",
+    "sample",
+    "sample_hubs",
+    "map_back",
+];
+/// Kernels that complete the work of another one. A search that lacks them may be wrong, which only a validation finds.
+const UNSEEN: [&str; 6] = ["tg_pieces", "tgm_pieces", "apply_words", "gather_parents", "stamp_queue", "stamp_bitmap"];
+
+/// A driver ends a kernel that runs too long, and reports no error: each kernel in turn, in a search that follows another one. The search
+/// fails, or the kernel was not needed, and the next search is right.
+#[test]
+fn a_kernel_that_did_not_run_is_an_error_or_harmless() {
+    const TEST: &str = "a_kernel_that_did_not_run_is_an_error_or_harmless";
+    with_a_device_to_lose(TEST, |device, _| {
+        let edges = edges(1200, 5000, 5, 1);
+        let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3, 700]);
+        let file = std::env::var("SOCBFS_TEST_DROP_FILE").unwrap();
+        for order in [Order::Degree, Order::Original] {
+            let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+            for (policy, runs) in policies() {
+                let mut found = Vec::new();
+                for kernel in SEEN.into_iter().chain(UNSEEN) {
+                    let options = options(device, SharingMode::AllocHostPtr, policy.clone(), runs, false);
+                    let mut search = Search::new(&layout, &options).unwrap();
+                    search.run(3).unwrap();
+                    fs::write(&file, kernel).unwrap();
+                    let outcome = search.run(700);
+                    fs::remove_file(&file).unwrap();
+                    match outcome {
+                        Ok(_) if UNSEEN.contains(&kernel) => {
+                            assert!(search.parents().iter().all(|&parent| parent < 1200 || parent == NONE))
+                        }
+                        Ok(_) => assert_eq!(search.result(700).level, reference.levels(700), "{policy} {order:?} without {kernel}"),
+                        Err(_) => found.push(kernel),
+                    }
+                    reference.compare_with(&layout, &options, &mut search);
+                }
+                assert!(found.len() >= 2, "{policy} {order:?} needs {found:?}");
+                // Parents in the original order are not put into another one.
+                let is_mapped = found.contains(&"map_back");
+                assert!(!is_mapped || order == Order::Degree, "{policy} {order:?} needs {found:?}");
+                assert!(is_mapped || order == Order::Original || !["tg", "tgm", "bg"].contains(&policy.kind()), "{policy} needs {found:?}");
+            }
         }
     });
 }

@@ -256,6 +256,36 @@ fn two_devices_search_beside_the_cpu() {
     compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
 }
 
+/// A policy that splits no level searches on the first of two devices, which share no memory with each other.
+#[test]
+fn the_first_of_two_devices_searches_alone_if_no_level_is_split() {
+    let devices = devices("the_first_of_two_devices_searches_alone_if_no_level_is_split", Limits::default());
+    let Some(first) = devices.all.first() else { return };
+    let second = Device::open(devices.all.last().unwrap_or(first).info(), Limits::default()).unwrap();
+    let edges = edges(1100, 3000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(1100, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let reference = Reference::new(1100, &edges, false, &[3]);
+    for policy in ["tg", "sampled", "selective:100,0"] {
+        let setup = |device: &Arc<Device>| GpuSetup {
+            device: Arc::clone(device),
+            way: SharingMode::AllocHostPtr,
+            options: GpuOptions { group: group(device), ..GpuOptions::default() },
+        };
+        let options = SearchOptions {
+            policy: policy.parse().unwrap(),
+            runs: LevelDevice::Gpu(socbfs::bfs::GpuKernel::Bg),
+            threads: 2,
+            devices: vec![setup(first), setup(&second)],
+            ..SearchOptions::default()
+        };
+        let mut search = Search::new(&layout, &options).unwrap();
+        reference.compare_with(&layout, &options, &mut search);
+        let used: Vec<_> = search.devices().iter().map(|used| &used.name).collect();
+        assert_eq!(used, [&first.info().name], "{policy}");
+        assert!(search.records().iter().any(|record| matches!(record.plan.placement, Placement::Gpu(_))), "{policy}");
+    }
+}
+
 /// The default work-group size; for a slow device, the smallest size above one.
 fn group(device: &Device) -> Option<usize> {
     (is_slow(device) && !all_combinations()).then_some(32)

@@ -171,7 +171,8 @@ impl<T: Plain> SharedSlice<T> {
             SharingMode::AllocHostPtr => Backing::Mapped { memory: made(MemoryKind::HostAccessible)?, mapped: None },
             SharingMode::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
             SharingMode::UseHostPtr => {
-                let padded = bytes.max(1).div_ceil(PAGE).saturating_mul(PAGE / size_of::<T>());
+                // Rounded up twice, since a page need not hold a whole number of values.
+                let padded = bytes.max(1).checked_next_multiple_of(PAGE).map_or(usize::MAX, |pages| pages.div_ceil(size_of::<T>()));
                 let pages = WholePages { slab: Slab::<T>::zeroed(padded, what)?, bytes };
                 Backing::Mapped { memory: Memory::over(device, pages, what)?, mapped: None }
             }

@@ -9,6 +9,8 @@ use std::{
     sync::Arc,
 };
 
+use opencl3::error_codes::CL_MEM_OBJECT_ALLOCATION_FAILURE;
+
 use super::{
     device::Device,
     error::{DeviceError, OUT_OF_RANGE, OpenClError},
@@ -42,7 +44,16 @@ impl<T: Plain> Buffer<T> {
     /// As [`new`](Self::new); [`OpenClError::Call`] if the transfer fails.
     pub fn from_host(device: &Arc<Device>, values: &[T], what: &'static str) -> Result<Self, OpenClError> {
         let buffer = Self::new(device, values.len(), what)?;
-        buffer.write(0..values.len(), values).map_err(|error| error.on(&device.info().name))?;
+        buffer.write(0..values.len(), values).map_err(|error| match error.code {
+            // Some drivers allocate a buffer only when it is first used.
+            CL_MEM_OBJECT_ALLOCATION_FAILURE => OpenClError::OutOfMemory {
+                what,
+                bytes: size_of_val(values) as u64,
+                device: device.info().name.clone(),
+                why: error.to_string(),
+            },
+            _ => error.on(&device.info().name),
+        })?;
         Ok(buffer)
     }
 

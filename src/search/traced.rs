@@ -55,7 +55,13 @@ impl Search<'_> {
     /// # Errors
     /// As [`Search::run_uncounted`].
     pub fn run_traced(&mut self, root: Vertex) -> Result<Traced, SearchError> {
-        self.engine.traced().map_err(|error| self.failed(error))?;
+        // What was recorded before this search is discarded. A device that was lost since then is given up as in a search.
+        if let Err(error) = self.engine.traced() {
+            if !self.options.fall_back || self.fallen_back.is_some() {
+                return Err(self.failed(error));
+            }
+            self.fall_back(error)?;
+        }
         let outcome = self.run_uncounted(root)?;
         let (threads, devices) = self.engine.traced().map_err(|error| self.failed(error))?;
         let begun = self.begun;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{GpuEngine, arguments as args, slots::IS_QUEUE};
+use super::{GpuEngine, arguments as args, arrivals::demand, slots::IS_QUEUE};
 use crate::{
     engine::state::{Frontier, SearchState},
     graph::Vertex,
@@ -36,6 +36,8 @@ impl GpuEngine<'_> {
 
     /// Hands the whole state back to the host. A mask becomes a queue first, since the host has no masks.
     pub(crate) fn release(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
+        // The arrays would belong to a later level than the host's view of them.
+        demand(self.run_ahead.is_over())?;
         if let Frontier::Mask { .. } = state.frontier {
             self.make_queue(state)?;
         }

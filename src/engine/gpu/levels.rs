@@ -77,6 +77,11 @@ impl RunAhead {
         done
     }
 
+    /// Whether no level was run that has not been planned.
+    pub(super) fn is_over(&self) -> bool {
+        self.done.get(self.next).copied().flatten().is_none()
+    }
+
     /// Discards all entries.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
@@ -400,6 +405,7 @@ impl GpuEngine<'_> {
         edges: u64,
     ) -> Result<(), DeviceError> {
         self.forget();
+        self.has_part = len > 0;
         self.bind_state(state, state.current)?;
         self.write_seed(state, IS_QUEUE, len as u64, edges)?;
         if kernel != GpuKernel::Tgm {
@@ -422,6 +428,8 @@ impl GpuEngine<'_> {
         let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };
         self.check_counts(&level)?;
         demand(level.get(TAIL) == last.get(TAIL))?;
+        // A kernel that the driver gave up has not counted its level.
+        demand(level.get(LEVELS) > 0 || !self.has_part)?;
         Ok(if level.get(LEVELS) == 0 { 0 } else { u64::from(last.get(TAIL)) })
     }
 
@@ -433,6 +441,7 @@ impl GpuEngine<'_> {
         words: std::ops::Range<u32>,
     ) -> Result<(), DeviceError> {
         self.forget();
+        self.has_part = true;
         // A frontier of one vertex, so that the level applies.
         self.write_seed(state, IS_QUEUE, 1, 0)?;
         self.launch_words(state, state.current, kernel, words, PLANNED)

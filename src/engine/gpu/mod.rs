@@ -162,6 +162,8 @@ pub(crate) struct GpuEngine<'g> {
     guarded: Option<Ahead>,
     /// Levels that have been run before they were planned.
     run_ahead: RunAhead,
+    /// Whether the device has work in the split level that was started last.
+    has_part: bool,
     /// See [`GpuEngine::count_times`].
     counted_ns: u64,
     /// The last slot that was read, with samples if any were taken.

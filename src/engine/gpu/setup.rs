@@ -251,6 +251,7 @@ impl<'g> GpuEngine<'g> {
             ahead: Ahead::default(),
             guarded: None,
             run_ahead: RunAhead::default(),
+            has_part: false,
             counted_ns: 0,
             sampled: None,
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],

@@ -108,6 +108,8 @@ pub struct HybridEngine<'g> {
     /// The devices of the helpers. Another thread may wait for these, but kernels belong to one thread.
     devices: Vec<Arc<Device>>,
     uses: HybridUse,
+    /// The original number of the last search's root, whose parent is itself.
+    root: Vertex,
     /// Whether the first device owns the state.
     on_device: bool,
     /// Whether devices run levels before they are planned.
@@ -143,6 +145,8 @@ impl<'g> HybridEngine<'g> {
         setups: &[GpuSetup],
         uses: HybridUse,
     ) -> Result<Self, HybridError> {
+        // Only levels that are split run on several devices. The state that a device shares with the CPU is on the first.
+        let setups = if uses.together { setups } else { &setups[..setups.len().min(1)] };
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
         let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
         let mut cpu = match setups.first() {
@@ -179,6 +183,7 @@ impl<'g> HybridEngine<'g> {
             helpers,
             devices: setups.iter().map(|setup| Arc::clone(&setup.device)).collect(),
             uses,
+            root: NONE,
             on_device: false,
             looks_ahead: true,
             failed: false,
@@ -338,8 +343,15 @@ impl<'g> HybridEngine<'g> {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
                 _ => engine.cpu.map_back_to(all),
             }
+            if engine.helpers.is_empty() {
+                return Ok(());
+            }
             // The caller may use parents as indices.
-            if engine.helpers.is_empty() { Ok(()) } else { check_parents(engine.cpu.parents(), engine.layout.vertices()) }
+            let parents = engine.cpu.parents();
+            check_parents(parents, engine.layout.vertices())?;
+            // If the driver gave up the kernel that writes the parents, they are those of an earlier search.
+            let is_stale = engine.on_device && parents.get(engine.root as usize) != Some(&engine.root);
+            if is_stale { Err(DeviceError::WRONG) } else { Ok(()) }
         })
     }
 
@@ -507,6 +519,7 @@ impl Engine for HybridEngine<'_> {
         let begin = (!self.helpers.is_empty()).then(Instant::now);
         let since_begin = || begin.map_or(0, |begin| begin.elapsed().as_nanos() as u64);
         self.recover()?;
+        self.root = self.cpu.state_ref().parent_of_root(self.layout, root);
         self.sound(|engine| {
             if engine.uses.at_home_on_gpu {
                 if let Some(helper) = engine.helpers.first_mut() {
