@@ -38,9 +38,9 @@ typedef enum socbfs_code {
   SOCBFS_NULL = 1,
   // A number is out of range, or an array has the wrong length.
   SOCBFS_ARGUMENT = 2,
-  // The file or the arrays do not hold a graph.
+  // The file can't be read, or the file or the arrays do not hold a graph.
   SOCBFS_INPUT = 3,
-  // There is not enough memory.
+  // There is not enough memory, or threads can't be started.
   SOCBFS_MEMORY = 4,
   // A device, a board or a setting is not available.
   SOCBFS_DEVICE = 5,
@@ -181,7 +181,8 @@ uint64_t socbfs_graph_edges(const struct socbfs_graph *graph);
 void socbfs_graph_free(struct socbfs_graph **graph);
 
 // Makes settings of searches, each as on the command line of `socbfs`; null (0) selects what fits this machine. `device` is "auto", "cpu",
-// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, `board` is the name or the file of a profile.
+// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, but none with a file (`replay:FILE`, `surf:FILE`,
+// `mlp:FILE`), `board` is the name or the file of a profile.
 //
 // # Safety
 // Each text is null or a string that ends in 0; `runtime` points to a pointer.

@@ -42,6 +42,7 @@ public:
         return made;
     }
     static graph from_edges(uint32_t vertices, const std::vector<uint32_t> &pairs, bool directed = false) {
+        if (pairs.size() % 2 != 0) throw std::invalid_argument("pairs must hold two numbers for each edge");
         graph made;
         socbfs_graph *out = nullptr;
         check(socbfs_graph_from_edges(vertices, pairs.data(), pairs.size() / 2, flags(directed), 0, &out));
@@ -96,6 +97,9 @@ public:
         return levels;
     }
     void stop() const noexcept { socbfs_search_stop(handle_.get()); }
+    void go_on() const noexcept { socbfs_search_go_on(handle_.get()); }
+    void deadline(double seconds) const { check(socbfs_search_deadline(handle_.get(), seconds)); }
+    const socbfs_search *get() const noexcept { return handle_.get(); }
 
 private:
     uint32_t vertices_;

@@ -17,11 +17,14 @@ use std::{
 
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
+    board::MOST_THREADS,
+    engine::{CpuEngineError, HybridError},
     graph::{BuildOptions, EdgeList, Listing, NONE, Numbers, RowArrays},
+    input::InputError,
     many::LevelNumber,
     memory::OutOfMemory,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, Setting, Step},
+    runtime::{Given, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::with_causes,
 };
@@ -42,9 +45,9 @@ pub enum socbfs_code {
     SOCBFS_NULL = 1,
     /// A number is out of range, or an array has the wrong length.
     SOCBFS_ARGUMENT = 2,
-    /// The file or the arrays do not hold a graph.
+    /// The file can't be read, or the file or the arrays do not hold a graph.
     SOCBFS_INPUT = 3,
-    /// There is not enough memory.
+    /// There is not enough memory, or threads can't be started.
     SOCBFS_MEMORY = 4,
     /// A device, a board or a setting is not available.
     SOCBFS_DEVICE = 5,
@@ -284,10 +287,17 @@ pub unsafe extern "C" fn socbfs_graph_from_file(
         // SAFETY: the caller's promise.
         let path = unsafe { CStr::from_ptr(path) };
         let path: &Path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes()));
-        let read = || bfs::read(path, &Default::default()).map_err(|error| Failure::input(with_causes("", &error)));
         // SAFETY: the caller's promise.
-        unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&read()?, options)?)) }
+        unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&bfs::read(path, &Default::default())?, options)?)) }
     })
+}
+
+/// Refuses more threads than the limit: the system would start them, and lack threads elsewhere.
+fn refuse_too_many(threads: u32) -> Result<(), Failure> {
+    if threads as usize > MOST_THREADS {
+        return Err(Failure::argument(format!("{threads} threads are more than the limit of {MOST_THREADS}")));
+    }
+    Ok(())
 }
 
 /// # Safety
@@ -303,6 +313,7 @@ unsafe fn build(
     if flags & !SOCBFS_DIRECTED != 0 {
         return Err(Failure::argument(format!("flags {flags:#x} are not known: 0 or SOCBFS_DIRECTED")));
     }
+    refuse_too_many(threads)?;
     let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, ..BuildOptions::default() };
     // A pool of its own: a library must not start the global pool of the process.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
@@ -344,7 +355,8 @@ pub unsafe extern "C" fn socbfs_graph_free(graph: *mut *mut socbfs_graph) {
 }
 
 /// Makes settings of searches, each as on the command line of `socbfs`; null (0) selects what fits this machine. `device` is "auto", "cpu",
-/// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, `board` is the name or the file of a profile.
+/// "gpu" or a name (null: "cpu"), `policy` is one that `socbfs bench --help` lists, but none with a file (`replay:FILE`, `surf:FILE`,
+/// `mlp:FILE`), `board` is the name or the file of a profile.
 ///
 /// # Safety
 /// Each text is null or a string that ends in 0; `runtime` points to a pointer.
@@ -372,9 +384,7 @@ pub unsafe extern "C" fn socbfs_runtime_new(
             threads: (threads > 0).then(|| Setting::flag(threads as usize)),
             ..Given::default()
         };
-        let settings =
-            profile.and_then(|profile| Runtime::new(profile, given)).map_err(|error| Failure::device(with_causes("", &error)))?;
-        give(runtime, socbfs_runtime { runtime: settings });
+        give(runtime, socbfs_runtime { runtime: Runtime::new(profile?, given)? });
         Ok(())
     })
 }
@@ -424,13 +434,12 @@ pub unsafe extern "C" fn socbfs_search_new(
             Some(runtime) => &runtime.runtime,
             None => {
                 let given = Given { device: Some(Setting::flag(DeviceChoice::Cpu)), ..Given::default() };
-                let new = Profile::detected().and_then(|profile| Runtime::new(profile, given));
-                detected = new.map_err(|error| Failure::device(with_causes("", &error)))?;
+                detected = Runtime::new(Profile::detected()?, given)?;
                 &detected
             }
         };
-        let owned = OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok(settings.search_telling(layout, &tell)?.search))
-            .map_err(|error: bfs::runtime::RuntimeError| Failure::device(with_causes("", &error)))?;
+        let owned =
+            OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok::<_, RuntimeError>(settings.search_telling(layout, &tell)?.search))?;
         let stopper = owned.get().stopper();
         give(search, socbfs_search { search: Mutex::new(owned), stopper });
         Ok(())
@@ -508,7 +517,7 @@ pub unsafe extern "C" fn socbfs_search_run_into(
         let given = |start: *mut u32, what: &str| unsafe { (!start.is_null()).then(|| array_mut(start, length, what)).transpose() };
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        apart(parents, levels, length)?;
+        apart((parents.cast_const(), length, "parents"), (levels.cast_const(), length, "levels"))?;
         let (mut parents, mut levels) = (given(parents, "parents")?, given(levels, "levels")?);
         let mut search = lock(&search.search)?;
         let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut() };
@@ -534,13 +543,12 @@ fn code_of(end: End) -> u32 {
     }
 }
 
-/// Refuses arrays of `length` numbers that share memory; either may be null.
-fn apart<P, L>(parents: *const P, levels: *const L, length: usize) -> Result<(), Failure> {
-    let (first, second) = (parents.addr(), levels.addr());
-    let ends = |start: usize, bytes: usize| start.saturating_add(bytes.saturating_mul(length));
-    let overlap = first < ends(second, size_of::<L>()) && second < ends(first, size_of::<P>());
-    if overlap && !parents.is_null() && !levels.is_null() {
-        return Err(Failure::argument("parents and levels overlap".to_owned()));
+/// Refuses arrays that share memory: each is its start, which may be null, its length, and its name.
+fn apart<A, B>((a, of_a, first): (*const A, usize, &str), (b, of_b, second): (*const B, usize, &str)) -> Result<(), Failure> {
+    let end = |start: usize, size: usize, length: usize| start.saturating_add(size.saturating_mul(length));
+    let overlap = a.addr() < end(b.addr(), size_of::<B>(), of_b) && b.addr() < end(a.addr(), size_of::<A>(), of_a);
+    if overlap && !a.is_null() && !b.is_null() {
+        return Err(Failure::argument(format!("{first} and {second} overlap")));
     }
     Ok(())
 }
@@ -653,6 +661,7 @@ pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u3
     entry(|| {
         // SAFETY: the caller's promise.
         let (graph, many) = unsafe { (pointer(graph, "graph")?, out(many, "many")?) };
+        refuse_too_many(threads)?;
         let search = ManySearch::new(Arc::clone(&graph.layout), threads as usize, &[])?;
         let stopper = search.stopper();
         give(many, socbfs_many { search: Mutex::new(search), stopper });
@@ -710,7 +719,9 @@ unsafe fn many_trees<N: LevelNumber>(
     outcome: *mut socbfs_outcome,
 ) -> socbfs_code {
     entry(|| {
-        apart(parents, levels, length)?;
+        apart((parents.cast_const(), length, "parents"), (levels.cast_const(), length, "levels"))?;
+        apart((roots, count, "roots"), (levels.cast_const(), length, "levels"))?;
+        apart((roots, count, "roots"), (parents.cast_const(), length, "parents"))?;
         // SAFETY: the caller's promise.
         let (many, roots, levels, parents, outcome) = unsafe {
             let parents = if parents.is_null() { &mut [][..] } else { array_mut(parents, length, "parents")? };
@@ -851,10 +862,36 @@ impl From<SearchError> for Failure {
             | SearchError::Length { .. }
             | SearchError::TooDeep { .. }
             | SearchError::NotRecorded(_) => socbfs_code::SOCBFS_ARGUMENT,
-            SearchError::Threads(_) | SearchError::Engine(_) => socbfs_code::SOCBFS_MEMORY,
+            SearchError::Threads(_)
+            | SearchError::Engine(HybridError::Cpu(CpuEngineError::OutOfMemory(_) | CpuEngineError::Threads(_))) => {
+                socbfs_code::SOCBFS_MEMORY
+            }
             _ => socbfs_code::SOCBFS_DEVICE,
         };
         Self { code, message: with_causes("", &error) }
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::Search(error) => error.into(),
+            RuntimeError::TooManyThreads(_) => Self::argument(with_causes("", &error)),
+            error => {
+                let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
+                Self::device(format!("{}{cure}", with_causes("", &error)))
+            }
+        }
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        match &error {
+            InputError::OutOfMemory { .. } => Self::memory(with_causes("", &error)),
+            InputError::Graph { reason: bfs::graph::GraphError::OutOfMemory(_), .. } => Self::memory(with_causes("", &error)),
+            _ => Self::input(with_causes("", &error)),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 # # How far is it? A floor with walls, and the way out of every place
 #
-#     pip install socbfs matplotlib
+#     pip install ./python matplotlib      (in the folder of the repository)
 #     python distances.py distances.png
 #
 # A cell of the floor is a vertex; neighbours that are both free have an edge. One search from the exit gives the distance of every cell and,

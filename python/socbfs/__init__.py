@@ -70,9 +70,9 @@ class Trees:
 class Graph:
     """A graph, ready to be searched. One of the methods `from_...` makes it, and it can't be changed.
 
-    All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (as
-    `socbfs bench --policy`) and `board` (a profile's name or file). All but `from_networkx` take `directed` (False: every edge goes both
-    ways). Any number of threads may search a graph at once; searches release the interpreter's lock.
+    All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (one that
+    `socbfs bench --help` lists, but none with a file) and `board` (a profile's name or file). All but `from_networkx` take `directed`
+    (False: every edge goes both ways). Any number of threads may search a graph at once; searches release the interpreter's lock.
     """
 
     __slots__ = ("_core", "labels")
@@ -160,6 +160,8 @@ class Graph:
         """
         if not (parents or levels):
             raise ValueError("nothing to find: request parents, levels or both")
+        if depth is not None and not 0 <= depth < 2**32:
+            raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         tree, found, deep, seconds, end = self._core.bfs(root, parents, levels, depth, target, timeout)
         return Tree(root, None if tree is None else tree.view(np.int32), None if found is None else found.view(np.int32), deep, seconds, end, self._core)
 
@@ -214,6 +216,8 @@ def _roots(roots: Iterable[int]) -> np.ndarray:
 
 
 def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike, None], threads: int):
+    if not 0 <= threads < 2**32:
+        raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
     return device, policy, None if board is None else os.fspath(board), threads
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -51,8 +52,8 @@ class backend:
     @staticmethod
     def single_source_shortest_path_length(G: Any, source: Any, cutoff: Any = None) -> dict:
         graph = _converted(G)
-        # NetworkX takes any number, and treats a negative one as 0.
-        depth = None if cutoff is None or cutoff >= 2**32 - 1 else max(0, int(cutoff))
+        # NetworkX takes any number, goes on as long as the level is below it, and treats a negative one as 0.
+        depth = None if cutoff is None or cutoff >= 2**32 - 1 else max(0, math.ceil(cutoff))
         levels = graph.levels(source, depth)
         reached = np.flatnonzero(levels >= 0)
         order = reached[np.argsort(levels[reached], kind="stable")]

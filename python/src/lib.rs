@@ -11,6 +11,7 @@ use std::{
 
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
+    engine::{AffinityGuard, CpuEngineError, HybridError},
     graph::{BuildOptions, EdgeList, EdgeStream, GraphError, Listing, NONE, Numbers, RowArrays, RowsError},
     input::InputError,
     many::LevelNumber,
@@ -59,13 +60,24 @@ impl From<RowsError> for Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        Self(PyOSError::new_err(with_causes("", &error)))
+        let text = with_causes("", &error);
+        Self(match error {
+            InputError::OutOfMemory { .. } | InputError::Graph { reason: GraphError::OutOfMemory(_), .. } => PyMemoryError::new_err(text),
+            _ => PyOSError::new_err(text),
+        })
     }
 }
 
 impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
-        Self(PyRuntimeError::new_err(with_causes("", &error)))
+        match error {
+            RuntimeError::Search(error) => error.into(),
+            RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(with_causes("", &error))),
+            error => {
+                let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
+                Self(PyRuntimeError::new_err(format!("{}{cure}", with_causes("", &error))))
+            }
+        }
     }
 }
 
@@ -77,7 +89,7 @@ impl From<SearchError> for Failure {
             SearchError::Stopped(_) => PyTimeoutError::new_err(text),
             SearchError::TooDeep { .. } => PyValueError::new_err(format!("{text} (dtype=\"int32\")")),
             SearchError::Length { .. } => PyValueError::new_err(text),
-            SearchError::Engine(_) => PyMemoryError::new_err(text),
+            SearchError::Engine(HybridError::Cpu(CpuEngineError::OutOfMemory(_))) => PyMemoryError::new_err(text),
             _ => PyRuntimeError::new_err(text),
         })
     }
@@ -204,6 +216,8 @@ impl Core {
         if let Some(search) = locked(&self.idle_many).pop() {
             return Ok(search);
         }
+        // The thread belongs to the program.
+        let _restored = AffinityGuard::new();
         Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.threads.value, self.runtime.cpus.value.numbers())?)
     }
 
@@ -268,8 +282,12 @@ impl Core {
             return Err(PyValueError::new_err("edges have two ends: an array of shape (edges, 2)"));
         }
         Self::build(py, directed, runtime, |options| {
-            let list = flat.chunks_exact(2).map(|ends| [ends[0], ends[1]]).collect();
-            Layout::build(&EdgeList::new(vertices, list, Listing::Unknown)?, options)
+            let mut list = Vec::new();
+            let edges = flat.len() / 2;
+            list.try_reserve_exact(edges)
+                .map_err(|_| PyMemoryError::new_err(format!("no memory for {edges} edges; use a smaller graph")))?;
+            list.extend(flat.chunks_exact(2).map(|ends| [ends[0], ends[1]]));
+            Ok::<_, Failure>(Layout::build(&EdgeList::new(vertices, list, Listing::Unknown)?, options)?)
         })
     }
 
@@ -465,13 +483,16 @@ impl Sensors {
         &self.scope
     }
 
-    fn begin(&self) {
-        let (meter, window) = &mut *locked(&self.meter);
-        // A discarded window is ended too: the meter keeps readings as long as a window is open.
-        if let Some(before) = window.take() {
-            drop(meter.end(before));
-        }
-        *window = Some(meter.begin());
+    fn begin(&self, py: Python<'_>) {
+        // Without the interpreter's lock: another thread may have the meter, and the end of a window waits for a reading.
+        py.detach(|| {
+            let (meter, window) = &mut *locked(&self.meter);
+            // A discarded window is ended too: the meter keeps readings as long as a window is open.
+            if let Some(before) = window.take() {
+                drop(meter.end(before));
+            }
+            *window = Some(meter.begin());
+        });
     }
 
     /// (joules or None, seconds, why joules is None)

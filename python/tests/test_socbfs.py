@@ -202,6 +202,12 @@ def test_misuse():
         graph.bfs_many([0.5])
     with pytest.raises(ValueError):
         graph.bfs(0, timeout=float("nan"))
+    for depth in (-1, 2**32):
+        with pytest.raises(ValueError, match="depth must be from 0"):
+            graph.bfs(0, depth=depth)
+    for threads in (-1, 5000, 2**40):
+        with pytest.raises(ValueError, match="4096"):
+            socbfs.Graph.from_edges([[0, 1]], threads=threads)
     with pytest.raises(TypeError):
         graph.bfs_many([0], dtype=np.float64)
     with pytest.raises(TypeError, match="from_scipy"):
@@ -328,7 +334,7 @@ def test_networkx_graphs_and_its_dispatch():
         source = list(graph)[0]
         ours = socbfs.Graph.from_networkx(graph)
         assert ours.labels == list(graph) and ours.directed == graph.is_directed()
-        for cutoff in (None, 0, 2, 100):
+        for cutoff in (None, 0, 1.5, 2, 100):
             wanted = networkx.single_source_shortest_path_length(graph, source, cutoff)
             found = networkx.single_source_shortest_path_length(graph, source, cutoff, backend="socbfs")
             assert found == wanted and list(found.values()) == sorted(found.values())

@@ -14,4 +14,4 @@ pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
 pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
 pub(crate) use state::OnHost;
-pub use team::{Span, Team};
+pub use team::{AffinityGuard, Span, Team};

@@ -21,6 +21,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::{
+    sched::{CpuSet, sched_getaffinity, sched_setaffinity},
+    unistd::Pid,
+};
+
 use crate::board::MOST_THREADS;
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
@@ -353,12 +358,45 @@ fn processors(cpus: &[usize]) -> usize {
     different.len()
 }
 
+/// Gives the calling thread back, when dropped, the CPUs on which it could run before: a [`Team`] binds the thread that makes it.
+#[derive(Debug)]
+pub struct AffinityGuard {
+    before: Option<CpuSet>,
+    /// Makes the type `!Send`: it is about one thread.
+    one_thread: PhantomData<*const ()>,
+}
+
+impl AffinityGuard {
+    /// Notes the CPUs of the calling thread.
+    pub fn new() -> Self {
+        Self { before: sched_getaffinity(Pid::from_raw(0)).ok(), one_thread: PhantomData }
+    }
+
+    /// As [`AffinityGuard::new`], and binds the thread to the first of `cpus`, if there is one. It is not bound if the system refuses.
+    pub(crate) fn bound(cpus: &[usize]) -> Option<Self> {
+        let first = cpus.get(..1)?;
+        let guard = Self::new();
+        let _ = bind(first);
+        Some(guard)
+    }
+}
+
+impl Default for AffinityGuard {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for AffinityGuard {
+    fn drop(&mut self) {
+        if let Some(before) = &self.before {
+            let _ = sched_setaffinity(Pid::from_raw(0), before);
+        }
+    }
+}
+
 /// Binds the calling thread to these CPUs, if any are named.
 fn bind(cpus: &[usize]) -> Result<(), String> {
-    use nix::{
-        sched::{CpuSet, sched_setaffinity},
-        unistd::Pid,
-    };
     if cpus.is_empty() {
         return Ok(());
     }
@@ -502,8 +540,8 @@ mod tests {
 
     /// The CPUs that the calling thread may run on.
     fn allowed() -> Vec<usize> {
-        let set = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0)).unwrap();
-        (0..nix::sched::CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap()).collect()
+        let set = sched_getaffinity(Pid::from_raw(0)).unwrap();
+        (0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap()).collect()
     }
 
     #[test]

@@ -97,6 +97,7 @@ int main(void) {
     CHECK(socbfs_graph_from_csr(2, offsets, strange, 0, 1, &graph) == SOCBFS_INPUT && strstr(socbfs_message(), "9"));
     CHECK(socbfs_graph_from_csr64(2, huge, targets, 0, 1, &graph) != SOCBFS_OK);
     CHECK(socbfs_graph_from_csr(2, offsets, targets, 2, 1, &graph) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "flags"));
+    CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, UINT32_MAX, &graph) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "limit"));
     CHECK(socbfs_graph_from_csr(2, (const uint32_t *)((const char *)offsets + 1), targets, 0, 1, &graph) == SOCBFS_ARGUMENT);
     CHECK(socbfs_graph_from_file("/nowhere/at all.mtx", 0, 1, &graph) == SOCBFS_INPUT && strstr(socbfs_message(), "at all.mtx"));
     CHECK(socbfs_runtime_new("no such device", NULL, NULL, 0, &runtime) != SOCBFS_OK || runtime);
@@ -188,9 +189,13 @@ int main(void) {
     /* Many roots. */
     {
         const uint32_t roots[] = {0, VERTICES - 1}, bad[] = {0, VERTICES};
-        CHECK(socbfs_many_new(grid, UINT32_MAX, &many) == SOCBFS_MEMORY && strstr(socbfs_message(), "limit"));
+        CHECK(socbfs_many_new(grid, UINT32_MAX, &many) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "limit"));
         CHECK(socbfs_many_new(grid, 2, &many) == SOCBFS_OK);
         CHECK(socbfs_many_trees(many, roots, 1, levels, levels, VERTICES, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "overlap"));
+        CHECK(socbfs_many_trees(many, levels + VERTICES - 1, 1, levels, NULL, VERTICES, NULL) == SOCBFS_ARGUMENT);
+        CHECK(strcmp(socbfs_message(), "roots and levels overlap") == 0);
+        CHECK(socbfs_many_trees(many, pairs, 1, levels, pairs, VERTICES, NULL) == SOCBFS_ARGUMENT);
+        CHECK(strcmp(socbfs_message(), "roots and parents overlap") == 0);
         CHECK(socbfs_many_levels8(many, roots, 2, bytes, 4, NULL) == SOCBFS_ARGUMENT);
         CHECK(socbfs_many_trees(many, bad, 2, levels, NULL, VERTICES, NULL) == SOCBFS_ARGUMENT);
         CHECK(socbfs_many_trees(many, NULL, 2, levels, NULL, VERTICES, NULL) == SOCBFS_NULL);

@@ -1,0 +1,42 @@
+// Searches of the C++ interface that are stopped go on when they may, and bad arguments are exceptions.
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "socbfs.hpp"
+
+static void expect(bool holds, const char *what) {
+    if (holds) return;
+    std::fprintf(stderr, "%s\n", what);
+    std::exit(1);
+}
+
+static socbfs_code code_of(socbfs::search &search) {
+    try {
+        search.run(0);
+    } catch (const socbfs::error &error) {
+        return error.code();
+    }
+    return SOCBFS_OK;
+}
+
+int main() {
+    // The path 0 - 1 - 2.
+    const auto graph = socbfs::graph::from_edges(3, {0, 1, 1, 2});
+    socbfs::search search(graph);
+    expect(search.run(0).levels == 3, "a search");
+    search.stop();
+    expect(code_of(search) == SOCBFS_STOPPED, "a stopped search");
+    search.go_on();
+    expect(code_of(search) == SOCBFS_OK, "it goes on");
+    search.deadline(0);
+    expect(code_of(search) == SOCBFS_STOPPED, "a deadline that has passed");
+    search.deadline(-1);
+    expect(code_of(search) == SOCBFS_OK, "no deadline");
+    expect(socbfs_search_run(search.get(), 1, nullptr) == SOCBFS_OK && search.parents()[0] == 1, "the handle of C");
+    try {
+        socbfs::graph::from_edges(3, {0, 1, 1});
+        expect(false, "an odd number of ends");
+    } catch (const std::invalid_argument &) {
+    }
+}
