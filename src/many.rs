@@ -604,12 +604,17 @@ impl Words {
         let mut reached = std::mem::take(joint.found.get_mut());
         let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
         let mut explored = [0; ROOTS];
+        let is_stopped = || limits.stopper.is_stopped() || limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        // Also if no root has anything to search.
+        if let (true, Some(&first)) = (is_stopped(), roots.first()) {
+            return Err(SearchError::Stopped(first));
+        }
         loop {
             let (vertices, arcs) = (*joint.vertices.get_mut(), *joint.arcs.get_mut());
             if vertices == 0 {
                 break;
             }
-            if limits.stopper.is_stopped() || limits.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if is_stopped() {
                 return Err(SearchError::Stopped(roots[0]));
             }
             level += 1;

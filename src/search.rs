@@ -433,14 +433,15 @@ impl<'g> Search<'g> {
     /// Searches from `root` (an original number).
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] if a device fails.
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], [`SearchError::Stopped`], and [`SearchError::Device`] if a device
+    /// fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         let (outcome, end) = self.run_to_end(root, None, None)?;
         Ok(self.counted(outcome, end))
     }
 
-    /// As [`Search::run`], up to a distance or to a target. Every level is run by itself. With a target, a device that owns the state hands
-    /// it to the host after each level.
+    /// As [`Search::run`], up to a distance or to a target. With either, every level is run by itself. With a target, a device that owns
+    /// the state hands it to the host after each level.
     ///
     /// # Errors
     /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
@@ -462,7 +463,8 @@ impl<'g> Search<'g> {
         if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
             return Err(SearchError::TargetOutOfRange { target, vertices });
         }
-        let (outcome, end) = self.run_to_end(root, Some(until), None)?;
+        let until = (until != Until::default()).then_some(until);
+        let (outcome, end) = self.run_to_end(root, until, None)?;
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
@@ -522,7 +524,8 @@ impl<'g> Search<'g> {
     /// consists of leaves which the layout left out.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], and [`SearchError::Device`] if a device fails.
+    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], [`SearchError::Stopped`], and [`SearchError::Device`] if a device
+    /// fails.
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
         self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
     }
@@ -579,6 +582,7 @@ impl<'g> Search<'g> {
         let (internal, above) = match self.layout.place(root) {
             Place::Searched(internal) => (internal, 0),
             Place::LeafOf(host) if depth != Some(0) && target != Some(root) => (host, 1),
+            _ if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => return Ok(None),
             place => return self.search_alone(root, place, until, output).map(Some),
         };
         let depth = depth.map(|depth| depth - above);
@@ -733,7 +737,7 @@ impl<'g> Search<'g> {
     /// level: a device's driver then has a bug, which [`validate`](mod@crate::validate) finds.
     ///
     /// # Panics
-    /// If `levels` has not exactly one entry per vertex.
+    /// If `levels` has not exactly one entry per vertex, or if there is no tree ([`Search::parents`] is then empty).
     pub fn levels_into(&self, levels: &mut [u32]) {
         assert_eq!(levels.len(), self.parents().len(), "one level per vertex");
         self.read_off(levels);

@@ -198,6 +198,8 @@ fn arguments_of_many_searches_are_checked() {
     let stopper = search.stopper();
     stopper.stop();
     assert!(matches!(search.run(&[0], &ignore), Err(SearchError::Stopped(0))));
+    // Vertex 2 has no edge, so there is nothing to search.
+    assert!(matches!(search.run(&[2], &ignore), Err(SearchError::Stopped(2))));
     stopper.reset();
     search.set_deadline(Some(Instant::now()));
     assert!(matches!(search.run(&[0], &ignore), Err(SearchError::Stopped(0))));

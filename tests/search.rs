@@ -9,7 +9,7 @@ use socbfs::{
     engine::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Policy, Replay},
-    search::{Search, SearchError, SearchOptions},
+    search::{End, Search, SearchError, SearchOptions, Until},
 };
 
 use crate::{
@@ -237,6 +237,38 @@ fn a_search_can_be_stopped_and_the_next_one_is_right() {
         assert_eq!(search.run(0).unwrap().levels, whole.levels);
         assert_eq!(search.result(0), tree);
     }
+}
+
+#[test]
+fn a_search_that_has_nothing_to_search_is_stopped_too() {
+    // Vertex 0 has no edge, 1 and 2 have one with each other.
+    let layout = Layout::build(&EdgeList::new(3, vec![[1, 2]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+    let stopper = search.stopper();
+    for root in 0..3 {
+        stopper.stop();
+        assert!(matches!(search.run(root), Err(SearchError::Stopped(stopped)) if stopped == root));
+        stopper.reset();
+        search.set_deadline(Some(Instant::now()));
+        assert!(matches!(search.run(root), Err(SearchError::Stopped(_))) && search.parents().is_empty());
+        search.set_deadline(None);
+        assert_eq!(search.run(root).unwrap().reached, 1 + u64::from(root > 0));
+    }
+}
+
+#[test]
+fn a_search_up_to_no_limit_joins_small_levels_as_one_without_limits_does() {
+    let path = (1..3000).map(|v| [v - 1, v]).collect();
+    let layout = Layout::build(&EdgeList::new(3000, path, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
+    let whole = search.run(0).unwrap();
+    let records = search.records().len();
+    let partial = search.run_until(0, Until::default()).unwrap();
+    assert_eq!((partial.outcome.reached, partial.outcome.levels, partial.end), (whole.reached, whole.levels, End::Complete));
+    assert_eq!(search.records().len(), records);
+    // With a limit that is never reached, every level is run by itself.
+    search.run_until(0, Until { depth: Some(3000), target: None }).unwrap();
+    assert!(search.records().len() > records);
 }
 
 #[test]

@@ -251,6 +251,9 @@ fn policy_of(strategy: Strategy) -> Option<Policy> {
 ///
 /// # Errors
 /// [`EnergyError`]. A sensor that fails is not an error: the record then says that a window is incomplete, and why.
+///
+/// # Panics
+/// If the seconds of `options` are negative or not finite.
 pub fn measure_energy(
     layout: &Layout,
     mut search: Search<'_>,
@@ -260,6 +263,10 @@ pub fn measure_energy(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<EnergyRecord, EnergyError> {
+    // Without a search, a window would never end.
+    if records.is_empty() {
+        return Ok(EnergyRecord::unavailable("there is no search to measure", None));
+    }
     let idle = idle(meter, &options.third());
     finished(1);
     warm_up(&mut search, records)?;
@@ -323,7 +330,10 @@ pub struct PoliciesEnergy {
 /// idle one included. Leaves the policy of the search changed.
 ///
 /// # Errors
-/// [`EnergyError`]. A sensor that fails is not an error: a summary is then absent.
+/// [`EnergyError`]. A sensor that fails is not an error: a summary is then absent. It is absent too if `records` is empty.
+///
+/// # Panics
+/// If the seconds of `options` are negative or not finite.
 pub fn measure_policies_energy(
     search: &mut Search<'_>,
     contestants: &[Contestant],
@@ -337,7 +347,9 @@ pub fn measure_policies_energy(
     finished(1);
     let mut windows: Vec<Vec<EnergyWindow>> = vec![Vec::new(); contestants.len()];
     let mut done = 1;
-    for _ in 0..options.repeats {
+    // Without a search, a window would never end.
+    let repeats = if records.is_empty() { 0 } else { options.repeats };
+    for _ in 0..repeats {
         for (contestant, windows) in contestants.iter().zip(&mut windows) {
             search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
             warm_up(search, records)?;
@@ -587,6 +599,7 @@ mod tests {
     use crate::{
         bench::measure,
         graph::{BuildOptions, EdgeList, Listing},
+        policy::LevelDevice,
     };
 
     /// A machine with one INA219 that reads 18 W.
@@ -642,6 +655,20 @@ mod tests {
             || (idle(&meter, options), vec![window(&mut search, &records, &meter, options).unwrap()]),
             |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
         )
+    }
+
+    #[test]
+    fn without_a_search_there_is_no_window() {
+        let folder = tempfile::tempdir().unwrap();
+        let meter = Meter::start(Selection::named(discover(&machine(folder.path())), &["ina2xx".to_owned()], None).unwrap()).unwrap();
+        let layout = Layout::build(&EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let options = EnergyOptions { seconds: 0.01, refreshes: 1, repeats: 1 };
+        let contestant = Contestant { name: "auto".to_owned(), policy: Policy::default(), runs: LevelDevice::Cpu };
+        let policies = measure_policies_energy(&mut search, &[contestant], 0, &[], &meter, &options, &mut |_| ()).unwrap();
+        assert!(policies.policies[0].windows.is_empty());
+        let record = measure_energy(&layout, search, &SearchOptions::default(), &[], &meter, &options, &mut |_| ()).unwrap();
+        assert_eq!(record.reason(), Some("there is no search to measure"));
     }
 
     /// Measures until the result is complete. Beside other programs the meter's thread may come so late that a window has a gap, and a

@@ -176,6 +176,7 @@ impl AtomicFile {
             Place::Direct => Ok(()),
             Place::Unnamed => give_name(file, &self.target),
             Place::Named(temporary) => {
+                report_late_errors(file)?;
                 let Some(temporary) = temporary.0.take() else { return Ok(()) };
                 // Under the lock: once Ctrl-C has removed the temporaries nothing may be renamed, and a renamed file is not a temporary.
                 let mut registered = temporaries();
@@ -185,7 +186,8 @@ impl AtomicFile {
             Place::Copied(target) => {
                 file.rewind()?;
                 target.set_len(0)?;
-                io::copy(file, target).map(|_| ())
+                io::copy(file, target)?;
+                report_late_errors(target)
             }
         }
     }
@@ -203,6 +205,12 @@ impl Write for AtomicFile {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+/// Asks the file system for errors of earlier writes. Network file systems report a full disk only when a file is closed, and do so at the
+/// close of each of its descriptors; others return at once.
+fn report_late_errors(file: &File) -> io::Result<()> {
+    Ok(nix::unistd::close(file.try_clone()?)?)
 }
 
 fn buffered(file: File) -> BufWriter<File> {

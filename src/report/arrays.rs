@@ -274,6 +274,14 @@ impl<R: BufRead> Source<R> {
         Ok(count > 0)
     }
 
+    /// Refuses a line without a line end: the file may have been cut off inside its last number, and what is left is a number too.
+    fn refuse_cut_line(&self) -> Result<(), ArrayError> {
+        if self.text.ends_with('\n') {
+            return Ok(());
+        }
+        Err(self.bad_line("the last line has no line end: is the file cut off? (if it is whole, add a line end)"))
+    }
+
     fn number(&self, text: &str) -> Result<i64, ArrayError> {
         text.trim().parse().map_err(|_| self.bad_line(format!("{:?} is not a whole number", text.trim())))
     }
@@ -288,6 +296,7 @@ impl<R: BufRead> Source<R> {
             if values.len() == vertices {
                 return Err(self.wrong_length(format!("at least {}", values_of(vertices as u64 + 1)), vertices));
             }
+            self.refuse_cut_line()?;
             values.push(self.value(&self.text)?);
         }
         match values.len() {
@@ -301,10 +310,7 @@ impl<R: BufRead> Source<R> {
         let mut values = vec![NONE; vertices];
         let mut seen = vec![false; vertices];
         while self.next_line()? {
-            // Rows may be missing, so only the line end tells that the last number is whole.
-            if !self.text.ends_with('\n') {
-                return Err(self.bad_line("the last line has no line end: is the file cut off? (if it is whole, add a line end)"));
-            }
+            self.refuse_cut_line()?;
             let Some((vertex, value)) = self.text.split_once(',') else {
                 return Err(self.bad_line("a row is vertex,value"));
             };
@@ -559,6 +565,15 @@ mod tests {
             let error = read("a.csv", format!("{header}\n0,0\n1,0\n").as_bytes(), 2).unwrap_err();
             assert!(error.starts_with(&format!("a.csv:1: {reason}")), "{error}");
         }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_off_is_refused_also_within_its_last_number() {
+        let whole = written(ArrayFormat::Text, &[0, 0, 1, 12, 12]);
+        for end in 0..whole.len() {
+            assert!(read("a.txt", &whole[..end], 5).is_err(), "cut to {end}");
+        }
+        assert!(read("a.txt", &whole[..whole.len() - 2], 5).unwrap_err().starts_with("a.txt:5: the last line has no line end"));
     }
 
     #[test]
