@@ -47,14 +47,21 @@ struct OfRank {
 }
 
 /// Searches `edges` from `root` over each number of ranks in `sizes`, by both exchanges, `turns` times each after one search that does not
-/// count. Ranks are threads of this process, so the times include the cost of exchanges within one machine, not of a network.
+/// count, with the vector instructions and the batch of `options`. Ranks are threads of this process, so the times include the cost of
+/// exchanges within one machine, not of a network.
 ///
 /// # Errors
 /// [`ClusterError`] where the graph does not fit.
-pub fn rank_scaling(edges: &EdgeList, root: Vertex, sizes: &[usize], turns: usize) -> Result<RankScaling, ClusterError> {
+pub fn rank_scaling(
+    edges: &EdgeList,
+    root: Vertex,
+    sizes: &[usize],
+    turns: usize,
+    options: &ClusterOptions,
+) -> Result<RankScaling, ClusterError> {
     let mut times: Vec<RankTimes> = Vec::new();
     for (exchange, name) in [(Exchange::Pairs, "pairs"), (Exchange::Found, "found")] {
-        let options = ClusterOptions { exchange, ..ClusterOptions::default() };
+        let options = ClusterOptions { exchange, ..options.clone() };
         for &ranks in sizes {
             let all: Result<Vec<OfRank>, ClusterError> =
                 ThreadRanks::run(ranks, |ranks| of_rank(edges, root, turns, ranks, &options)).into_iter().collect();
@@ -102,7 +109,7 @@ mod tests {
     #[test]
     fn every_number_of_ranks_finds_the_same_and_one_rank_receives_nothing() {
         let edges = Generator::graph500(8).generate(&|_| ()).unwrap();
-        let scaling = rank_scaling(&edges, 5, &[1, 2, 3], 1).unwrap();
+        let scaling = rank_scaling(&edges, 5, &[1, 2, 3], 1, &ClusterOptions::default()).unwrap();
         assert_eq!(scaling.times.len(), 6);
         for times in &scaling.times {
             assert_eq!((times.reached, times.levels), (scaling.times[0].reached, scaling.times[0].levels), "{times:?}");

@@ -252,7 +252,7 @@ impl Identity {
             ("OpenCL platform", platform.0, platform.1),
             ("OpenCL driver", driver.0, driver.1),
             ("number of compute units", units.0, units.1),
-            ("memory way", way.0, way.1),
+            ("sharing mode", way.0, way.1),
             ("work-group", group(groups.0), group(groups.1)),
         ]
         .into_iter()
@@ -444,6 +444,9 @@ impl Calibration {
         if let Some(power) = &self.power {
             above_zero("power.idle_watts", power.idle_watts)?;
             not_negative("power.window_seconds", Some(power.window_seconds))?;
+        }
+        if self.device.as_ref().is_some_and(|device| device.bottom_up_permille == Some(0)) {
+            return refuse("device.bottom_up_permille".into(), "is 0; it must be above 0, or absent".into());
         }
         match (&self.identity.device, &self.device) {
             (Some(_), None) => refuse("device".into(), "is missing, but identity.device names one".into()),
@@ -714,6 +717,8 @@ pub(crate) mod tests {
             missing(&|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
         );
         assert!(missing(&|c| c.device = None).contains("device: is missing"));
+        let none = |c: &mut Calibration| c.device.as_mut().unwrap().bottom_up_permille = Some(0);
+        assert!(missing(&none).contains("device.bottom_up_permille: is 0; it must be above 0"));
         assert!(missing(&|c| c.model.top_down_split = Some(never)).contains("model.top_down_split.fixed_ns"));
         assert!(missing(&|c| c.model_zhang.bottom_up_split = Some(never)).contains("model_zhang.bottom_up_split.fixed_ns"));
         assert!(missing(&|c| c.bands = Some(shares(0, 500))).contains("bands.top_down.gpu_permille: is 0"));
@@ -767,7 +772,7 @@ pub(crate) mod tests {
             (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
             (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
             (device(|d| d.compute_units = Some(2)), "its number of compute units is 4, here it is 2"),
-            (device(|d| d.memory_way = SharingMode::Copy), "its memory way is svm-fine, here it is copy"),
+            (device(|d| d.memory_way = SharingMode::Copy), "its sharing mode is svm-fine, here it is copy"),
             (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
         ] {
             assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);

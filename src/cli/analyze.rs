@@ -25,6 +25,7 @@ use crate::{
     bench::{Environment, LayoutRecord, RootSource},
     bfs::Strategy,
     calibrate::{self, LevelTable, Turns},
+    cluster::ClusterOptions,
     graph::{BuildOptions, EdgeList, Layout, Vertex},
     policy::{LevelDevice, Policy},
     report::{figures, html},
@@ -194,7 +195,7 @@ impl AnalyzeArgs {
         let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
         config.check_roots(&roots)?;
-        let ranks = if self.wants(Kind::Ranks) { self.ranks(source, &edges, &layout, &roots, &mut all.warnings)? } else { None };
+        let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
         let mut graph = GraphAnalysis {
@@ -321,9 +322,9 @@ impl AnalyzeArgs {
     /// Measures the search from the first root over ranks; `None` if the graph is directed.
     fn ranks(
         &self,
+        config: &Runtime,
         source: &Source,
-        edges: &EdgeList,
-        layout: &Layout,
+        (edges, layout): (&EdgeList, &Layout),
         roots: &[Vertex],
         warnings: &mut Vec<String>,
     ) -> Result<Option<RankScaling>, Failure> {
@@ -335,7 +336,12 @@ impl AnalyzeArgs {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let sizes: Vec<usize> = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|&ranks| ranks <= cpus.max(2)).collect();
         let progress = Progress::start(&format!("Searching {} over ranks", source.name()), 0);
-        let found = rank_scaling(edges, root, &sizes, usize::from(self.turns)).map_err(|error| Failure::because("", &error))?;
+        let options = ClusterOptions {
+            simd: config.simd.value,
+            batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
+            ..ClusterOptions::default()
+        };
+        let found = rank_scaling(edges, root, &sizes, usize::from(self.turns), &options).map_err(|error| Failure::because("", &error))?;
         drop(progress);
         Ok(Some(found))
     }

@@ -123,8 +123,9 @@ fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
     let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
     drop(meter);
-    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu"], PATIENCE).map(|_| ());
-    Ok(Probe { search: Some(search), opencl: Some(opencl()), sensors: Some(sensors), busy })
+    // The policy of the board may need a device.
+    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());
+    Ok(Probe { search: Some(search), opencl: Some(opencl(board)), sensors: Some(sensors), busy })
 }
 
 /// The platforms in the output of `socbfs devices --json`.
@@ -151,8 +152,8 @@ struct ListedDevice {
 }
 
 /// Queries the drivers in a child process, since a faulty driver may crash it.
-fn opencl() -> OpenClProbe {
-    let text = match tried(&["devices", "--quick", "--json"], PATIENCE_FOR_A_LIST) {
+fn opencl(board: Option<&Path>) -> OpenClProbe {
+    let text = match tried(&["devices", "--quick", "--json"], board, PATIENCE_FOR_A_LIST) {
         Ok(text) => text,
         Err(how) => return OpenClProbe::Crashed(how),
     };
@@ -165,7 +166,7 @@ fn opencl() -> OpenClProbe {
         Some(problem) => return OpenClProbe::Nothing(problem),
         None => {}
     }
-    tried_all(listed.platforms, search_on)
+    tried_all(listed.platforms, |device| search_on(device, board))
 }
 
 /// Tries every usable device with `search`, which receives the name of the device in the form of `--device`.
@@ -189,12 +190,12 @@ fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<Str
 }
 
 /// Searches on a device, and returns the failure if there is one.
-fn search_on(device: &str) -> Option<String> {
-    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], PATIENCE).err()
+fn search_on(device: &str, board: Option<&Path>) -> Option<String> {
+    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], board, PATIENCE).err()
 }
 
-/// Runs this program with `arguments`. Returns its output, or a text that describes how it failed.
-fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
+/// Runs this program with `arguments`, and with the board that was named. Returns its output, or a text that describes how it failed.
+fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result<String, String> {
     let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
     // Without /proc the path of this program is unknown. In that case, the name with which it was started finds the same file.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
@@ -206,6 +207,9 @@ fn tried(arguments: &[&str], patience: Duration) -> Result<String, String> {
         command.env_remove(format!("SOCBFS_{name}"));
     }
     command.env("SOCBFS_CALIBRATION", "off");
+    if let Some(board) = board {
+        command.env("SOCBFS_BOARD", board);
+    }
     child::ends_with_us(&mut command);
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());

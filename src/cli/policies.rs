@@ -22,7 +22,7 @@ use crate::{
     graph::{EdgeList, Vertex},
     policy::{CostModel, Form, LevelDevice, Objective, Policy},
     report::{self, PoliciesReport, PolicyGraph},
-    runtime::{Prepared, Runtime, RuntimeError, Setting},
+    runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -106,7 +106,10 @@ const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enter
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
-    let config = arguments.graphs.search.resolve(matches)?;
+    let mut config = arguments.graphs.search.resolve(matches)?;
+    // The environment and the board set these for searches, and this command compares policies.
+    config.policy = Setting { value: Policy::default(), origin: Origin::BuiltIn };
+    config.recorded = None;
     let sources = arguments.graphs.sources()?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;

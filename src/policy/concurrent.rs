@@ -40,6 +40,10 @@ impl Concurrent {
 
     /// As [`adaptive`](Self::adaptive), for values that are filled in.
     pub fn adaptive_mut(&mut self) -> &mut Adaptive {
+        // The share of the policy is given, as its bounds are, so nothing that is filled in replaces it.
+        for band in [&mut self.adaptive.bands.top_down, &mut self.adaptive.bands.bottom_up] {
+            band.gpu_permille = self.gpu_permille.or(band.gpu_permille);
+        }
         &mut self.adaptive
     }
 }

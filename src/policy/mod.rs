@@ -199,8 +199,13 @@ pub enum PolicyError {
     #[error("cost model: {0}")]
     CostModel(CostModelError),
     /// A share outside 1 to 999 thousandths.
-    #[error("gpu_permille is {0}; it must be a number of thousandths, 1 to 999")]
-    NotAShare(u16),
+    #[error("{name} is {value}; it must be a number of thousandths, 1 to 999")]
+    NotAShare {
+        /// Name of the share.
+        name: &'static str,
+        /// Its value.
+        value: i64,
+    },
     /// A share below 0 or above 1.
     #[error("{name} is {value}; it must be a share of the whole, 0 to 1")]
     NotAFraction {
@@ -332,9 +337,9 @@ mod tests {
         {
             assert!(matches!(refused(text), PolicyError::BadParameters { .. }), "{text}");
         }
-        assert_eq!(refused("concurrent:1,1,1000"), PolicyError::NotAShare(1000));
-        assert_eq!(refused("adaptive:top_down_gpu_permille=0"), PolicyError::NotAShare(0));
-        assert_eq!(refused("asynchronous:1,0"), PolicyError::NotAShare(0));
+        assert_eq!(refused("concurrent:1,1,1000"), PolicyError::NotAShare { name: "gpu_permille", value: 1000 });
+        assert_eq!(refused("adaptive:top_down_gpu_permille=0"), PolicyError::NotAShare { name: "top_down_gpu_permille", value: 0 });
+        assert_eq!(refused("asynchronous:1,0"), PolicyError::NotAShare { name: "gpu_permille", value: 0 });
         assert_eq!(refused("alpha-beta:0,18"), PolicyError::OutOfRange { name: "alpha", value: 0.0 });
         assert_eq!(refused("alpha-beta:15,-1"), PolicyError::OutOfRange { name: "beta", value: -1.0 });
         assert!(matches!(refused("alpha-beta:nan,1"), PolicyError::OutOfRange { name: "alpha", .. }));
@@ -347,7 +352,7 @@ mod tests {
         assert_eq!(refused("enterprise:1.5"), PolicyError::NotAFraction { name: "gamma", value: 1.5 });
         assert_eq!(refused("enterprise-released:-0.1"), PolicyError::NotAFraction { name: "edge_share", value: -0.1 });
         assert!(matches!(refused("xbfs:nan"), PolicyError::NotAFraction { name: "ratio", .. }));
-        assert_eq!(refused("remis-concurrent:5,1000"), PolicyError::NotAShare(1000));
+        assert_eq!(refused("remis-concurrent:5,1000"), PolicyError::NotAShare { name: "gpu_permille", value: 1000 });
         for text in ["replay", "replay:r.json"] {
             assert!(matches!(refused(text), PolicyError::Unknown(_)), "{text}");
         }
@@ -361,7 +366,9 @@ mod tests {
         for (text, reason) in [
             ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
             ("kind = 'selective'\ngpu_permille = 3", "selective does not take gpu_permille"),
-            ("kind = 'concurrent'\ngpu_permille = 1000", "1 to 999"),
+            ("kind = 'concurrent'\ngpu_permille = 1000", "gpu_permille is 1000; it must be a number of thousandths, 1 to 999"),
+            ("kind = 'concurrent'\ngpu_permille = 70000", "gpu_permille is 70000; it"),
+            ("kind = 'adaptive'\ntop_down_gpu_permille = -5", "top_down_gpu_permille is -5; it"),
             ("kind = 'alpha-beta'\ngamma = 3", "alpha-beta does not take gamma"),
             ("kind = 'alpha-beta'\ndelta = 3", "delta"),
             ("kind = 'enterprise'\ngamma = 3", "0 to 1"),

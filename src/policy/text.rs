@@ -43,7 +43,10 @@ impl Parameter<'_> {
         let (name, number) = (self.name, given.as_integer());
         let bad = |wanted: &str| PolicyError::BadParameters { kind, wanted: format!("{name} = {wanted}").into(), given: given.to_string() };
         let count = || number.and_then(|number| u64::try_from(number).ok());
-        let share = || number.map(|number| u16::try_from(number).unwrap_or(u16::MAX)).ok_or_else(|| bad("thousandths"));
+        let share = || {
+            let value = number.ok_or_else(|| bad("thousandths"))?;
+            u16::try_from(value).map_err(|_| PolicyError::NotAShare { name, value })
+        };
         match &mut self.value {
             Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => {
                 **value = given.as_float().or(number.map(|number| number as f64)).ok_or_else(|| bad("a number"))?;
@@ -84,7 +87,7 @@ impl Parameter<'_> {
             Value::Finite(&mut value) if !value.is_finite() => Err(PolicyError::NotFinite { name, value }),
             Value::Fraction(&mut value) if !(0.0..=1.0).contains(&value) => Err(PolicyError::NotAFraction { name, value }),
             Value::Permille(&mut share) | Value::Share(&mut Some(share)) if !(1..1000).contains(&share) => {
-                Err(PolicyError::NotAShare(share))
+                Err(PolicyError::NotAShare { name, value: share.into() })
             }
             _ => Ok(()),
         }

@@ -124,11 +124,17 @@ impl Runtime {
         match asked {
             Policy::Auto(_) | Policy::CostModel(_) if objective != Objective::Time => {
                 let model = self.model(found, if let Policy::CostModel(named) = asked { Some(named) } else { None });
-                let origin = if found.is_some() { Origin::Calibration } else { Origin::BuiltIn };
+                let origin = match asked {
+                    Policy::CostModel(_) => self.policy.origin,
+                    _ if found.is_some() => Origin::Calibration,
+                    _ => Origin::BuiltIn,
+                };
                 let policy = self.priced(model, found, with_device)?;
                 Ok(Choice::new(policy, origin, format!("the cost model is the policy that minimises {objective}")))
             }
-            _ if objective != Objective::Time => Err(RuntimeError::Objective { objective, policy: asked.to_string() }),
+            _ if objective != Objective::Time => {
+                Err(RuntimeError::Objective { objective, policy: asked.to_string(), origin: self.policy.origin })
+            }
             Policy::Auto(_) => {
                 if places_levels && self.board_bands(false) != Bands::default() {
                     let reason = format!("board {} says where levels run", self.profile.name());
@@ -186,7 +192,7 @@ impl Runtime {
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
             // The policy's other costs come from the calibration.
-            adaptive.model = CostModel { objective: Objective::Time, ..found.calibration.model };
+            adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found));
         }
         sources.push((self.board_bands(true), Origin::Estimate));
         if let Some(measured) = costs.measured {
@@ -280,9 +286,20 @@ impl Runtime {
         }
     }
 
+    /// `model` without the costs of BGC if the board says that the calibrated device has no local memory of its own.
+    fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>) -> CostModel {
+        let used = found.and_then(|found| found.calibration.identity.device.as_ref());
+        let tables = &self.profile.board.opencl.devices;
+        let table = used.and_then(|used| tables.iter().find(|table| table.describes(&used.name, &used.platform)));
+        if table.and_then(board::OpenClDevice::has_local_memory) == Some(false) {
+            *model.of_mut(Strategy::Bgc) = None;
+        }
+        model
+    }
+
     /// `model` as a policy, with the power of each strategy if the objective needs it.
     fn priced(&self, model: CostModel, found: Option<&FoundCalibration>, with_device: bool) -> Result<Policy, RuntimeError> {
-        let mut model = CostModel { objective: self.objective.value, ..model };
+        let mut model = self.permitted(CostModel { objective: self.objective.value, ..model }, found);
         for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
             *model.of_mut(strategy) = None;
         }
@@ -497,6 +514,79 @@ mod tests {
         let choice = runtime(&board, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
         assert_eq!(of(&choice, "top_down.gpu_from"), Some((None, "board file")));
         assert_eq!(of(&choice, "bottom_up.gpu_from"), None, "what is absent is not never");
+    }
+
+    #[test]
+    fn a_board_rules_out_bgc_although_the_calibration_has_its_costs() {
+        let found = calibrated();
+        let costs = |text: &str, policy: &str| {
+            let choice = runtime(text, Some(policy)).choose(Some(&found), true, Costs::default()).unwrap();
+            match &choice.policy {
+                Policy::CostModel(model) => (model.bg, model.bgc),
+                other => other.adaptive().map(|adaptive| (adaptive.model.bg, adaptive.model.bgc)).unwrap(),
+            }
+        };
+        for policy in ["cost-model", "cost-model:zhang", "adaptive", "concurrent"] {
+            for (key, is_ruled_out) in [("bgc = true", false), ("bgc = false", true), ("quirks = ['local-is-global']", true)] {
+                let (bg, bgc) = costs(&format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\n{key}\n"), policy);
+                assert_eq!((bg.is_some(), bgc.is_none()), (true, is_ruled_out), "{policy}, {key}");
+            }
+            // Another device's table says nothing.
+            assert!(costs(&format!("{NAME}[[opencl.devices]]\nname = 'Adreno*'\nbgc = false\n"), policy).1.is_some());
+        }
+    }
+
+    #[test]
+    fn the_share_of_a_policy_is_the_share_that_is_shown() {
+        let board = format!("{NAME}[adaptive.top_down]\ngpu_permille = 300\n[adaptive.bottom_up]\ngpu_permille = 300\n");
+        let choice = runtime(&board, Some("concurrent:1,1,500")).choose(None, true, Costs::default()).unwrap();
+        for key in ["top_down.gpu_permille", "bottom_up.gpu_permille"] {
+            assert_eq!(of(&choice, key), Some((Some(500), "flag")));
+        }
+        let choice = runtime(&board, Some("concurrent:top_down_split_from=1")).choose(None, true, Costs::default()).unwrap();
+        assert_eq!(of(&choice, "top_down.gpu_permille"), Some((Some(300), "board file")));
+    }
+
+    #[test]
+    fn an_objective_keeps_the_origin_of_the_policy() {
+        let watts = "[power.watts]\ntc = 1.5\ntg = 1.5\ntgm = 1.5\nbc = 1.5\nbg = 1.5\nbgc = 1.5\n";
+        let origin = |policy: Option<&str>| {
+            let mut runtime = runtime(&format!("{NAME}{watts}"), policy);
+            runtime.objective = Setting::flag(Objective::Energy);
+            runtime.choose(Some(&calibrated()), true, Costs::default()).map(|choice| choice.origin)
+        };
+        assert_eq!(origin(Some("cost-model")).unwrap(), Origin::Flag);
+        assert_eq!(origin(None).unwrap(), Origin::Calibration);
+        let error = origin(Some("tc")).unwrap_err();
+        assert_eq!(error.to_string(), "--objective energy is for the cost model, and the policy is tc (flag)");
+        let mut runtime = runtime(&format!("{NAME}{watts}[policy]\nkind = 'sampled'\n"), None);
+        runtime.objective = Setting::flag(Objective::Energy);
+        let error = runtime.choose(None, true, Costs::default()).unwrap_err();
+        assert!(error.to_string().ends_with("the policy is sampled (board file)"), "{error}");
+        assert_eq!(error.cure().unwrap(), "give --policy auto or --policy cost-model");
+    }
+
+    #[test]
+    fn the_first_table_of_devices_that_describes_a_gpu_is_preferred() {
+        let gpu = |platform: &str, name: &str, units| invented(platform, name, DeviceKind::Gpu, units);
+        let processor = invented("p", "cpu", DeviceKind::Cpu, 8);
+        let mut unusable = gpu("a", "Mali-G31", 1);
+        unusable.unusable = Some("no compiler".into());
+        let found = [gpu("n", "Card", 80), gpu("a", "Mali-G610", 4), gpu("rusticl", "Mali-G610", 4), unusable, processor];
+        let kept = |tables: &str| {
+            let mut found = found.to_vec();
+            runtime(&format!("{NAME}{tables}"), None).keep_preferred(&mut found);
+            found.iter().map(|info| format!("{}/{}", info.platform, info.name)).collect::<Vec<_>>()
+        };
+        let table = |name: &str, via: &str| format!("[[opencl.devices]]\nname = '{name}'\n{via}");
+        let others = ["a/Mali-G31", "p/cpu"];
+        assert_eq!(kept(""), ["n/Card", "a/Mali-G610", "rusticl/Mali-G610", "a/Mali-G31", "p/cpu"]);
+        assert_eq!(kept(&table("Mali-G610", "")), [&["a/Mali-G610", "rusticl/Mali-G610"][..], &others].concat());
+        assert_eq!(kept(&table("Mali-G610", "via = 'rusticl'\n")), [&["rusticl/Mali-G610"][..], &others].concat());
+        assert_eq!(kept(&(table("Card", "") + &table("Mali*", ""))), [&["n/Card"][..], &others].concat());
+        // A table whose device can't be used, or is absent, is passed over.
+        assert_eq!(kept(&(table("Mali-G31", "") + &table("Card", ""))), [&["n/Card"][..], &others].concat());
+        assert_eq!(kept(&table("Adreno*", "")).len(), 5);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::Origin;
 use crate::{
     bench::ReplayError,
     board::{self, DocumentError, MOST_THREADS, Quirk},
@@ -53,12 +54,14 @@ pub enum RuntimeError {
         offered: Vec<SharingMode>,
     },
     /// Only the cost model minimises anything but time.
-    #[error("--objective {objective} is for the cost model, and the policy is {policy}")]
+    #[error("--objective {objective} is for the cost model, and the policy is {policy} ({origin})")]
     Objective {
         /// The objective.
         objective: Objective,
         /// The policy.
         policy: String,
+        /// What gave the policy.
+        origin: Origin,
     },
     /// The power of some strategies is unknown.
     #[error("--objective {objective} needs the power of every strategy: {place} that of {strategies}")]
@@ -137,7 +140,8 @@ impl RuntimeError {
             Self::SharingMode { offered, .. } => {
                 format!("it offers {}", offered.iter().map(SharingMode::to_string).collect::<Vec<_>>().join(", "))
             }
-            Self::Objective { .. } => "omit --policy, or give --policy cost-model".to_owned(),
+            Self::Objective { origin: Origin::Flag, .. } => "omit --policy, or give --policy cost-model".to_owned(),
+            Self::Objective { .. } => "give --policy auto or --policy cost-model".to_owned(),
             Self::NoPower { .. } => {
                 "`socbfs calibrate` measures it where `socbfs sensors` finds a sensor; else write [power.watts] into a board profile"
                     .to_owned()

@@ -12,7 +12,7 @@ use crate::{
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
     memory::SharingMode,
-    opencl::{self, Device, DeviceChoice, DeviceInfo, Limits, OpenClError},
+    opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
     policy::{Adaptive, Bands, ChangeCost, LevelDevice, SampledCosts},
     search::{Outcome, Search, SearchOptions},
     words::with_causes,
@@ -195,6 +195,9 @@ impl Runtime {
         }
         let made = during(Step::Kernels, progress, || Search::new(layout, &options));
         let Some(mut search) = self.unless_optional(made)? else { return self.prepare_cpu(layout, every_policy) };
+        for unused in opened.iter().skip(search.devices().len().max(1)) {
+            log::warn!("{} is not used: policy {} splits no level between devices", unused.setup.device.info().name, options.policy);
+        }
         // The claims are chosen before anything else is measured, since other times depend on them.
         if search.offers_bins() {
             let chosen = during(Step::Claims, progress, || choose_claims(&mut search));
@@ -282,17 +285,30 @@ impl Runtime {
         if !wanted {
             return Ok(Vec::new());
         }
-        let found = match opencl::asking(opencl::devices) {
+        let mut found = match opencl::asking(opencl::devices) {
             Ok(found) => found,
             Err(OpenClError::NoLibrary | OpenClError::NoPlatform) if self.may_do_without() => return Ok(Vec::new()),
             Err(error) => return Err(RuntimeError::NoDevice(error)),
         };
+        if matches!(choice, DeviceChoice::Auto | DeviceChoice::Gpu) {
+            self.keep_preferred(&mut found);
+        }
         let mut chosen = opencl::choose(&found, choice).map_err(RuntimeError::Device)?;
         if chosen.is_empty() && self.policy.value.needs_device() {
             // A policy that needs a GPU takes any OpenCL device, even one that is the CPU.
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)
+    }
+
+    /// Of the GPUs that can be used, leaves only those that the board prefers: those of its first table that describes one.
+    pub(super) fn keep_preferred(&self, found: &mut Vec<DeviceInfo>) {
+        let tables = &self.profile.board.opencl.devices;
+        let place = |info: &DeviceInfo| tables.iter().position(|table| table.describes(&info.name, &info.platform));
+        let is_gpu = |info: &DeviceInfo| info.kind == DeviceKind::Gpu && info.unusable.is_none();
+        if let Some(best) = found.iter().filter(|info| is_gpu(info)).filter_map(place).min() {
+            found.retain(|info| !is_gpu(info) || place(info) == Some(best));
+        }
     }
 
     /// The device of this process as one rank of several ([`cluster`](crate::cluster)). A device that was named runs all levels; one that
@@ -306,7 +322,8 @@ impl Runtime {
             return Err(RuntimeError::RankDevices(found.len()));
         }
         let Some(info) = found.first() else { return Ok(None) };
-        let calibration = if self.wants_calibration() { self.calibration(Some((info, self.way_asked(info))))? } else { None };
+        // It also holds settings of the device, which every policy needs.
+        let calibration = self.calibration(Some((info, self.way_asked(info))))?;
         let opened = match self.open_one(info, calibration.as_ref()) {
             Ok(opened) => opened,
             Err(error) => return self.without::<()>(error).map(|_| None),

@@ -73,7 +73,11 @@ impl Profile {
             counted: rail.counted,
             factor: f64::from(rail.sign) * rail.scale,
         };
-        let scope = power.scope.filter(|_| !power.rails.is_empty())?;
+        if power.rails.is_empty() {
+            return None;
+        }
+        // If no rail is counted there is no sum, and nothing reads its scope.
+        let scope = power.scope.unwrap_or(socbfs_power::Scope::BoardInput);
         Some(socbfs_power::Profile { scope, rails: power.rails.iter().map(rail).collect() })
     }
 
@@ -96,6 +100,16 @@ mod tests {
         assert_eq!(known.board.adaptive.top_down.gpu_permille, Some(500));
         let unknown = fixture("raspberry-pi-4");
         assert_eq!((unknown.name(), unknown.origin), (GENERIC, Origin::BuiltIn));
+    }
+
+    #[test]
+    fn a_rail_that_is_not_counted_keeps_its_sign_and_scale() {
+        let text = "schema = 1\n[board]\nname = 'b'\n[[power.rails]]\nfamily = 'power-supply'\nid = 'BAT0'\ndomain = 'board'\n\
+                    counted = false\nsign = -1\nscale = 1000.0\n";
+        let board = Board::parse(text, "b.toml").unwrap();
+        let profile = Profile { board, text: text.into(), place: "b.toml".into(), origin: Origin::Board, reason: String::new() };
+        let rails = profile.power().unwrap().rails;
+        assert_eq!((rails.len(), rails[0].counted, rails[0].factor), (1, false, -1000.0));
     }
 
     #[test]

@@ -165,8 +165,10 @@ impl Runtime {
         let (board, origin) = (&profile.board, profile.origin);
         let cpus = pick(given.cpus, board.cpu.cpus.clone(), origin);
         let mut threads = pick(given.threads, board.cpu.threads, origin);
-        // One thread for each named CPU, unless a number of threads is given.
-        if threads.value == 0 && !cpus.value.numbers().is_empty() {
+        // One thread for each named CPU, unless a number of threads is given. CPUs of a flag count more than a number of the board.
+        let is_given = |origin: Origin| matches!(origin, Origin::Flag | Origin::Environment);
+        let is_implied = threads.value == 0 || (is_given(cpus.origin) && !is_given(threads.origin));
+        if is_implied && !cpus.value.numbers().is_empty() {
             threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
         }
         if threads.value > MOST_THREADS {
@@ -340,6 +342,12 @@ mod tests {
         let runtime = Runtime::new(profile(SETS_NONE), given).unwrap();
         assert_eq!(runtime.threads, Setting { value: 3, origin: Origin::Flag });
         assert_eq!(runtime.options().cpus, [4, 5, 6]);
+        // The board's number of threads is for its own CPUs.
+        let given = Given { cpus: Some(Setting::flag("4,5".parse().unwrap())), ..Given::default() };
+        assert_eq!(Runtime::new(profile(SETS_ALL), given.clone()).unwrap().threads, Setting { value: 2, origin: Origin::Flag });
+        let given = Given { threads: Some(Setting::flag(7)), ..given };
+        assert_eq!(Runtime::new(profile(SETS_ALL), given).unwrap().threads, Setting { value: 7, origin: Origin::Flag });
+        assert_eq!(Runtime::new(profile(SETS_ALL), Given::default()).unwrap().threads, Setting { value: 3, origin: Origin::Board });
     }
 
     #[test]
