@@ -15,6 +15,7 @@ use socbfs::{
     BuildOptions, Layout, Search, SearchOptions,
     input::generate::Generator,
     power::{Energy, Meter, Selection, Tree, discover},
+    runtime::Profile,
 };
 
 /// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.
@@ -36,8 +37,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let seconds = env::args().nth(1).map_or(Ok(10), |seconds| seconds.parse())?;
     let names: Vec<String> = env::args().skip(2).collect();
     let sources = discover(&Tree::new("/"));
+    // The board profile says which rails add up to what, with their signs and scales.
+    let profile = Profile::detected()?.power();
     // A selection counts nothing twice. Its error says why none can be made, and what the user can do about it.
-    let selection = if names.is_empty() { Selection::automatic(sources, None)? } else { Selection::named(sources, &names, None)? };
+    let selection = match names.is_empty() {
+        true => Selection::automatic(sources, profile.as_ref())?,
+        false => Selection::named(sources, &names, profile.as_ref())?,
+    };
     let (searches, energy) = measure(selection, Duration::from_secs(seconds))?;
     match energy.joules {
         Some(joules) => println!("{:.6} J a search ({searches} searches; {})", joules.0 / f64::from(searches), energy.scope),

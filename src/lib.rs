@@ -53,6 +53,8 @@
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
 //! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
+//! | [`cluster`] | one search over several ranks |
+//! | `report`, `analysis`, `train` (with `cli`) | tables and pages; what the papers count and draw; networks that learn |
 //! | [`files`], [`words`] | output files that appear complete or not at all; numbers, counts and errors as text |
 //!
 //! # Features
@@ -60,6 +62,7 @@
 //! - `cli` (default): the command `socbfs`, its reports and its training. A program that only searches leaves it out with
 //!   `default-features = false`, and compiles 40 crates.
 //! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
+//! - `mpi`: one search over several machines; compiled with Open MPI or MPICH, and libclang.
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` trains networks.
 
 #[cfg(feature = "cli")]

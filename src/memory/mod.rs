@@ -17,7 +17,7 @@ use crate::words;
 
 /// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
 pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
-    "use a smaller graph, or a 64-bit build on a 64-bit system (this 32-bit program can't address more than 4 GiB)"
+    "use a smaller graph, or a 64-bit build on a 64-bit system (this 32-bit program can't address more than 3 GiB)"
 } else {
     "use a smaller graph or a machine with more memory"
 };
