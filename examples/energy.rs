@@ -40,9 +40,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The board profile says which rails add up to what, with their signs and scales.
     let profile = Profile::detected()?.power();
     // A selection counts nothing twice. Its error says why none can be made, and what the user can do about it.
-    let selection = match names.is_empty() {
-        true => Selection::automatic(sources, profile.as_ref())?,
-        false => Selection::named(sources, &names, profile.as_ref())?,
+    let selection = if names.is_empty() {
+        Selection::automatic(sources, profile.as_ref())?
+    } else {
+        Selection::named(sources, &names, profile.as_ref())?
     };
     let (searches, energy) = measure(selection, Duration::from_secs(seconds))?;
     match energy.joules {

@@ -459,11 +459,7 @@ impl<'g> Search<'g> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_until(&mut self, root: Vertex, until: Until) -> Result<Partial, SearchError> {
-        let vertices = self.layout.vertices();
-        if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
-            return Err(SearchError::TargetOutOfRange { target, vertices });
-        }
-        let until = (until != Until::default()).then_some(until);
+        let until = self.checked(until)?;
         let (outcome, end) = self.run_to_end(root, until, None)?;
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
@@ -489,10 +485,7 @@ impl<'g> Search<'g> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn run_into(&mut self, root: Vertex, until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
-        let vertices = self.layout.vertices();
-        if let Some(target) = until.target.filter(|&target| target as usize >= vertices) {
-            return Err(SearchError::TargetOutOfRange { target, vertices });
-        }
+        let (until, vertices) = (self.checked(until)?, self.layout.vertices());
         let lengths = [("parents", output.parents.as_deref()), ("levels", output.levels.as_deref())];
         for (what, given) in lengths.into_iter().filter_map(|(what, array)| Some((what, array?.len()))) {
             if given != vertices {
@@ -500,7 +493,6 @@ impl<'g> Search<'g> {
             }
         }
         self.engine.note_distances(output.levels.is_some());
-        let until = (until != Until::default()).then_some(until);
         let done = self.run_to_end(root, until, Some(&mut output));
         self.engine.note_distances(false);
         self.has_tree &= done.is_err();
@@ -544,6 +536,15 @@ impl<'g> Search<'g> {
         outcome
     }
 
+    /// The limits, if there are any: a search without them need not run every level by itself.
+    fn checked(&self, until: Until) -> Result<Option<Until>, SearchError> {
+        let vertices = self.layout.vertices();
+        match until.target {
+            Some(target) if target as usize >= vertices => Err(SearchError::TargetOutOfRange { target, vertices }),
+            _ => Ok((until != Until::default()).then_some(until)),
+        }
+    }
+
     fn run_to_end(
         &mut self,
         root: Vertex,
@@ -559,11 +560,10 @@ impl<'g> Search<'g> {
         let begin = Instant::now();
         let searched = match self.search(root, until, output.as_deref_mut()) {
             Ok(searched) => searched,
-            Err(error) if self.options.fall_back && self.fallen_back.is_none() => {
+            Err(error) => {
                 self.fall_back(error)?;
                 self.search(root, until, output).map_err(|error| self.failed(error))?
             }
-            Err(error) => return Err(self.failed(error)),
         };
         // Only now, since `fall_back` replaces the whole of `self`.
         self.begun = begin;
@@ -703,8 +703,11 @@ impl<'g> Search<'g> {
         SearchError::Device { device, source }
     }
 
-    /// Sets the search up again, without devices.
+    /// Sets the search up again, without devices. If it may not, or has none any more, the error is that of the device.
     fn fall_back(&mut self, error: DeviceError) -> Result<(), SearchError> {
+        if !self.options.fall_back || self.fallen_back.is_some() {
+            return Err(self.failed(error));
+        }
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; continuing on the CPU alone");
         let options = SearchOptions {

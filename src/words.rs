@@ -105,6 +105,11 @@ pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     message
 }
 
+/// The error, its causes and its cure, in one line.
+pub fn with_cure(error: &(dyn Error + 'static), cure: Option<String>) -> String {
+    with_causes("", error) + &cure.map_or_else(String::new, |cure| format!("; {cure}"))
+}
+
 /// That many significant digits (up to 4) without an exponent, but all digits before the point.
 pub fn significant(value: f64, digits: usize) -> String {
     let before_the_point = match value.abs() {

@@ -26,7 +26,7 @@ use bfs::{
     power::{Meter, Selection, Tree, Window},
     runtime::{Given, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
-    words::with_causes,
+    words::{with_causes, with_cure},
 };
 
 use self::{
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn socbfs_graph_from_file(
 /// Refuses more threads than the limit: the system would start them, and lack threads elsewhere.
 fn refuse_too_many(threads: u32) -> Result<(), Failure> {
     if threads as usize > MOST_THREADS {
-        return Err(Failure::argument(format!("{threads} threads are more than the limit of {MOST_THREADS}")));
+        return Err(RuntimeError::TooManyThreads(threads as usize).into());
     }
     Ok(())
 }
@@ -776,12 +776,9 @@ pub unsafe extern "C" fn socbfs_meter_new(meter: *mut *mut socbfs_meter) -> socb
     entry(|| {
         // SAFETY: the caller's promise.
         let meter = unsafe { out(meter, "meter") }?;
-        let profile = Profile::detected().map_err(|error| Failure::device(with_causes("", &error)))?.power();
+        let profile = Profile::detected()?.power();
         let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
-        let started = started.map_err(|error| {
-            let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-            Failure::no_sensor(format!("{}{cure}", with_causes("", &error)))
-        })?;
+        let started = started.map_err(|error| Failure::no_sensor(with_cure(&error, error.cure())))?;
         let scope = message::without_zeros(started.scope());
         give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });
         Ok(())
@@ -877,10 +874,7 @@ impl From<RuntimeError> for Failure {
         match error {
             RuntimeError::Search(error) => error.into(),
             RuntimeError::TooManyThreads(_) => Self::argument(with_causes("", &error)),
-            error => {
-                let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-                Self::device(format!("{}{cure}", with_causes("", &error)))
-            }
+            error => Self::device(with_cure(&error, error.cure())),
         }
     }
 }
@@ -888,8 +882,9 @@ impl From<RuntimeError> for Failure {
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         match &error {
-            InputError::OutOfMemory { .. } => Self::memory(with_causes("", &error)),
-            InputError::Graph { reason: bfs::graph::GraphError::OutOfMemory(_), .. } => Self::memory(with_causes("", &error)),
+            InputError::OutOfMemory { .. } | InputError::Graph { reason: bfs::graph::GraphError::OutOfMemory(_), .. } => {
+                Self::memory(with_causes("", &error))
+            }
             _ => Self::input(with_causes("", &error)),
         }
     }

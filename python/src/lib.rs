@@ -18,7 +18,7 @@ use bfs::{
     power::{Meter, Selection, Tree, Window},
     runtime::{Given, Profile, RuntimeError, Setting},
     search::{End, OwnedSearch, SearchError},
-    words::with_causes,
+    words::{with_causes, with_cure},
 };
 use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
 use pyo3::{
@@ -73,10 +73,7 @@ impl From<RuntimeError> for Failure {
         match error {
             RuntimeError::Search(error) => error.into(),
             RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(with_causes("", &error))),
-            error => {
-                let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-                Self(PyRuntimeError::new_err(format!("{}{cure}", with_causes("", &error))))
-            }
+            error => Self(PyRuntimeError::new_err(with_cure(&error, error.cure()))),
         }
     }
 }
@@ -471,10 +468,7 @@ impl Sensors {
     fn new(py: Python<'_>) -> PyResult<Self> {
         let profile = Profile::detected().map_err(Failure::from)?.power();
         let started = py.detach(|| Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start));
-        let meter = started.map_err(|error| {
-            let cure = error.cure().map_or_else(String::new, |cure| format!("; {cure}"));
-            PyOSError::new_err(format!("{}{cure}", with_causes("", &error)))
-        })?;
+        let meter = started.map_err(|error| PyOSError::new_err(with_cure(&error, error.cure())))?;
         Ok(Self { scope: meter.scope().to_owned(), meter: Mutex::new((meter, None)) })
     }
 

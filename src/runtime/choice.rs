@@ -289,8 +289,7 @@ impl Runtime {
     /// `model` without the costs of BGC if the board says that the calibrated device has no local memory of its own.
     fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>) -> CostModel {
         let used = found.and_then(|found| found.calibration.identity.device.as_ref());
-        let tables = &self.profile.board.opencl.devices;
-        let table = used.and_then(|used| tables.iter().find(|table| table.describes(&used.name, &used.platform)));
+        let table = used.and_then(|used| self.device_table(&used.name, &used.platform));
         if table.and_then(board::OpenClDevice::has_local_memory) == Some(false) {
             *model.of_mut(Strategy::Bgc) = None;
         }

@@ -385,7 +385,12 @@ impl Runtime {
     }
 
     fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
-        self.profile.board.opencl.devices.iter().find(|device| device.describes(&info.name, &info.platform))
+        self.device_table(&info.name, &info.platform)
+    }
+
+    /// The first table of the board that describes the device of this name and platform.
+    pub(super) fn device_table(&self, name: &str, platform: &str) -> Option<&OpenClDevice> {
+        self.profile.board.opencl.devices.iter().find(|device| device.describes(name, platform))
     }
 
     /// The limits that the board's profile sets for the device.

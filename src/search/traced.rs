@@ -57,9 +57,6 @@ impl Search<'_> {
     pub fn run_traced(&mut self, root: Vertex) -> Result<Traced, SearchError> {
         // What was recorded before this search is discarded. A device that was lost since then is given up as in a search.
         if let Err(error) = self.engine.traced() {
-            if !self.options.fall_back || self.fallen_back.is_some() {
-                return Err(self.failed(error));
-            }
             self.fall_back(error)?;
         }
         let outcome = self.run_uncounted(root)?;
