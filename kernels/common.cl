@@ -94,6 +94,12 @@ static void pass_on(__global uint *all_counters, uint slot) {
     slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
 }
 
+// Counts a launch of a kernel that completes the work of another one. All these kernels begin with it: the host compares the number with
+// that of its launches, since a result that lacks the work of such a kernel looks like any other.
+static void count_completion(__global uint *all_counters) {
+    if (get_global_id(0) == 0) all_counters[COMPLETIONS]++;
+}
+
 // The neighbours are in up to PARTS buffers (Zhang et al. 2018, section 4.3), since a device's largest buffer may be smaller than the
 // graph. EDGES_PER_PART is a constant, so that the division becomes a multiplication.
 #if PARTS == 1

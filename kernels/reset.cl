@@ -40,12 +40,15 @@ __kernel void map_back(__global const uint *restrict place, __global const uint 
 }
 
 // For the asynchronous search: stores the level of every frontier vertex.
-__kernel void stamp_queue(__global const uint *restrict queue, __global uint *restrict level_of, uint len, uint level) {
+__kernel void stamp_queue(__global const uint *restrict queue, __global uint *restrict level_of, uint len, uint level,
+                          __global uint *restrict all_counters) {
+    count_completion(all_counters);
     for (uint i = get_global_id(0); i < len; i += get_global_size(0)) level_of[queue[i]] = level;
 }
 
 __kernel void stamp_bitmap(__global const uint *restrict now, __global const uint *restrict before, __global uint *restrict level_of,
-                           uint words, uint level) {
+                           uint words, uint level, __global uint *restrict all_counters) {
+    count_completion(all_counters);
     for (uint w = get_global_id(0); w < words; w += get_global_size(0))
         for (uint bits = now[w] & ~before[w]; bits; bits &= bits - 1) level_of[w * 32 + 31 - clz(bits & -bits)] = level;
 }

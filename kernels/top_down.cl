@@ -209,6 +209,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
                         TARGET_PARAMETERS) {
     __local Round round;
+    count_completion(all_counters);
     volatile __global uint *counters = slot_of(all_counters, slot);
     if (!counters[PIECES]) return;
     // `tg` has already flipped the queues in STATE.
@@ -433,6 +434,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
                         __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
                         TARGET_PARAMETERS) {
     __local Found found;
+    count_completion(all_counters);
     volatile __global uint *counters = slot_of(all_counters, slot);
     uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
     // `tg` has already flipped the queues in STATE.
@@ -537,6 +539,7 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
                          __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
                          TARGET_PARAMETERS) {
     __local uint sums[2];
+    count_completion(all_counters);
     volatile __global uint *counters = slot_of(all_counters, slot);
     uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
     uint me = get_local_id(0), found = 0, edges = 0, state = counters[STATE];

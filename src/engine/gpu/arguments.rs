@@ -28,8 +28,8 @@ arguments! {
     reset: parent visited excluded queue all_counters slot padded root root_original degree;
     seed: all_counters slot len edges visited_before expanded state;
     map_back: place parent mapped vertices hosts names first_leaf leaf_root;
-    stamp_queue: queue level_of len level;
-    stamp_bitmap: now before level_of words level;
+    stamp_queue: queue level_of len level all_counters;
+    stamp_bitmap: now before level_of words level all_counters;
     bitmap_to_queue: visited_a visited_b words queue_a queue_b all_counters slot guards guard;
     mask_to_queue: mask_a mask_b words queue_a queue_b all_counters slot guards guard;
     to_mask: queue_a queue_b visited_a visited_b words mask_a mask_b all_counters slot guards guard;
@@ -41,7 +41,7 @@ arguments! {
     bg: visited own next parent offsets offsets_out to_original first end all_counters slot guards guard;
     bgc: visited own next parent offsets offsets_out to_original first end all_counters slot guards guard cache cached;
     sample: visited_a visited_b offsets vertices places most_probes all_counters slot;
-    apply_words: changes first count visited;
+    apply_words: changes first count visited all_counters;
     gather_parents: found parent gathered all_counters slot;
     sample_hubs: queue_a queue_b visited_a visited_b mask_a mask_b offsets vertices mean most_places all_counters slot;
 }

@@ -4,7 +4,8 @@
 use super::{
     GpuEngine, RUN_LEVELS,
     slots::{
-        BEFORE, EDGES, EXPANDED, FLIP_BITMAP, FLIP_MASK, FLIP_QUEUE, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, STATE, Slot, TAIL, VISITED,
+        BEFORE, COMPLETIONS, EDGES, EXPANDED, FLIP_BITMAP, FLIP_MASK, FLIP_QUEUE, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, STATE, Slot, TAIL,
+        VISITED,
     },
 };
 use crate::{
@@ -29,6 +30,12 @@ pub(super) fn expanded(slot: &Slot) -> u64 {
 }
 
 impl GpuEngine<'_> {
+    /// Checks that every launch has run of the kernels that complete the work of another one. To be called after the counters have been
+    /// read.
+    pub(super) fn check_completions(&self) -> Result<(), DeviceError> {
+        check_completions(&self.arrived, self.completions)
+    }
+
     /// Checks the counters of a step: no more vertices, arcs and levels than there can be. (Before the first level of the device, the arcs
     /// are the host's count, and not checked.)
     pub(super) fn check_counts(&self, slot: &Slot) -> Result<(), DeviceError> {
@@ -104,6 +111,11 @@ impl GpuEngine<'_> {
         let most = self.layout.padded();
         demand(levels.iter().fold(0, |deepest, &level| deepest.max(level)) as usize <= most)
     }
+}
+
+/// Checks that the device has counted all of the `launched` launches of kernels that complete the work of another one.
+pub(super) fn check_completions(counters: &[u32], launched: u32) -> Result<(), DeviceError> {
+    demand(counters[COMPLETIONS as usize] == launched)
 }
 
 /// Checks parents by original vertex: each is below `vertices`, or [`NONE`].

@@ -127,6 +127,9 @@ impl GpuEngine<'_> {
             kernels.sample_hubs.set(arg::most_places, HUB_PLACES as u32)?;
             kernels.sample_hubs.set_buffer(arg::all_counters, counters)?;
         }
+        kernels.stamp_queue.set_buffer(args::stamp_queue::all_counters, counters)?;
+        kernels.stamp_bitmap.set_buffer(args::stamp_bitmap::all_counters, counters)?;
+        kernels.apply_words.set_buffer(args::apply_words::all_counters, counters)?;
         kernels.gather_parents.set_buffer(args::gather_parents::all_counters, counters)?;
         Ok(())
     }

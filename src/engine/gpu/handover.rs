@@ -79,6 +79,7 @@ impl GpuEngine<'_> {
         self.device.finish()?;
         self.slot = 0;
         self.counters.fill(0)?;
+        self.completions = 0;
         self.clear_masks()?;
         self.device.finish()
     }

@@ -146,6 +146,8 @@ pub(crate) struct GpuEngine<'g> {
     /// Destination of reads of `counters`. It is not on the stack, since a read that failed may still write to it later.
     arrived: Slab<u32>,
     slots_in_flight: bool,
+    /// Launches of kernels that complete the work of another one; see [`slots::COMPLETIONS`].
+    completions: u32,
     /// Conditions under which steps apply that are launched before they are planned.
     guards: Buffer<u32>,
     /// Source of writes to `guards`; not on the stack for the same reason.
@@ -259,7 +261,8 @@ impl GpuEngine<'_> {
 
     /// Waits for the slots of all steps, and reads them.
     fn read_slots(&mut self) -> Result<(), DeviceError> {
-        self.counters.read(0..self.arrived.len(), &mut self.arrived)
+        self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
+        self.check_completions()
     }
 
     /// Slot `slot` as it was last read.

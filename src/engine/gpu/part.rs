@@ -12,10 +12,10 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     GpuEngineError, OnDevice, arguments as args,
-    arrivals::demand,
+    arrivals::{check_completions, demand},
     graph::{DeviceGraph, GraphArrays, MOST_PARTS},
     setup::{Built, Kernels},
-    slots::{self, IS_BITMAP, IS_QUEUE, LEVELS, SLOT, SLOTS, Slot, TAIL},
+    slots::{self, COUNTERS, IS_BITMAP, IS_QUEUE, LEVELS, SLOTS, Slot, TAIL},
 };
 use crate::{
     bfs::GpuKernel,
@@ -119,6 +119,8 @@ pub(crate) struct PartGpu<'g> {
     /// Slots of counters, and where they are read to: see [`GpuEngine`](super::GpuEngine).
     counters: Buffer<u32>,
     arrived: Slab<u32>,
+    /// Launches of `tg_pieces`; see [`slots::COMPLETIONS`].
+    completions: u32,
     slot: u32,
     /// A frontier that was converted from a bitmap, and the rows found top-down. The host reads neither.
     frontier: Buffer<Vertex>,
@@ -143,8 +145,9 @@ impl<'g> PartGpu<'g> {
         let Built { kernels, group, groups } = built;
         let longest = (0..by_source.vertices()).map(|v| by_source.degree(v as Vertex) as usize).max().unwrap_or(0);
         let gpu = Self {
-            counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
-            arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
+            counters: Buffer::new(device, COUNTERS, "counters")?,
+            arrived: Slab::zeroed(COUNTERS, "counters")?,
+            completions: 0,
             slot: 0,
             // Four more entries for what kernels write and do not keep, as in other searches.
             frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
@@ -325,6 +328,7 @@ impl<'g> PartGpu<'g> {
             kernel.set_buffer(args::tg_pieces::queue_a, &self.frontier)?;
             kernel.set(args::tg_pieces::slot, slot)?;
             self.start(kernel, self.groups)?;
+            self.completions = self.completions.wrapping_add(1);
         }
         let found = self.wait(slot)?;
         let back = Instant::now();
@@ -369,6 +373,7 @@ impl<'g> PartGpu<'g> {
     /// Waits for a level. Returns the number of rows it found.
     fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
+        check_completions(&self.arrived, self.completions)?;
         let level = Slot::of(&self.arrived, slot);
         demand(level.get(LEVELS) == 1)?;
         Ok(u64::from(level.get(TAIL)))

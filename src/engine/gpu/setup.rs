@@ -7,7 +7,7 @@ use super::{
     graph::{DeviceGraph, MOST_PARTS},
     levels::{MOST_STEPS, RunAhead},
     sampling::{MOST_PROBES, PLACES},
-    slots::{self, SLOT, SLOTS},
+    slots::{self, COUNTERS},
 };
 use crate::{
     bfs::Ahead,
@@ -240,9 +240,10 @@ impl<'g> GpuEngine<'g> {
         let engine = Self {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
             host_closed: Slab::copy_of(excluded, "bitmaps")?,
-            counters: Buffer::new(device, (SLOT * SLOTS) as usize, "counters")?,
-            arrived: Slab::zeroed((SLOT * SLOTS) as usize, "counters")?,
+            counters: Buffer::new(device, COUNTERS, "counters")?,
+            arrived: Slab::zeroed(COUNTERS, "counters")?,
             slots_in_flight: false,
+            completions: 0,
             guards: Buffer::new(device, slots::GUARDS, "conditions")?,
             guard_words: Slab::zeroed(slots::GUARDS, "conditions")?,
             slot: 0,

@@ -44,6 +44,10 @@ shared! {
     /// Bins of claims that work-items have taken to empty.
     EMPTIED = 13;
 
+    /// The word after the slots: how many launches have run of the kernels that complete the work of another one, modulo 2^32. Their
+    /// results look the same to the host, and to the next kernel, if a driver ends one of them without an error.
+    COMPLETIONS = SLOTS * SLOT;
+
     /// The queue of the frontier is the second of the two, and the next queue the first.
     FLIP_QUEUE = 1;
     /// The current bitmap is the second of the two.
@@ -62,6 +66,9 @@ shared! {
     /// Numbers of a form: a constant, then the factors of frontier vertices, frontier arcs, unvisited vertices and unvisited arcs.
     TERMS = 5;
 }
+
+/// Words of the buffer of counters: the slots, and [`COMPLETIONS`].
+pub(super) const COUNTERS: usize = COMPLETIONS as usize + 1;
 
 /// Words of the buffer of guards: vertices and arcs of the graph, then the guards.
 pub(super) const GUARDS: usize = 2 + Ahead::PLANS * (FORMS * TERMS) as usize;

@@ -19,24 +19,26 @@ impl GpuEngine<'_> {
     }
 
     /// Records that every vertex of the frontier is at `level`.
-    pub(crate) fn stamp(&self, state: &SearchState, level: u32) -> Result<(), DeviceError> {
+    pub(crate) fn stamp(&mut self, state: &SearchState, level: u32) -> Result<(), DeviceError> {
         match state.frontier {
-            Frontier::Queue { len: 0, .. } | Frontier::Mask { .. } => Ok(()),
+            Frontier::Queue { len: 0, .. } | Frontier::Mask { .. } => return Ok(()),
             Frontier::Queue { len, .. } => {
                 let kernel = &self.kernels.stamp_queue;
                 kernel.set_buffer(args::stamp_queue::queue, &state.queue)?;
                 kernel.set(args::stamp_queue::len, len as u32)?;
                 kernel.set(args::stamp_queue::level, level)?;
-                self.start(kernel, self.groups_for(len))
+                self.start(kernel, self.groups_for(len))?;
             }
             Frontier::Bitmap { .. } => {
                 let kernel = &self.kernels.stamp_bitmap;
                 kernel.set_buffer(args::stamp_bitmap::now, &state.visited[state.current])?;
                 kernel.set_buffer(args::stamp_bitmap::before, &state.visited[1 - state.current])?;
                 kernel.set(args::stamp_bitmap::level, level)?;
-                self.start(kernel, self.groups_for(self.layout.padded() / 32))
+                self.start(kernel, self.groups_for(self.layout.padded() / 32))?;
             }
         }
+        self.completions = self.completions.wrapping_add(1);
+        Ok(())
     }
 
     /// Sets all levels to 0.
@@ -48,10 +50,12 @@ impl GpuEngine<'_> {
     }
 
     /// Reads the recorded levels into `levels`, by internal vertex (0: found before CPU and device searched separately, or not at all).
-    pub(crate) fn read_levels(&self, levels: &mut [u32]) -> Result<(), DeviceError> {
-        match &self.level_of {
-            Some(buffer) => buffer.read(0..buffer.len(), levels),
-            None => Ok(()),
+    pub(crate) fn read_levels(&mut self, levels: &mut [u32]) -> Result<(), DeviceError> {
+        if let Some(buffer) = &self.level_of {
+            buffer.read(0..buffer.len(), levels)?;
+            // The last levels were recorded after the last slots had been read.
+            self.read_slots()?;
         }
+        Ok(())
     }
 }
