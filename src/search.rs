@@ -17,7 +17,7 @@ pub use traced::{Stretch, Traced, TracedDevice};
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
-    graph::{Layout, NONE, Place, Vertex},
+    graph::{Layout, NONE, Order, Place, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
     words::numbered,
@@ -289,7 +289,10 @@ fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {
         let csr = layout.csr();
-        policy.adaptive().is_some() && policy.begins_on_gpu(csr.vertices() as u64, csr.arcs() as u64, layout.hubs().share)
+        // As the policy counts them. Other orders have dropped vertices without an edge.
+        let without_edge = if layout.order() == Order::Original { layout.stats().isolated } else { 0 };
+        let vertices = (csr.vertices() as u64).saturating_sub(without_edge);
+        policy.adaptive().is_some() && policy.begins_on_gpu(vertices, csr.arcs() as u64, layout.hubs().share)
     };
     let at_home_on_gpu = at_home_on_gpu || begins_on_gpu();
     HybridUse { alone, at_home_on_gpu, together }

@@ -2,7 +2,7 @@
 
 use super::{
     levels::LevelTable,
-    thresholds::{fastest, roots},
+    thresholds::{fastest, roots, timed},
 };
 use crate::{
     bfs::{Direction, LevelStats, Placement, Strategy},
@@ -63,7 +63,8 @@ impl Both {
 pub fn bottom_up_permille<'a>(tables: impl IntoIterator<Item = &'a LevelTable>) -> Option<u32> {
     let model = CostModel::from(SampledCosts::default());
     let mut took = Both::default();
-    for times in tables.into_iter().flat_map(|table| &table.levels) {
+    // The time of level 0 includes the reset of the state.
+    for times in tables.into_iter().flat_map(|table| table.levels.iter().filter(|times| times.stats.level > 0)) {
         for (strategy, direction) in [(Strategy::Tg, Direction::TopDown), (Strategy::Bg, Direction::BottomUp)] {
             if let Some(ns) = times.own_ns(strategy) {
                 took.add(&model, &times.stats, direction, ns);
@@ -94,7 +95,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
     });
     search.set_looks_ahead(true);
     searched?;
-    for record in levels.iter().filter(|record| record.levels <= 1 && matches!(record.plan.placement, Placement::Gpu(_))) {
+    for record in timed(&levels).filter(|record| record.levels <= 1 && matches!(record.plan.placement, Placement::Gpu(_))) {
         let ns = record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns);
         took.add(&model, &record.stats, record.plan.direction, ns as f64);
     }

@@ -151,11 +151,9 @@ impl HandoverTable {
     }
 
     fn access_is_quick(&self, way: &WayTimes) -> bool {
-        // Compared at the largest size that all modes reached.
-        let size = self.ways.iter().filter_map(|way| way.sizes.last()).map(|times| times.bytes).min().unwrap_or(0);
-        if size < LEAST_ACCESS_BYTES {
-            return true;
-        }
+        // Compared at the largest size that all modes reached, but for those that failed at small ones.
+        let largest = |way: &WayTimes| way.sizes.last().map(|times| times.bytes).filter(|&bytes| bytes >= LEAST_ACCESS_BYTES);
+        let Some(size) = self.ways.iter().filter_map(largest).min() else { return true };
         let least = |of: fn((u64, u64)) -> u64| self.ways.iter().filter_map(|way| way.accesses(size)).map(of).min().unwrap_or(0);
         way.accesses(size).is_some_and(|(device, host)| device <= least(|a| a.0) * ACCESS_FACTOR && host <= least(|a| a.1) * ACCESS_FACTOR)
     }

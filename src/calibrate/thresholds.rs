@@ -265,12 +265,17 @@ pub(super) fn fastest(
     Ok(best)
 }
 
+/// The records whose time is that of their level alone: that of level 0 includes the reset of the state.
+pub(super) fn timed(records: &[LevelRecord]) -> impl Iterator<Item = &LevelRecord> {
+    records.iter().filter(|record| record.stats.level > 0)
+}
+
 /// The time of the CPU's levels of one direction divided by their time by [`CostModel::shipped`] (`None`: there were none).
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     let model = CostModel::shipped(Form::Full);
     let cost = model.of(Strategy::on_cpu(direction))?;
     let (mut took_ns, mut should_ns) = (0.0, 0.0);
-    for record in records.iter().filter(|record| record.plan.direction == direction && record.levels <= 1) {
+    for record in timed(records).filter(|record| record.plan.direction == direction && record.levels <= 1) {
         let stats = &record.stats;
         let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
         let expected = expected_probes(stats.arcs, stats.frontier_edges, list);
@@ -282,7 +287,7 @@ fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
 
 /// The line through the levels of one direction: the cheapest level is the fixed part, and the rest is in proportion to the work.
 fn line(records: &[LevelRecord], direction: Direction) -> Option<Line> {
-    let levels = || records.iter().filter(|record| record.plan.direction == direction);
+    let levels = || timed(records).filter(|record| record.plan.direction == direction);
     let own =
         |record: &LevelRecord| (record.elapsed_ns - record.handover_ns.min(record.elapsed_ns)) as f64 / f64::from(record.levels.max(1));
     let fixed_ns = levels().map(own).min_by(f64::total_cmp)?;
@@ -357,6 +362,11 @@ mod tests {
         let found = [Direction::TopDown, Direction::BottomUp].map(|direction| factor(&levels, direction).unwrap());
         assert!((found[0] - 2.0).abs() < 0.01 && (found[1] - 5.0).abs() < 0.01, "{found:?}");
         assert_eq!(factor(&levels[..1], Direction::BottomUp), None);
+        // The time of level 0 includes the reset of the state.
+        let mut first = record(Direction::TopDown, 1000, 1 << 30, 1);
+        first.stats.level = 0;
+        assert_eq!(factor(&[first, levels[0]], Direction::TopDown), Some(found[0]));
+        assert_eq!(line(&[first], Direction::TopDown), None);
     }
 
     #[test]

@@ -86,6 +86,9 @@ pub(super) struct History {
     pub(super) shares: [Option<Learned>; 2],
     /// The GPU's share of the level before by the costs, in thousandths, if that level was split and its costs are known.
     pub(super) expected: Option<u16>,
+    /// The GPU's share that was planned for the level before, in thousandths, if that level was split. The share that the devices then had
+    /// differs, since neither lists nor words are cut.
+    pub(super) planned: Option<u16>,
     /// Nanoseconds that levels would have saved on the other device since the state last changed its owner.
     pub(super) missed_ns: f64,
 }

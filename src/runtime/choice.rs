@@ -105,7 +105,9 @@ impl Runtime {
         let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
         // `concurrent` is chosen because it splits levels, so measured thresholds must not stop it from splitting.
         let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
-        if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
+        // The calibration's `sampled` won with its own costs, by which the CPU alone searches.
+        let is_sampled = choice.origin == Origin::Calibration && choice.policy == Decider::sampled(true);
+        if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device && !is_sampled) {
             choice.bands = self.complete(adaptive, given, found, costs);
         }
         if let Some((permille, origin)) = costs.bottom_up.filter(|_| with_device && choice.policy.has_usual_costs()) {
@@ -136,7 +138,7 @@ impl Runtime {
                 Err(RuntimeError::Objective { objective, policy: asked.to_string(), origin: self.policy.origin })
             }
             Policy::Auto(_) => {
-                if places_levels && self.board_bands(false) != Bands::default() {
+                if places_levels && self.board_bands(false).has_bounds() {
                     let reason = format!("board {} says where levels run", self.profile.name());
                     return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
                 }
@@ -194,13 +196,14 @@ impl Runtime {
             // The policy's other costs come from the calibration.
             adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found));
         }
-        sources.push((self.board_bands(true), Origin::Estimate));
+        // What was measured here, on this graph, counts more than an estimate.
         if let Some(measured) = costs.measured {
             sources.push((measured.bands, Origin::Measured));
             if found.is_none() {
                 adaptive.model = measured.adaptive().model;
             }
         }
+        sources.push((self.board_bands(true), Origin::Estimate));
         if let Some((to_gpu, to_cpu)) = costs.handover {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (to_gpu, to_cpu);
         }
@@ -209,8 +212,9 @@ impl Runtime {
         }
         let (bands, records) = resolve(&sources);
         // If all bounds come from the calibration, its costs decide near the bounds. They must not override bounds of a flag or a board.
+        // (`selective` and `concurrent` set bounds to "never", from which no level is near.)
         let is_calibrated = |record: &BandRecord| record.origin == Origin::Calibration.name();
-        if !records.is_empty() && records.iter().all(is_calibrated) {
+        if records.iter().any(is_calibrated) && records.iter().all(|record| is_calibrated(record) || record.value.is_none()) {
             adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;
         }
         adaptive.bands = bands;
@@ -429,7 +433,7 @@ mod tests {
             let flag = format!("adaptive:{table}_{key}=700");
             for (text, policy, value, origin) in [
                 (NAME, "adaptive", was, "measured"),
-                (&estimate, "adaptive", 800, "board's estimate"),
+                (&estimate, "adaptive", was, "measured"),
                 (&board, "adaptive", 800, "board file"),
                 (&board, &flag, 700, "flag"),
                 (&estimate, &flag, 700, "flag"),
@@ -439,6 +443,8 @@ mod tests {
                 assert_eq!(bounds(&choice.policy.adaptive().unwrap().bands)[place], Some(value), "{policy} {text}");
                 assert!(choice.is_complete());
             }
+            let guessed = runtime(&estimate, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
+            assert_eq!(of(&guessed, name), Some((Some(800), "board's estimate")), "nothing was measured");
             // The calibration comes after the board's values and before its estimates.
             let found = calibrated_bands(600);
             for (text, value, origin) in
@@ -449,6 +455,19 @@ mod tests {
                 let near = choice.policy.adaptive().unwrap().near;
                 assert_eq!(near > 1.0, origin == "calibration", "costs count around bounds that are all theirs");
             }
+        }
+    }
+
+    #[test]
+    fn costs_also_count_around_the_bounds_of_selective_and_concurrent() {
+        let found = calibrated_bands(600);
+        for policy in ["adaptive", "selective", "concurrent"] {
+            let near = |text: &str| {
+                let choice = runtime(text, Some(policy)).choose(Some(&found), true, Costs::default()).unwrap();
+                choice.policy.adaptive().unwrap().near
+            };
+            assert!(near(NAME) > 1.0, "{policy}");
+            assert_eq!(near(&format!("{NAME}[adaptive.top_down]\nup_to = 800\n")), 1.0, "{policy}");
         }
     }
 
@@ -472,7 +491,9 @@ mod tests {
         let choice = choose(&board, Some(&found), true);
         assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::Board));
         assert!(choice.reason.contains("board b says where levels run"), "{}", choice.reason);
-        for text in [NAME, &estimate] {
+        // A share does not say where levels run.
+        let share = format!("{NAME}[adaptive.top_down]\ngpu_permille = 400\n");
+        for text in [NAME, &estimate, &share] {
             let choice = choose(text, Some(&found), true);
             assert_eq!(choice.origin, Origin::Calibration, "{text}");
             assert_ne!(choice.policy.kind(), "adaptive");
@@ -497,6 +518,8 @@ mod tests {
                 runtime.device = Setting::flag(device.parse().unwrap());
                 let choice = runtime.choose(Some(&found), true, Costs::default()).unwrap();
                 assert_eq!(choice.reason == "the device was named", alone, "{device}: {}", choice.reason);
+                // `sampled` keeps the costs with which it won.
+                assert!(alone || decider != Decider::Sampled || choice.policy == Decider::sampled(true), "{}", choice.policy);
                 let bottom_up = Some((640, Origin::Calibration));
                 let with_costs = runtime.choose(Some(&found), true, Costs { bottom_up, ..Costs::default() }).unwrap();
                 assert_eq!(with_costs.policy == Policy::Sampled(SampledCosts::default().times(640)), alone, "{}", with_costs.policy);

@@ -22,6 +22,7 @@ pub(crate) use self::{
     prefetch::prefetch,
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
+    split::thousandths,
 };
 // Used by the analysis of touched bytes.
 #[cfg(feature = "cli")]

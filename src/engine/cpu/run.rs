@@ -95,7 +95,7 @@ impl CpuEngine<'_> {
         if let Some(over) = self.all_is_found() {
             return over;
         }
-        self.enter_frontier();
+        let repeats_before = self.enter_frontier();
         let mut conversion_ns = 0;
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let begin = Instant::now();
@@ -106,7 +106,7 @@ impl CpuEngine<'_> {
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
         let edges = self.state.frontier_edges;
         if may_be_wide && self.level_is_wide(len, edges) {
-            return self.run_wide(conversion_ns);
+            return self.run_wide(conversion_ns, repeats_before);
         }
         let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);
         self.state.bitmap_is_current = false;

@@ -18,6 +18,11 @@ const GRAIN: usize = 4096;
 /// Blocks whose arcs are summed to find the place where a queue is cut.
 const BLOCKS: usize = 256;
 
+/// How many thousandths of both parts together `part` is.
+pub(crate) fn thousandths(part: u64, rest: u64) -> u16 {
+    (u128::from(part) * 1000 / u128::from(part + rest).max(1)) as u16
+}
+
 /// The result of [`CpuEngine::merge_apart`].
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Merged {
@@ -72,7 +77,8 @@ impl CpuEngine<'_> {
     }
 
     /// Finds the word at which to cut the bitmap so that about `permille` thousandths of the unvisited vertices' arcs lie behind the cut.
-    pub(in crate::engine) fn cut_words(&self, permille: u16) -> usize {
+    /// Also returns how many thousandths these are.
+    pub(in crate::engine) fn cut_words(&self, permille: u16) -> (usize, u16) {
         let (words, offsets) = (self.excluded.len(), &self.layout.incoming().offsets);
         let visited = &self.state.visited[self.state.current];
         let vertices = self.layout.csr().vertices();
@@ -85,13 +91,12 @@ impl CpuEngine<'_> {
         let total: u64 = (0..words).map(weight).sum();
         let wanted = total - (total as f64 * f64::from(permille.min(1000)) / 1000.0) as u64;
         let mut before = 0;
-        for word in 0..words {
-            if before >= wanted {
-                return word;
-            }
-            before += weight(word);
-        }
-        words
+        let cut = (0..words).find(|&word| {
+            let is_cut = before >= wanted;
+            before += if is_cut { 0 } else { weight(word) };
+            is_cut
+        });
+        (cut.unwrap_or(words), thousandths(total - before, before))
     }
 
     /// Runs the CPU's part of a top-down level: the first `len` entries of the queue, which `edges` arcs leave.

@@ -79,8 +79,9 @@ impl CpuEngine<'_> {
         is_wide(self.layout, len as u64, edges, self.state.visited_count, self.searched())
     }
 
-    /// Runs a wide level, whose frontier is a queue.
-    pub(super) fn run_wide(&mut self, conversion_ns: u64) -> LevelWork {
+    /// Runs a wide level, whose frontier is a queue. `entered_repeats` vertices were found to be counted twice as the frontier entered the
+    /// bitmap.
+    pub(super) fn run_wide(&mut self, conversion_ns: u64, entered_repeats: u64) -> LevelWork {
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("the frontier of a wide level is a queue") };
         let csr = self.layout.csr();
         let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
@@ -113,7 +114,7 @@ impl CpuEngine<'_> {
             unsafe { kernel(&work, words) }
         });
         let visited = before - self.excluded_count;
-        let repeats_before = self.state.visited_count.saturating_sub(visited);
+        let repeats_before = entered_repeats + self.state.visited_count.saturating_sub(visited);
         self.state.visited_count = visited;
         self.state.current = 1 - self.state.current;
         self.state.bitmap_is_current = true;

@@ -7,8 +7,8 @@ use std::{
 
 use super::{Helper, HybridEngine, locked};
 use crate::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelWork},
-    engine::{CpuEngine, Team, gpu::check_found},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelWork, Placement},
+    engine::{CpuEngine, Team, cpu::thousandths, gpu::check_found},
     opencl::{Device, DeviceError},
 };
 
@@ -16,18 +16,19 @@ impl HybridEngine<'_> {
     pub(super) fn run_split(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let handover_ns = self.give_to_cpu()?;
         let kernel = plan.kernel().ok_or(DeviceError::NONE)?;
-        let work = match plan.direction {
+        let (work, gpu_permille) = match plan.direction {
             Direction::TopDown => self.split_top_down(gpu_permille, kernel)?,
             Direction::BottomUp => self.split_bottom_up(gpu_permille, kernel)?,
         };
         let work = LevelWork { handover_ns: work.handover_ns + handover_ns, ..work };
-        self.cpu.state().done(plan, &work);
+        // The policy learns from the share that the devices had: lists and words are not cut.
+        self.cpu.state().done(LevelPlan { placement: Placement::Split { gpu_permille, kernel }, ..plan }, &work);
         Ok(work)
     }
 
     /// Runs a top-down level. It cuts the frontier queue: each device gets a piece from the end of the queue, and returns the vertices that
     /// it finds, with their parents.
-    fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+    fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<(LevelWork, u16), DeviceError> {
         let mut clock = Clock::new();
         let (len, repeats_before) = self.cpu.frontier_to_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
@@ -82,14 +83,14 @@ impl HybridEngine<'_> {
             clock.spent.merge_ns += clock.lap();
         }
         self.cpu.state().previous_frontier = len as u64;
-        Ok(LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) })
+        Ok((LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) }, thousandths(edges_left, edges)))
     }
 
     /// Runs a bottom-up level. It cuts the words of the bitmap: each device gets a range at the end of the bitmap.
-    fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
+    fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<(LevelWork, u16), DeviceError> {
         let mut clock = Clock::new();
         let repeats_before = self.cpu.resolve_claims();
-        let (cut, words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
+        let ((cut, gpu_permille), words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
         let count = self.helpers.len();
@@ -144,7 +145,7 @@ impl HybridEngine<'_> {
             first = end;
         }
         self.cpu.end_bottom_up(found);
-        Ok(LevelWork { repeats_before, threads, ..clock.level(found, times) })
+        Ok((LevelWork { repeats_before, threads, ..clock.level(found, times) }, gpu_permille))
     }
 }
 

@@ -8,7 +8,7 @@ use super::Adaptive;
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
     board::NEVER,
-    policy::{StrategyCost, rule::LevelDevice},
+    policy::{ChangeCost, StrategyCost, rule::LevelDevice},
 };
 
 /// Bounds of the cost of a level, in nanoseconds.
@@ -54,7 +54,7 @@ impl Adaptive {
     fn surely_in(&self, direction: Direction, stats: &LevelStats, runs: LevelDevice) -> Option<Surely> {
         let measured = self.measured_gpu_ns(direction, stats, 1.0);
         let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
-        let own = self.range_by(kernel, stats)?.most + constant(self.longest_turn_ns(stats));
+        let own = self.range_by(kernel, stats)?.most + self.longest_turn(stats.vertices);
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
         // The band places the level on the GPU, and no bound is within the factor `near`.
         let inside = [
@@ -83,9 +83,15 @@ impl Adaptive {
         bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 / near - 0.5) - work(direction))
     }
 
-    /// Nanoseconds of the longest conversion that may precede a level.
-    fn longest_turn_ns(&self, stats: &LevelStats) -> f64 {
-        self.model.to_bottom_up.ns(stats).max(self.model.to_top_down.ns(stats))
+    /// A bound of the longest conversion that may precede a level of a graph of `vertices` vertices. The frontier is that of the level, which
+    /// may be far larger than the present one.
+    fn longest_turn(&self, vertices: u64) -> Linear {
+        let [one, other] = [self.model.to_bottom_up, self.model.to_top_down];
+        let of_graph = |change: ChangeCost| change.fixed_ns + change.word_ns * (vertices as f64 / 64.0);
+        Linear {
+            frontier_vertices: one.frontier_vertex_ns.max(other.frontier_vertex_ns) as f32,
+            ..constant(of_graph(one).max(of_graph(other)))
+        }
     }
 
     fn range_on_cpu(&self, direction: Direction, stats: &LevelStats) -> Option<Range> {
@@ -125,7 +131,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         board::Band,
-        policy::{Bands, ChangeCost, CostModel, SampledCosts, StrategyCost, rule::History},
+        policy::{Bands, CostModel, SampledCosts, rule::History},
     };
 
     /// Amounts of all orders of magnitude.
@@ -176,7 +182,12 @@ pub(super) mod tests {
                     tgm: gpu[1].map(top_down),
                     bg: gpu[2].map(bottom_up),
                     bgc: gpu[3].map(bottom_up),
-                    to_bottom_up: ChangeCost { fixed_ns: change.fixed_ns / 50.0, ..ChangeCost::default() },
+                    to_bottom_up: ChangeCost {
+                        fixed_ns: change.fixed_ns / 50.0,
+                        frontier_vertex_ns: change.frontier_vertex_ns,
+                        word_ns: 0.0,
+                    },
+                    to_top_down: ChangeCost { frontier_vertex_ns: change.unvisited_vertex_ns, ..ChangeCost::default() },
                     to_gpu: way,
                     to_cpu: way,
                     ..SampledCosts::default().into()
@@ -220,12 +231,13 @@ pub(super) mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4000))]
 
-        /// Wherever the forms say that a plan is sure, the policy makes this plan.
+        /// Wherever the forms say that a plan is sure, the policy makes this plan. The forms are made at an earlier level.
         #[test]
-        fn sure_plans_match_the_plans_of_the_policy(adaptive in adaptive(), stats in stats(), runs in 0..3) {
+        fn sure_plans_match_the_plans_of_the_policy(adaptive in adaptive(), stats in stats(), earlier in stats(), runs in 0..3) {
             let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];
             let stats = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Bg)), ..stats };
-            for surely in adaptive.surely(&stats, runs).into_iter().flatten() {
+            let earlier = LevelStats { vertices: stats.vertices, arcs: stats.arcs, ..earlier };
+            for surely in adaptive.surely(&earlier, runs).into_iter().flatten() {
                 if surely.above_zero.iter().all(|form| value(form, &stats) > 1e-3) {
                     let mut memory = History::default();
                     prop_assert!(!adaptive.wants_sample(&stats, runs, &memory));

@@ -151,6 +151,11 @@ impl Bands {
         self.top_down.is_complete() && self.bottom_up.is_complete()
     }
 
+    /// Whether a band says where levels run. (A share alone does not.)
+    pub(crate) fn has_bounds(&self) -> bool {
+        [self.top_down, self.bottom_up].iter().any(|band| band.gpu_from.or(band.split_from).or(band.up_to).is_some())
+    }
+
     fn any(&self, bound: impl Fn(&Band) -> Option<u64>) -> bool {
         [self.top_down, self.bottom_up].iter().any(|band| bound(band).is_none_or(|bound| bound < NEVER))
     }
@@ -522,6 +527,10 @@ impl Adaptive {
             Side::Both => self.model.even_share(direction, stats, probes),
             Side::Cpu | Side::Gpu => None,
         };
+        memory.planned = match candidate.placement {
+            Placement::Split { gpu_permille, .. } => Some(gpu_permille),
+            _ => None,
+        };
         LevelPlan { direction, placement: candidate.placement }
     }
 
@@ -547,7 +556,8 @@ impl Adaptive {
         let (Some(Placement::Split { gpu_permille, .. }), Some(direction)) = (stats.previous_placement, stats.previous_direction) else {
             return;
         };
-        if stats.previous_cpu_ns == 0 || stats.previous_gpu_ns == 0 {
+        // A device without work shows nothing of its speed.
+        if stats.previous_cpu_ns == 0 || stats.previous_gpu_ns == 0 || gpu_permille == 0 || gpu_permille >= 1000 {
             return;
         }
         let gpu_speed = f64::from(gpu_permille) / stats.previous_gpu_ns as f64;
@@ -555,7 +565,8 @@ impl Adaptive {
         let even = 1000.0 * gpu_speed / (gpu_speed + cpu_speed).max(f64::MIN_POSITIVE);
         let before = memory.shares[direction as usize].and_then(|learned| learned.off).unwrap_or(1.0);
         let off = memory.expected.map(|expected| (before * odds(even.clamp(LEAST.into(), MOST.into()) as u16) / odds(expected)).sqrt());
-        let gpu_permille = (((even + f64::from(gpu_permille)) / 2.0) as u16).clamp(LEAST, MOST);
+        let planned = f64::from(memory.planned.unwrap_or(gpu_permille));
+        let gpu_permille = (((even + planned) / 2.0) as u16).clamp(LEAST, MOST);
         memory.shares[direction as usize] = Some(Learned { gpu_permille, off });
     }
 }
@@ -785,6 +796,32 @@ mod tests {
         let adaptive = Adaptive { model, ..Adaptive::of(bands(Direction::TopDown, Band::split_from(0, 500))) };
         let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), RUNS, &mut History::default()).kernel();
         assert_eq!((kernel(3000), kernel(30_000)), (Some(GpuKernel::Tg), Some(GpuKernel::Tgm)));
+    }
+
+    /// Lists and words are not cut, so a share that runs may be far from the one that was planned.
+    #[test]
+    fn a_share_is_learned_from_what_the_devices_had() {
+        let split = Band::split_from(0, 500);
+        let adaptive = Adaptive::of(Bands { top_down: split, bottom_up: split });
+        let learned = |had: u16| {
+            let mut memory = History::default();
+            let plan = adaptive.plan(&level(Direction::TopDown, 7000, Some(Placement::Cpu)), RUNS, &mut memory);
+            let Placement::Split { gpu_permille: planned, kernel } = plan.placement else { panic!("{plan:?}") };
+            let ran = Placement::Split { gpu_permille: had, kernel };
+            let stats = LevelStats {
+                previous_direction: Some(Direction::TopDown),
+                previous_cpu_ns: 90_000,
+                previous_gpu_ns: 10_000,
+                ..level(Direction::TopDown, 7000, Some(ran))
+            };
+            adaptive.adapt(&stats, &mut memory);
+            (planned, memory.shares[Direction::TopDown as usize].map(|learned| learned.gpu_permille))
+        };
+        // A tenth of the work took a tenth of the time: both devices are as fast.
+        assert_eq!(learned(100), (500, Some(500)));
+        assert_eq!(learned(500), (500, Some(700)));
+        // A device without work, such as one that was to get a part of a single list, shows nothing.
+        assert_eq!((learned(0).1, learned(1000).1), (None, None));
     }
 
     /// The shares that one search has learned do not affect the next: Graph500 forbids that.
