@@ -274,11 +274,14 @@ fn a_file_that_changes_while_it_is_read_is_an_error() {
     let touch: Change = |file| file.write_at(b"0", 0).map(|_| ()).unwrap();
     // Overwrites targets with numbers that are not vertices.
     let spoil: Change = |file| file.write_at(&[0xff; 1 << 20], 17 + 8 * 9002).map(|_| ()).unwrap();
+    // Overwrites targets with other vertices.
+    let swap: Change = |file| file.write_at(&[0; 1 << 10], 17 + 8 * 9002).map(|_| ()).unwrap();
     for (path, content, change, words) in [
         (&graph, text.as_bytes(), cut, "cut off while it was read"),
         (&graph, text.as_bytes(), touch, "changed while it was read"),
         (&serialized, &bytes[..], cut, "cut off while it was read"),
         (&serialized, &bytes[..], spoil, "g.sg"),
+        (&serialized, &bytes[..], swap, "changed while it was read"),
     ] {
         fs::write(path, content).unwrap();
         sleep(Duration::from_millis(50));
@@ -555,6 +558,14 @@ fn graphs_too_large_for_memory_are_refused_with_their_size() {
     refused(under("ulimit -v 800000", &["generate", "uniform", "--vertices", "10", "--edges", "200000000", "-o", &el]), &["1.5 GiB"]);
     let said = refused(under("ulimit -v 500000", &["info", &gz]), &["bomb.el.gz", " MiB of edges"]);
     assert!(!said.contains("panick") && !said.contains("allocation"), "{said}");
+    // A header that announces four billion vertices, and the offsets of 256 million.
+    let offsets = folder.path("bomb.adj.gz");
+    let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&offsets).unwrap(), flate2::Compression::best());
+    encoder.write_all(b"AdjacencyGraph\n4294967168\n0\n").unwrap();
+    (0..64).for_each(|_| encoder.write_all(&b"0\n".repeat(4 << 20)).unwrap());
+    encoder.finish().unwrap();
+    refused(under("ulimit -v 500000", &["info", &offsets]), &["bomb.adj.gz", " MiB of edges"]);
+    fs::remove_file(&offsets).unwrap();
     let long = folder.path("long.el.gz");
     let mut encoder = flate2::write::GzEncoder::new(fs::File::create(&long).unwrap(), flate2::Compression::fast());
     (0..4).for_each(|_| encoder.write_all(&b"1".repeat(8 << 20)).unwrap());

@@ -184,9 +184,14 @@ impl AtomicFile {
                 temporary.persist(&self.target)
             }
             Place::Copied(target) => {
+                let size = file.metadata()?.len();
                 file.rewind()?;
-                target.set_len(0)?;
+                // Before the old content is overwritten, the file system must have room for the new one.
+                reserve(target, size)?;
+                // Under the lock, as above: Ctrl-C waits for the end of the copy.
+                let _registered = temporaries();
                 io::copy(file, target)?;
+                target.set_len(size)?;
                 report_late_errors(target)
             }
         }
@@ -204,6 +209,24 @@ impl Write for AtomicFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// Makes sure that `size` bytes fit into the file, if the file system can.
+fn reserve(file: &File, size: u64) -> io::Result<()> {
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use nix::errno::Errno;
+        let Some(size) = nix::libc::off_t::try_from(size).ok().filter(|&size| size > 0) else { return Ok(()) };
+        match nix::fcntl::posix_fallocate(file, 0, size) {
+            Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG | Errno::EIO)) => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    {
+        let _ = (file, size);
+        Ok(())
     }
 }
 
@@ -288,6 +311,7 @@ fn unnamed(folder: &Path) -> Option<File> {
 
 /// Gives a file that has no name the name `target`, and replaces the file of that name, if any.
 fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
+    report_late_errors(file)?;
     let folder = parent(target);
     let prefix = prefix(target.file_name().unwrap_or_default());
     // Under the lock, as in `commit`.
@@ -301,6 +325,7 @@ fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
             copy.set_permissions(file.metadata()?.permissions())?;
             file.rewind()?;
             io::copy(file, &mut copy)?;
+            report_late_errors(&copy)?;
             named.persist(target)
         }
     }

@@ -80,6 +80,11 @@ impl MappedFile {
     pub fn has_changed(&self) -> bool {
         self.origin.has_changed()
     }
+
+    /// The path by which the file was opened.
+    pub fn path(&self) -> &Path {
+        &self.origin.path
+    }
 }
 
 impl Deref for MappedFile {

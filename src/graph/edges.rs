@@ -1,6 +1,6 @@
 //! Edge lists as files and generators give them.
 
-use std::ops::Range;
+use std::{ops::Range, path::Path};
 
 use rayon::prelude::*;
 
@@ -102,6 +102,14 @@ impl EdgeList {
         self.listing
     }
 
+    /// The mapped file that holds the entries, if it has changed since it was mapped.
+    pub(crate) fn changed(&self) -> Option<&Path> {
+        match &self.entries {
+            Entries::Rows(SerializedRows { bytes: RowBytes::Mapped(map), .. }) if map.has_changed() => Some(map.path()),
+            _ => None,
+        }
+    }
+
     /// Calls `visit(source, target)` for the entries `range` in the order of the source.
     ///
     /// # Panics
@@ -142,7 +150,8 @@ impl AsRef<[u8]> for RowBytes {
 ///
 /// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are below
 /// `vertices`. If another process changes a mapped file afterwards, the invariant can break. Every access is therefore checked by slice
-/// bounds, so that the result is a panic or a wrong edge (which the builder refuses), never an invalid access.
+/// bounds, so that the result is a panic or a wrong edge, never an invalid access. Whoever has read all edges asks
+/// [`EdgeStream::changed`](super::EdgeStream::changed).
 #[derive(Debug)]
 pub struct SerializedRows {
     bytes: RowBytes,
@@ -192,7 +201,7 @@ pub enum RowsError {
         /// Index of the entry.
         entry: usize,
         /// The vertex that the entry names.
-        target: Vertex,
+        target: u64,
         /// Number of vertices.
         vertices: usize,
     },
@@ -256,7 +265,7 @@ impl SerializedRows {
             None => Ok(()),
             Some(entry) => {
                 let byte = (self.offsets_at + 8 * (self.vertices + 1) + 4 * entry) as u64;
-                Err(RowsError::Target { byte, entry, target: Vertex::from_le_bytes(targets[entry]), vertices: self.vertices })
+                Err(RowsError::Target { byte, entry, target: Vertex::from_le_bytes(targets[entry]).into(), vertices: self.vertices })
             }
         }
     }

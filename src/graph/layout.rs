@@ -200,11 +200,7 @@ impl Layout {
         }
         let mut degrees = count_degrees(edges)?;
         let listed = degrees.entries;
-        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and 4 in the lists.
         let mirrored = edges.listing().is_mirrored(options.directed);
-        let listed_once = if options.directed { mirrored } else { edges.listing() != Listing::BothDirections };
-        let most_arcs = if listed_once { 2 * listed } else { listed };
-        memory::check_available(most_arcs.saturating_mul(8 + 4).saturating_add(24 * n as u64), "the graph's adjacency")?;
         let both_directions = !options.directed && degrees.symmetric();
         if !options.directed && edges.listing() == Listing::BothDirections && !degrees.symmetric() && listed > degrees.self_loops {
             log::warn!("the format lists every edge in both directions, but this file does not: the graph is made symmetric");
@@ -215,6 +211,10 @@ impl Layout {
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
+        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and 4 in the lists. In a directed graph the
+        // lists of one direction, 4 more, are complete while those of the other are sorted.
+        let bytes = if options.directed && !mirrored { 4 + 8 + 4 } else { 8 + 4 };
+        memory::check_available(bytes * raw_arcs + 24 * n as u64, "the graph's adjacency")?;
         // A row takes neighbours from both ends of the entries.
         let both_ends = mirrored || !options.directed && !both_directions;
         if both_ends {
@@ -325,6 +325,9 @@ impl Layout {
             layout.make_columns(if order == Order::Degree { COLUMNS_SKEWED } else { COLUMNS_EVEN })?;
         }
         steps.done("first neighbours");
+        if let Some(path) = edges.changed() {
+            return Err(GraphError::Changed(path.to_owned()));
+        }
         layout.construction = steps.begin.elapsed();
         layout.steps = steps.records;
         Ok(layout)

@@ -20,6 +20,8 @@ pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stream::{EdgeSlice, EdgeStream};
 
+use std::path::PathBuf;
+
 use crate::words::numbered;
 
 /// A vertex number: 32 bits everywhere (ARCHITECTURE.md, rule 4).
@@ -54,6 +56,9 @@ pub enum GraphError {
         /// Number of vertices of the graph.
         vertices: usize,
     },
+    /// Another process wrote to a mapped file of edges while it was read.
+    #[error("{}: it changed while it was read; wait until no program writes to it, or read a copy", .0.display())]
+    Changed(PathBuf),
     /// There is not enough memory.
     #[error(transparent)]
     OutOfMemory(#[from] crate::memory::OutOfMemory),

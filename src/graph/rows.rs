@@ -1,5 +1,7 @@
 //! Adjacency rows in the memory of another program: compressed sparse rows of SciPy or C.
 
+use rayon::prelude::*;
+
 use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
 
 /// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
@@ -59,8 +61,8 @@ pub struct RowArrays<'a> {
 }
 
 impl<'a> RowArrays<'a> {
-    /// Takes `vertices + 1` offsets and the targets, whose number the last offset must equal. Checks the offsets; the builder checks the
-    /// targets.
+    /// Takes `vertices + 1` offsets and the targets, whose number the last offset must equal. Checks the offsets, and that targets fit 32
+    /// bits; the builder checks that they are vertices.
     ///
     /// # Errors
     /// [`RowsError`]; its `byte` counts from the beginning of the offsets.
@@ -81,6 +83,12 @@ impl<'a> RowArrays<'a> {
                 return Err(RowsError::Offset { byte: bytes * vertex as u64, vertex, offset, entries });
             }
             before = offset;
+        }
+        // The others are checked by the builder, which reads them as numbers of 32 bits.
+        if let Numbers::Bits64(wide) = targets {
+            if let Some(entry) = wide.par_iter().position_first(|&target| target > u64::from(Vertex::MAX)) {
+                return Err(RowsError::Target { byte: 8 * (count + entry) as u64, entry, target: wide[entry], vertices });
+            }
         }
         Ok(Self { offsets, targets, listing })
     }
@@ -114,10 +122,8 @@ impl EdgeStream for RowArrays<'_> {
             let until = (self.offsets.get(row + 1) as usize).min(end);
             match self.targets {
                 Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target)),
-                // A target that does not fit 32 bits is not a vertex; the builder refuses its substitute.
-                Numbers::Bits64(targets) => {
-                    targets[entry..until].iter().for_each(|&target| visit(row as Vertex, Vertex::try_from(target).unwrap_or(Vertex::MAX)))
-                }
+                // `new` has checked that they fit 32 bits.
+                Numbers::Bits64(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target as Vertex)),
             }
             entry = until;
             row += 1;
@@ -179,7 +185,7 @@ mod tests {
         let error = rows(&[0, 1, 2], &[1, u32::MAX]).unwrap().unwrap_err();
         assert_eq!(error, GraphError::VertexOutOfRange { index: 1, source_vertex: 1, target_vertex: u32::MAX, vertices: 2 });
         let wide = [1 << 40];
-        let rows = RowArrays::new(Numbers::Bits32(&[0, 1]), Numbers::Bits64(&wide), Listing::Unknown).unwrap();
-        assert!(Layout::build_from(&rows, &BuildOptions::default()).is_err());
+        let error = RowArrays::new(Numbers::Bits32(&[0, 1]), Numbers::Bits64(&wide), Listing::Unknown).unwrap_err();
+        assert_eq!(error.to_string(), "entry 0 names vertex 1099511627776, but the graph has 1 vertex (0)");
     }
 }

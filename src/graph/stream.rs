@@ -1,6 +1,6 @@
 //! Edges that are read in parts, several times, and need not all be in memory at once.
 
-use std::ops::Range;
+use std::{ops::Range, path::Path};
 
 use super::{EdgeList, Listing, Vertex};
 
@@ -31,6 +31,11 @@ pub trait EdgeStream: Sync {
     fn position(&self, part: usize, index: usize) -> usize {
         part * PART + index
     }
+
+    /// The file of the entries, if they are read from it anew each time and it has changed since. What was made of them is then worthless.
+    fn changed(&self) -> Option<&Path> {
+        None
+    }
 }
 
 impl EdgeStream for EdgeList {
@@ -50,6 +55,10 @@ impl EdgeStream for EdgeList {
     fn for_each_of(&self, part: usize, visit: impl FnMut(Vertex, Vertex)) {
         let range: Range<usize> = part * PART..self.len().min((part + 1) * PART);
         self.for_each(range, visit);
+    }
+
+    fn changed(&self) -> Option<&Path> {
+        Self::changed(self)
     }
 }
 

@@ -6,7 +6,7 @@
 //! Neither says whether an undirected edge is listed at both ends. Weights and the source are ignored.
 
 use super::error::Fault;
-use super::fill::fill;
+use super::fill::{fill, reserve};
 use super::scan::{Cut, is_space, shown};
 use super::text::{Tallies, TextReader, Tick};
 use super::tokens::{Tokens, locate};
@@ -179,8 +179,15 @@ impl AdjacencyReader {
                     return Err(Fault::at(locate(text, at).0, reason));
                 }
                 Section::Source | Section::Total | Section::Weights => {}
-                Section::Offsets => self.offsets(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?,
-                Section::Rows => self.rows(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?,
+                Section::Offsets => {
+                    // One more for the offset that follows the last vertex's.
+                    reserve(&mut self.offsets, values.len() + 1, "offsets")?;
+                    self.offsets(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?;
+                }
+                Section::Rows => {
+                    reserve(&mut self.offsets, values.len() + 1, "offsets")?;
+                    self.rows(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?;
+                }
                 Section::Targets => self.targets(text, tokens, first, end)?,
             }
             self.seen += (end - at) as u64;
@@ -190,14 +197,8 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Makes room for `more` offsets, and for the one that follows the last vertex's.
-    fn make_room(&mut self, more: usize) -> Result<(), String> {
-        self.offsets.try_reserve(more + 1).map_err(|_| format!("no memory for the offsets of {} vertices", self.offsets.len() + more))
-    }
-
     /// Ligra's offsets: they start at 0, never decrease, and stay within the entries.
     fn offsets(&mut self, values: &[Vertex]) -> Result<(), (usize, String)> {
-        self.make_room(values.len()).map_err(|reason| (0, reason))?;
         for (index, &offset) in values.iter().enumerate() {
             let before = self.offsets.last().copied();
             if before.is_none() && offset != 0 || before.is_some_and(|before| offset < before) || u64::from(offset) > self.entries {
@@ -217,7 +218,6 @@ impl AdjacencyReader {
 
     /// Rodinia's pairs: the start of each vertex must be the end of the vertex before.
     fn rows(&mut self, values: &[Vertex]) -> Result<(), (usize, String)> {
-        self.make_room(values.len()).map_err(|reason| (0, reason))?;
         for (index, &value) in values.iter().enumerate() {
             let position = self.seen + index as u64;
             if position % 2 == 0 {

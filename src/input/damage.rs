@@ -29,10 +29,10 @@ pub(super) fn bytes_follow(compression: Compression) -> io::Error {
     damage(format!("bytes that are not {compression} data follow the end of the stream; remove them, or fetch the file again"))
 }
 
-/// The error for data whose decompressor would need too much memory.
+/// The error for data whose decompressor would need too much memory. `command` decompresses them.
 #[cfg(feature = "compression")]
-pub(super) fn beyond_limit(compression: Compression, reason: &str) -> io::Error {
-    damage(format!("{reason}; decompress it first with `{} -d`", compression.command()))
+pub(super) fn beyond_limit(command: &str, reason: &str) -> io::Error {
+    damage(format!("{reason}; decompress it first with `{command}`"))
 }
 
 /// A decompressor whose errors are put into the words of the user.
@@ -65,7 +65,7 @@ fn explained(error: io::Error, compression: Compression) -> io::Error {
     // The xz decompressor has no other error of this kind.
     if compression == Compression::Xz && error.kind() == io::ErrorKind::OutOfMemory {
         let limit = super::source::XZ_MEMORY_KIB / 1024;
-        return beyond_limit(compression, &format!("its decompressor needs more memory than the limit of {limit} MiB"));
+        return beyond_limit("xz -d", &format!("its decompressor needs more memory than the limit of {limit} MiB"));
     }
     if error.to_string().starts_with("invalid data after stream") {
         return bytes_follow(compression); // xz
@@ -113,13 +113,29 @@ impl<R: io::BufRead> Read for GzipReader<R> {
             if count > 0 {
                 return Ok(count);
             }
-            let next = member.get_mut().fill_buf()?.first().copied();
+            let (next, is_padded) = after_padding(member.get_mut())?;
             self.member = match (next, self.member.take()) {
-                (Some(0x1f), Some(member)) => Some(flate2::bufread::GzDecoder::new(member.into_inner())),
+                (Some(0x1f), Some(member)) if !is_padded => Some(flate2::bufread::GzDecoder::new(member.into_inner())),
                 (Some(_), _) => return Err(bytes_follow(Compression::Gzip)),
                 _ => None,
             };
         }
         Ok(0)
+    }
+}
+
+/// Skips zeros, with which some tools pad a file to whole blocks; gzip ignores them too. Returns the byte behind them, if there is one, and
+/// whether there were any.
+#[cfg(feature = "compression")]
+fn after_padding(raw: &mut impl io::BufRead) -> io::Result<(Option<u8>, bool)> {
+    let mut is_padded = false;
+    loop {
+        let bytes = raw.fill_buf()?;
+        let (next, zeros) = (bytes.iter().find(|&&byte| byte != 0).copied(), bytes.iter().take_while(|&&byte| byte == 0).count());
+        if zeros == 0 || next.is_some() {
+            return Ok((next, is_padded || zeros > 0));
+        }
+        is_padded = true;
+        raw.consume(zeros);
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn fill<P: Send>(
 ) -> Result<Vec<P>, Box<Fault>> {
     let total: usize = room.iter().sum();
     let old = edges.len();
-    reserve(edges, total)?;
+    reserve(edges, total, "edges")?;
     let mut spare = &mut edges.spare_capacity_mut()[..total];
     ask_for_huge_pages(spare);
     let mut tasks = Vec::with_capacity(room.len());
@@ -75,18 +75,18 @@ pub(super) fn fill<P: Send>(
     Ok(results)
 }
 
-/// Makes room for `more` edges: exactly that if `edges` is empty. Otherwise, as when the blocks of a stream follow each other, it at least
-/// doubles the number of edges if memory allows.
-fn reserve(edges: &mut Vec<[Vertex; 2]>, more: usize) -> Result<(), Box<Fault>> {
-    if edges.capacity() - edges.len() >= more {
+/// Makes room for `more` elements, which `what` names: exactly that if `vector` is empty. Otherwise, as when the blocks of a stream follow
+/// each other, it at least doubles the number of elements if memory allows.
+pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, what: &'static str) -> Result<(), Box<Fault>> {
+    if vector.capacity() - vector.len() >= more {
         return Ok(());
     }
-    let bytes = |count: usize| count as u64 * size_of::<[Vertex; 2]>() as u64;
-    let old = edges.len();
+    let bytes = |count: usize| count as u64 * size_of::<T>() as u64;
+    let old = vector.len();
     let mut reserve = |count: usize| {
-        // The system may grant more memory than it has, and end a process that touches it. A vector that grows may hold the old edges
-        // twice while it copies them.
-        memory::check_available(bytes(old + count), "edges").is_ok() && edges.try_reserve_exact(count).is_ok()
+        // The system may grant more memory than it has, and end a process that touches it. A vector that grows may hold the old
+        // elements twice while it copies them.
+        memory::check_available(bytes(old + count), what).is_ok() && vector.try_reserve_exact(count).is_ok()
     };
     if reserve(more.max(old)) || reserve(more) { Ok(()) } else { Err(Box::new(Fault::Memory(bytes(old + more)))) }
 }

@@ -210,7 +210,7 @@ pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, tak
                 let target = Vertex::from_le_bytes([target[0], target[1], target[2], target[3]]);
                 if u64::from(target) >= header.vertices {
                     let (byte, vertices) = (size + 4 * piece.len() as u64, header.vertices as usize);
-                    return Err(rows_error(RowsError::Target { byte, entry, target, vertices }, &path));
+                    return Err(rows_error(RowsError::Target { byte, entry, target: target.into(), vertices }, &path));
                 }
                 // The offsets rise to the number of entries, so some row ends after this entry.
                 while end(row) <= entry {

@@ -28,6 +28,13 @@ pub(super) struct Syntax {
     pub(super) extra: Range<usize>,
 }
 
+/// Whether a comment without its sign is the first line of a bipartite graph of KONECT, `% bip unweighted`: the vertices of either side are
+/// numbered from 1 (Kunegis: Handbook of network analysis, the KONECT project).
+fn is_bipartite(comment: &[u8]) -> bool {
+    let mut words = fields(comment).map(|(_, word)| word);
+    words.next() == Some(b"bip") && words.next().is_some_and(|weights| weights.iter().all(u8::is_ascii_lowercase)) && words.next().is_none()
+}
+
 /// Facts in a comment, for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Note {
@@ -273,6 +280,10 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     let mut fields = fields(line);
     let Some((at, first)) = fields.next() else { return Ok(Line::Nothing) };
     if syntax.comments.contains(&first[0]) {
+        if is_bipartite(&line[at + 1..]) {
+            let reason = "this is a bipartite graph of KONECT, in which one number stands for a vertex of either side";
+            return Err(Fault::at(at, reason).cure("add the size of the left side to every number of the right side, and remove the line"));
+        }
         let note = Note::parse(&line[at + 1..]).map_err(|reason| Fault::at(at, reason).cure("correct it, or remove the line"))?;
         return Ok(note.map_or(Line::Nothing, Line::Note));
     }

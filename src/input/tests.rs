@@ -795,6 +795,27 @@ mod compression {
         }
     }
 
+    /// Tape and block devices pad files with zeros.
+    #[test]
+    fn zeros_after_gzip_data_are_ignored() {
+        let packed = gzip(TEXT.as_bytes());
+        for zeros in [1, 511, 1 << 20] {
+            assert_eq!(read_bytes("g.el", &[&packed[..], &vec![0; zeros]].concat()).unwrap(), ok("g.el", TEXT));
+            let error = message("g.el", &[&packed[..], &vec![0; zeros], &packed[..]].concat());
+            assert!(error.contains("bytes that are not gzip data follow"), "{error}");
+        }
+    }
+
+    #[test]
+    fn bipartite_graphs_of_konect_are_refused() {
+        let error = message("out.movielens", b"% bip posweighted\n% 3 2 2\n1 1\n2 1\n1 2\n");
+        assert!(error.starts_with("out.movielens:1: this is a bipartite graph of KONECT"), "{error}");
+        assert!(error.ends_with("add the size of the left side to every number of the right side, and remove the line"), "{error}");
+        for header in ["% sym unweighted", "% bip is what this is not", "% bip"] {
+            assert_eq!(ok("g.el", &format!("{header}\n{TEXT}")), ok("g.el", TEXT));
+        }
+    }
+
     #[test]
     fn oversized_zstd_windows_are_refused() {
         // A frame header that requires a window of 2 TiB, and one that announces a content of 2^62 bytes in a single segment.
@@ -802,7 +823,7 @@ mod compression {
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
         for bytes in [&window[..], &segment[..]] {
             let error = message("g.el.zst", bytes);
-            assert!(error.contains("more than the limit of 134217728") && error.ends_with("first with `zstd -d`"), "{error}");
+            assert!(error.contains("more than the limit of 134217728") && error.ends_with("first with `zstd -d --long=31`"), "{error}");
         }
     }
 

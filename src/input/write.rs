@@ -10,6 +10,7 @@ use super::lines::Note;
 use super::{Compression, Format, InputError, Progress};
 use crate::files::AtomicFile;
 use crate::graph::{EdgeList, Listing, Vertex};
+use crate::memory;
 
 /// Options of [`write()`].
 #[derive(Default)]
@@ -68,10 +69,15 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
         return Err(InputError::Graph { path: path.to_owned(), reason });
     }
     let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
+    let commit = |file: AtomicFile| match edges.changed() {
+        Some(changed) => Err(InputError::Changed { path: changed.to_owned() }),
+        None => file.commit().map_err(write_error),
+    };
     if format == Format::GapSg {
         let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
         let mut file = AtomicFile::create(path).map_err(write_error)?;
-        graph.write(&mut file, options.progress).and_then(|()| file.commit()).map_err(write_error)
+        graph.write(&mut file, options.progress).map_err(write_error)?;
+        commit(file)
     } else {
         let mut file = AtomicFile::create(path).map_err(write_error)?;
         let lines = Lines::new(edges, options.directed);
@@ -80,7 +86,8 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
         } else {
             edge_list(&mut file, &lines, options.progress)
         };
-        result.and_then(|()| file.commit()).map_err(write_error)
+        result.map_err(write_error)?;
+        commit(file)
     }
 }
 
@@ -290,7 +297,11 @@ impl Rows {
     fn new(edges: &EdgeList, side: Side) -> Result<Self, u64> {
         let vertices = edges.vertices();
         let entries = if side == Side::Both { 2 * edges.len() - self_loops(edges) as usize } else { edges.len() };
-        let bytes = (vertices as u64 + 1) * 16 + entries as u64 * 4;
+        // Counters and offsets, targets, and a slice for every row that is sorted, of which there are at most half as many as entries.
+        let sorted = (entries as u64 / 2).min(vertices as u64);
+        let bytes = (vertices as u64 + 1) * 16 + entries as u64 * 4 + sorted * size_of::<&[Vertex]>() as u64;
+        // The system may grant more memory than it has, and end a process that touches it.
+        memory::check_available(bytes, "the rows of the graph").map_err(|_| bytes)?;
         let each = |visit: &(dyn Fn(usize, Vertex) + Sync)| {
             blocks(edges.len(), BLOCK).into_par_iter().for_each(|block| match side {
                 Side::Source => edges.for_each(block, |source, target| visit(source as usize, target)),

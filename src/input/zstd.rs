@@ -6,6 +6,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use super::Compression;
 use super::damage::{beyond_limit, bytes_follow};
+use crate::{memory, words::bytes};
 
 /// The largest window that is accepted, as in the reference decoder: `zstd --ultra -22` needs it.
 const WINDOW: u64 = 128 << 20;
@@ -49,8 +50,11 @@ impl<R: BufRead> ZstdReader<R> {
         let window = self.window(&mut header)?;
         if window > WINDOW {
             let reason = format!("its decompressor needs a window of {window} bytes, more than the limit of {WINDOW}");
-            return Err(beyond_limit(Compression::Zstd, &reason));
+            return Err(beyond_limit("zstd -d --long=31", &reason));
         }
+        // The decoder holds a window of decompressed bytes, which it copies while it grows.
+        let enough = memory::check_available(3 * window, "the window of its decompressor");
+        enough.map_err(|_| beyond_limit("zstd -d", &format!("its decompressor needs {}, more memory than there is", bytes(3 * window))))?;
         let mut decoder = FrameDecoder::new();
         decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;
         // The descriptor says whether the size of the content is in the header.

@@ -71,7 +71,8 @@ impl<'e> Validator<'e> {
     ///
     /// # Errors
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
-    /// [`GraphError::OutOfMemory`] if the graph needs more memory than there is.
+    /// [`GraphError::OutOfMemory`] if the graph needs more memory than there is; [`GraphError::Changed`] if the file of the edges has
+    /// changed.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
         // If every arc has its reverse, the checks are those of an undirected graph; only the count of arcs differs.
@@ -91,6 +92,9 @@ impl<'e> Validator<'e> {
                 self_loops.push(u);
             }
         });
+        if let Some(path) = edges.changed() {
+            return Err(GraphError::Changed(path.to_owned()));
+        }
         Ok(Self {
             edges,
             directed,
