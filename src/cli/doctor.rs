@@ -16,7 +16,7 @@ use socbfs_power::{Tree, discover};
 
 use super::{
     child,
-    config::RootArgs,
+    config::{self, RootArgs},
     energy::profile_at,
     error::Failure,
     output::print,
@@ -84,6 +84,8 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     }
     let root = &*arguments.root.sysfs_root;
     let board = board::detect(root).map_err(RuntimeError::Profile)?;
+    // Also refuses a profile that can't be read, before anything is tried.
+    let named = arguments.board.as_deref().map(|name| config::profile(Some(name))).transpose()?;
     let live = root == Path::new("/");
     let probe = if live { probe(root, arguments.board.as_deref())? } else { Probe::default() };
     let subject = Subject {
@@ -91,6 +93,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
         who: None,
         usable_cpus: std::thread::available_parallelism().map_or(1, usize::from),
         board: &board,
+        profile: named.as_ref().map(|profile| &*profile.place),
         opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),
         icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
         probe,

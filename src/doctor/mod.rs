@@ -110,6 +110,8 @@ pub struct Subject<'a> {
     pub usable_cpus: usize,
     /// The detected board.
     pub board: &'a Detection,
+    /// The profile that is used instead of that of the detected board, if the user has named one.
+    pub profile: Option<&'a str>,
     /// The value of `OPENCL_DYLIB_PATH`.
     pub opencl_library: Option<OsString>,
     /// The value of `OCL_ICD_VENDORS`.
@@ -140,7 +142,7 @@ impl Diagnosis {
 
 /// Runs every check.
 pub fn examine(subject: &Subject<'_>) -> Diagnosis {
-    let mut findings = vec![search(subject.probe.search.as_ref()), board(subject.board)];
+    let mut findings = vec![search(subject.probe.search.as_ref()), board(subject.board, subject.profile)];
     findings.extend(opencl::check(subject));
     findings.extend(sensors::check(subject));
     findings.extend(cpu::check(subject));
@@ -163,9 +165,11 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
     }
 }
 
-fn board(detection: &Detection) -> Finding {
+fn board(detection: &Detection, named: Option<&str>) -> Finding {
     const CHECK: &str = "board";
-    let reason = format!("profile {}: {}", detection.name, detection.reason);
+    let detected = format!("{}: {}", detection.name, detection.reason);
+    let reason =
+        named.map_or_else(|| format!("profile {detected}"), |named| format!("profile {named}, as asked for (detected is {detected})"));
     // An unknown board is not a fault: most machines are not known boards, and the generic profile suits them.
     Finding::ok(CHECK, reason)
 }
@@ -206,6 +210,7 @@ mod tests {
                 who: Some(who),
                 usable_cpus: 4,
                 board: &board,
+                profile: None,
                 opencl_library: None,
                 icd_vendors: None,
                 probe: Probe::default(),
@@ -213,6 +218,15 @@ mod tests {
             change(&mut subject);
             check(&subject)
         }
+    }
+
+    #[test]
+    fn a_named_profile_is_shown_beside_the_detected_one() {
+        let reason = |profile| Machine::new(&[]).check(|subject| board(subject.board, profile).reason, |_| ());
+        let detected = reason(None);
+        assert!(detected.starts_with("profile generic: "), "{detected}");
+        let named = reason(Some("own.toml"));
+        assert_eq!(named, format!("profile own.toml, as asked for (detected is {})", detected.trim_start_matches("profile ")));
     }
 
     /// The finding of one check.
