@@ -83,8 +83,8 @@ impl Adaptive {
         bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 / near - 0.5) - work(direction))
     }
 
-    /// A bound of the longest conversion that may precede a level of a graph of `vertices` vertices. The frontier is that of the level, which
-    /// may be far larger than the present one.
+    /// A bound of the longest conversion that may precede a level of a graph of `vertices` vertices. The frontier is that of the level,
+    /// which may be far larger than the present one.
     fn longest_turn(&self, vertices: u64) -> Linear {
         let [one, other] = [self.model.to_bottom_up, self.model.to_top_down];
         let of_graph = |change: ChangeCost| change.fixed_ns + change.word_ns * (vertices as f64 / 64.0);
