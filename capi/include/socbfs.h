@@ -1,11 +1,11 @@
 /* Breadth-first search for chips whose CPU and GPU share memory.
  *
- * Every function that can fail returns a code; the sentence that says why, and what to do, is socbfs_message(). Nothing unwinds into the
+ * Every function that can fail returns a code; socbfs_message() says why, and what to do. Nothing unwinds into the
  * caller. Vertices are 32-bit numbers from 0.
  *
  * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search (of one root or
- * of many) or a meter: a call while another runs returns SOCBFS_BUSY. Only socbfs_search_stop and socbfs_many_stop may be called while it
- * runs. Messages belong to the thread that made the call. A handle must not be freed while another thread uses it.
+ * of many) or a meter: a call while another runs returns SOCBFS_BUSY, except socbfs_search_stop and socbfs_many_stop.
+ * Messages belong to the thread that made the call. A handle must not be freed while another thread uses it.
  *
  * Made from capi/src/lib.rs: cargo test -p socbfs-capi compares them. */
 
@@ -57,7 +57,7 @@ typedef enum socbfs_code {
 // A graph, ready to be searched. Searches keep what they need of it: the graph may be freed before them.
 typedef struct socbfs_graph socbfs_graph;
 
-// Searches one graph from up to 64 roots in one pass.
+// Searches one graph from many roots, 64 of them in a pass.
 typedef struct socbfs_many socbfs_many;
 
 // Measures energy.
@@ -73,7 +73,7 @@ typedef struct socbfs_search socbfs_search;
 // socbfs_log_to, and must not throw.
 typedef void (*socbfs_log)(void *user, uint32_t level, const char *message);
 
-// Receives the steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
+// Reports steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
 typedef void (*socbfs_progress)(void *user, const char *step);
 
 // What a search did.
@@ -262,6 +262,13 @@ enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       uint32_t *levels,
                                       size_t length);
 
+// Why the search continues on the CPU without its device, in words; null if it has all its devices, for a null search, and while another
+// thread searches. With the device "auto", a search whose device is lost goes on without it. Valid until the search is freed.
+//
+// # Safety
+// `search` is null or a search.
+const char *socbfs_search_fallen_back(const struct socbfs_search *search);
+
 // Stops the running search and those that follow, until socbfs_search_go_on. It may be called from any thread and from a signal handler,
 // but not after the search is freed.
 //
@@ -320,7 +327,8 @@ enum socbfs_code socbfs_many_trees(const struct socbfs_many *many,
                                    size_t length,
                                    struct socbfs_outcome *outcome);
 
-// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread.
+// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread and from a signal handler,
+// but not after the handle is freed.
 //
 // # Safety
 // `many` is null or a handle.
@@ -344,6 +352,12 @@ void socbfs_many_free(struct socbfs_many **many);
 // # Safety
 // `meter` points to a pointer.
 enum socbfs_code socbfs_meter_new(struct socbfs_meter **meter);
+
+// As socbfs_meter_new, but the board profile of `runtime` says which rails add up.
+//
+// # Safety
+// `runtime` is a runtime; `meter` points to a pointer.
+enum socbfs_code socbfs_meter_new_for(const struct socbfs_runtime *runtime, struct socbfs_meter **meter);
 
 // What the meter measures, in words (null for a null meter). Valid until the meter is freed.
 //

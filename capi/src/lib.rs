@@ -9,9 +9,9 @@ mod log_to;
 mod message;
 
 use std::{
-    ffi::{CStr, c_char, c_void},
+    ffi::{CStr, CString, c_char, c_void},
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -88,9 +88,11 @@ pub struct socbfs_runtime {
 pub struct socbfs_search {
     search: Mutex<OwnedSearch>,
     stopper: Stopper,
+    /// Why the search continues without its device, once a program has asked.
+    fallen_back: OnceLock<CString>,
 }
 
-/// Searches one graph from up to 64 roots in one pass.
+/// Searches one graph from many roots, 64 of them in a pass.
 pub struct socbfs_many {
     search: Mutex<ManySearch<Arc<Layout>>>,
     stopper: Stopper,
@@ -126,7 +128,7 @@ unsafe fn hold(handle: *const impl Stoppable, stops: bool) {
 /// Measures energy.
 pub struct socbfs_meter {
     meter: Mutex<(Meter, Option<Window>)>,
-    scope: std::ffi::CString,
+    scope: CString,
 }
 
 /// What a search did.
@@ -155,7 +157,7 @@ pub struct socbfs_energy {
     pub seconds: f64,
 }
 
-/// Receives the steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
+/// Reports steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
 pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
 
 /// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
@@ -201,7 +203,7 @@ pub unsafe extern "C" fn socbfs_graph_from_csr(
 ) -> socbfs_code {
     entry(|| {
         // SAFETY: the caller's promise.
-        let offsets = unsafe { array(offsets, vertices as usize + 1, "offsets") }?;
+        let offsets = unsafe { array(offsets, offsets_of(vertices)?, "offsets") }?;
         let entries = offsets[vertices as usize] as usize;
         // SAFETY: the caller's promise.
         let targets = unsafe { array(targets, entries, "targets") }?;
@@ -225,7 +227,7 @@ pub unsafe extern "C" fn socbfs_graph_from_csr64(
 ) -> socbfs_code {
     entry(|| {
         // SAFETY: the caller's promise.
-        let offsets = unsafe { array(offsets, vertices as usize + 1, "offsets") }?;
+        let offsets = unsafe { array(offsets, offsets_of(vertices)?, "offsets") }?;
         let last = offsets[vertices as usize];
         let entries =
             usize::try_from(last).map_err(|_| Failure::argument(format!("{last} targets are more than this system can address")))?;
@@ -234,6 +236,12 @@ pub unsafe extern "C" fn socbfs_graph_from_csr64(
         // SAFETY: the caller's promise.
         unsafe { from_rows(Numbers::Bits64(offsets), targets, flags, threads, graph) }
     })
+}
+
+/// The number of offsets of `vertices` vertices, which may not fit into 32 bits.
+fn offsets_of(vertices: u32) -> Result<usize, Failure> {
+    let offsets = (vertices as usize).checked_add(1);
+    offsets.ok_or_else(|| Failure::argument(format!("{vertices} vertices are more than this system can address")))
 }
 
 /// # Safety
@@ -441,7 +449,7 @@ pub unsafe extern "C" fn socbfs_search_new(
         let owned =
             OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok::<_, RuntimeError>(settings.search_telling(layout, &tell)?.search))?;
         let stopper = owned.get().stopper();
-        give(search, socbfs_search { search: Mutex::new(owned), stopper });
+        give(search, socbfs_search { search: Mutex::new(owned), stopper, fallen_back: OnceLock::new() });
         Ok(())
     })
 }
@@ -602,6 +610,26 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
     })
 }
 
+/// Why the search continues on the CPU without its device, in words; null if it has all its devices, for a null search, and while another
+/// thread searches. With the device "auto", a search whose device is lost goes on without it. Valid until the search is freed.
+///
+/// # Safety
+/// `search` is null or a search.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_fallen_back(search: *const socbfs_search) -> *const c_char {
+    // SAFETY: the caller's promise.
+    let Some(search) = (unsafe { search.as_ref() }) else { return std::ptr::null() };
+    let mut reason = std::ptr::null();
+    // A panic must not unwind into the caller.
+    let _ = entry(|| {
+        if let Some(why) = lock(&search.search)?.get().fallen_back() {
+            reason = search.fallen_back.get_or_init(|| message::without_zeros(why)).as_ptr();
+        }
+        Ok(())
+    });
+    reason
+}
+
 /// Stops the running search and those that follow, until socbfs_search_go_on. It may be called from any thread and from a signal handler,
 /// but not after the search is freed.
 ///
@@ -736,7 +764,8 @@ unsafe fn many_trees<N: LevelNumber>(
     })
 }
 
-/// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread.
+/// Stops the running searches and those that follow, until socbfs_many_go_on. It may be called from any thread and from a signal handler,
+/// but not after the handle is freed.
 ///
 /// # Safety
 /// `many` is null or a handle.
@@ -773,16 +802,36 @@ pub unsafe extern "C" fn socbfs_many_free(many: *mut *mut socbfs_many) {
 /// `meter` points to a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_meter_new(meter: *mut *mut socbfs_meter) -> socbfs_code {
-    entry(|| {
-        // SAFETY: the caller's promise.
-        let meter = unsafe { out(meter, "meter") }?;
-        let profile = Profile::detected()?.power();
-        let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
-        let started = started.map_err(|error| Failure::no_sensor(with_cure(&error, error.cure())))?;
-        let scope = message::without_zeros(started.scope());
-        give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });
-        Ok(())
-    })
+    // SAFETY: the caller's promise.
+    entry(|| unsafe { start_meter(meter, || Ok(Profile::detected()?.power())) })
+}
+
+/// As socbfs_meter_new, but the board profile of `runtime` says which rails add up.
+///
+/// # Safety
+/// `runtime` is a runtime; `meter` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_meter_new_for(runtime: *const socbfs_runtime, meter: *mut *mut socbfs_meter) -> socbfs_code {
+    // SAFETY: the caller's promise.
+    entry(|| unsafe { start_meter(meter, || Ok(pointer(runtime, "runtime")?.runtime.profile.power())) })
+}
+
+/// Starts a meter with the rails that `profile` adds up.
+///
+/// # Safety
+/// `meter` is null or points to a pointer.
+unsafe fn start_meter(
+    meter: *mut *mut socbfs_meter,
+    profile: impl FnOnce() -> Result<Option<bfs::power::Profile>, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let meter = unsafe { out(meter, "meter") }?;
+    let profile = profile()?;
+    let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
+    let started = started.map_err(|error| Failure::no_sensor(with_cure(&error, error.cure())))?;
+    let scope = message::without_zeros(started.scope());
+    give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });
+    Ok(())
 }
 
 /// What the meter measures, in words (null for a null meter). Valid until the meter is freed.

@@ -32,12 +32,14 @@ class Tree:
     parents: Optional[np.ndarray]
     #: The distance of each vertex from the root (int32), -1 for a vertex that was not reached. None unless requested.
     levels: Optional[np.ndarray]
-    #: Number of levels of the tree; a root alone is one level.
+    #: Number of levels of the tree, the largest distance plus 1; a root alone is one level.
     depth: int
     #: Time of the search in seconds, until the requested arrays are complete.
     seconds: float
     #: Why the search ended: "complete", "depth" or "target".
     end: str
+    #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
+    fallen_back: Optional[str]
     _core: _Core = field(repr=False, compare=False)
 
     @cached_property
@@ -68,7 +70,7 @@ class Trees:
 
 
 class Graph:
-    """A graph, ready to be searched. One of the methods `from_...` makes it, and it can't be changed.
+    """A graph, ready to be searched. It is made by one of the methods `from_...`, and is immutable.
 
     All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (one that
     `socbfs bench --help` lists, but none with a file) and `board` (a profile's name or file). All but `from_networkx` take `directed`
@@ -100,7 +102,7 @@ class Graph:
 
     @classmethod
     def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
-        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. uint32 is copied once less."""
+        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. A uint32 array saves a copy."""
         given = np.asarray(edges)
         if given.size == 0:
             given = given.reshape(0, 2)
@@ -162,8 +164,9 @@ class Graph:
             raise ValueError("nothing to find: request parents, levels or both")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        tree, found, deep, seconds, end = self._core.bfs(root, parents, levels, depth, target, timeout)
-        return Tree(root, None if tree is None else tree.view(np.int32), None if found is None else found.view(np.int32), deep, seconds, end, self._core)
+        tree, found, deep, seconds, end, fallen_back = self._core.bfs(root, parents, levels, depth, target, timeout)
+        tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
+        return Tree(root, tree, found, deep, seconds, end, fallen_back, self._core)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
         """Searches from many roots, 64 in a pass. `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254)."""
@@ -224,6 +227,8 @@ def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike,
 class Energy:
     """Measures the energy of a window of time, with the power sensors that fit this machine.
 
+    `board` is the name or the file of a board profile, which says which rails add up (by default the one of the detected board).
+
     >>> with socbfs.Energy() as energy:  # doctest: +SKIP
     ...     graph.bfs(0)
     >>> energy.joules, energy.seconds  # doctest: +SKIP
@@ -233,8 +238,8 @@ class Energy:
 
     __slots__ = ("_sensors", "joules", "seconds", "problem")
 
-    def __init__(self) -> None:
-        self._sensors = _Sensors()
+    def __init__(self, board: Union[str, os.PathLike, None] = None) -> None:
+        self._sensors = _Sensors(None if board is None else os.fspath(board))
         #: Joules of the last window; None (never 0) if it was not measured.
         self.joules: Optional[float] = None
         self.seconds: Optional[float] = None

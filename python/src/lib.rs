@@ -312,7 +312,7 @@ impl Core {
         PyArray1::from_slice(py, self.layout.input_degrees())
     }
 
-    /// (parents or None, levels or None, levels of the tree, seconds, why it ended)
+    /// (parents or None, levels or None, levels of the tree, seconds, why it ended, why it had no device or None)
     #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn bfs<'py>(
         &self,
@@ -337,7 +337,7 @@ impl Core {
         };
         let array = |is_wanted: bool| is_wanted.then(|| empty::<u32, Ix1>(py, [vertices])).transpose();
         let (parents, levels) = (array(with_parents)?, array(with_levels)?);
-        let partial = {
+        let (partial, fallen_back) = {
             // SAFETY: nothing else has references to these arrays, which are returned only after every entry has been written.
             let output = unsafe {
                 Output {
@@ -351,8 +351,9 @@ impl Core {
                     search.set_deadline(wait.and_then(|wait| Instant::now().checked_add(wait)));
                     search.run_into(root, Until { depth, target }, output)
                 });
+                let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 locked(&self.idle).push(owned);
-                done.map_err(Failure::from)
+                done.map(|partial| (partial, fallen_back)).map_err(Failure::from)
             })?
         };
         let end = match partial.end {
@@ -360,7 +361,7 @@ impl Core {
             End::Depth => "depth",
             End::Target => "target",
         };
-        Ok((parents, levels, partial.outcome.levels, partial.outcome.elapsed.as_secs_f64(), end))
+        Ok((parents, levels, partial.outcome.levels, partial.outcome.elapsed.as_secs_f64(), end, fallen_back))
     }
 
     /// Number of vertices reached, and of edges as they count for TEPS, from parents or levels that `bfs` has returned.
@@ -390,7 +391,7 @@ impl Core {
     }
 }
 
-type TreeArrays<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str);
+type TreeArrays<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str, Option<String>);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 
 /// The vertices in the order in which a search with a queue would visit the tree, and the predecessors, as SciPy returns them.
@@ -465,8 +466,9 @@ struct Sensors {
 #[pymethods]
 impl Sensors {
     #[new]
-    fn new(py: Python<'_>) -> PyResult<Self> {
-        let profile = Profile::detected().map_err(Failure::from)?.power();
+    #[pyo3(signature = (board=None))]
+    fn new(py: Python<'_>, board: Option<PathBuf>) -> PyResult<Self> {
+        let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board)).map_err(Failure::from)?.power();
         let started = py.detach(|| Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start));
         let meter = started.map_err(|error| PyOSError::new_err(with_cure(&error, error.cure())))?;
         Ok(Self { scope: meter.scope().to_owned(), meter: Mutex::new((meter, None)) })

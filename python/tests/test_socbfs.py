@@ -318,6 +318,9 @@ def test_bench_devices_and_energy():
     with pytest.raises(ValueError):
         socbfs.Graph.from_edges([[0, 0]]).bench()
     assert all({"name", "unusable"} <= set(device) for device in socbfs.devices())
+    assert graph.bfs(0).fallen_back is None
+    with pytest.raises(RuntimeError, match="no-such-board"):
+        socbfs.Energy(board="no-such-board")
     try:
         energy = socbfs.Energy()
     except OSError as problem:

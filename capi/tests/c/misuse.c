@@ -86,6 +86,7 @@ int main(void) {
     CHECK(socbfs_many_new(NULL, 1, &many) == SOCBFS_NULL);
     CHECK(socbfs_meter_begin(NULL) == SOCBFS_NULL);
     CHECK(socbfs_graph_vertices(NULL) == 0 && socbfs_graph_edges(NULL) == 0 && !socbfs_meter_scope(NULL));
+    CHECK(!socbfs_search_fallen_back(NULL));
     socbfs_search_stop(NULL);
     socbfs_search_go_on(NULL);
     socbfs_many_stop(NULL);
@@ -236,6 +237,7 @@ int main(void) {
         CHECK(strlen(socbfs_message()) > 0 && !meter);
     }
     socbfs_meter_free(&meter);
+    CHECK(socbfs_meter_new_for(NULL, &meter) == SOCBFS_NULL && !meter);
     free(pairs);
     free(levels);
     printf("misuse: all refused, version %s\n", socbfs_version());
