@@ -59,7 +59,7 @@
 //!
 //! # Features
 //!
-//! - `cli` (default): the command `socbfs`, its reports and its training. A program that only searches leaves it out with
+//! - `cli` (default): the command `socbfs` and its reports. A program that only searches leaves it out with
 //!   `default-features = false`, and compiles 40 crates.
 //! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
 //! - `mpi`: one search over several machines; compiled with Open MPI or MPICH, and libclang.

@@ -83,7 +83,7 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true, value_parser = parse_work_group)]
     work_group: Option<usize>,
 
-    /// Least number of buffers for the neighbours of the graph on the device, 1 to 16 [default: as few as needed]
+    /// Minimum number of device buffers for the adjacency, 1 to 16 [default: as few as needed]
     #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
     parts: Option<u8>,
 

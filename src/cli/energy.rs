@@ -55,7 +55,7 @@ pub(super) struct EnergyArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
-    /// Least length of a window of searches, in seconds
+    /// Minimum length of a window of searches, in seconds
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
@@ -236,7 +236,7 @@ pub(super) struct CommandArgs {
     sensors: SensorArgs,
 
     /// Board profile that says which rails add up [default: the one detected]
-    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 
     /// Run the command N times and report the spread

@@ -70,8 +70,9 @@ Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
 SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
 SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
-flags of these names unless they are empty. SOCBFS_LOG=info (or debug) logs
-as -v does. SOCBFS_CACHE_DIR names the folder for built OpenCL programs.";
+flags of these names unless they are empty, SOCBFS_DATA that of `reproduce
+--data`. SOCBFS_LOG=info (or debug) logs as -v does. SOCBFS_CACHE_DIR names
+the folder for built OpenCL programs.";
 
 /// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
 ///

@@ -68,7 +68,7 @@ struct FoundArgs {
     meters: Vec<String>,
 
     /// Board profile that says what each rail feeds [default: the one detected]
-    #[arg(long, value_name = "FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 
     /// Look for sensors below this directory instead of /

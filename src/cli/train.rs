@@ -72,7 +72,7 @@ pub(super) struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
-    /// How often each search is run in either direction; a time is the first quartile
+    /// Number of runs of each search in each direction; a time is the first quartile
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const EXAMPLES: &str = "\
-PARENTS has one number for every vertex: its parent, for the root itself, and -1 for a vertex that
+PARENTS has one number per vertex: its parent (the root is its own parent), or -1 for a vertex that
 was not reached.
   .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
   .csv                 vertex,parent (the header line may be missing; a vertex without a row was
