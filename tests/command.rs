@@ -566,7 +566,7 @@ fn policies_are_compared_on_every_graph() {
         for root in roots {
             let levels = root["table"]["levels"].as_array().unwrap().len();
             let policies = root["policies"].as_array().unwrap();
-            assert_eq!(policies.len(), report["policies"].as_array().unwrap().len());
+            assert_eq!(policies.len(), graph["policies"].as_array().unwrap().len());
             // TC plans every level top-down, and the oracle's plan is the cheapest in the table.
             assert!(policies[1]["plans"].as_array().unwrap().iter().all(|plan| plan["direction"] == "top-down"));
             let cost = |judged: &Value| judged["table_ns"].as_f64().unwrap();

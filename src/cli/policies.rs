@@ -120,7 +120,6 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let mut graphs = Vec::new();
-    let mut names: Vec<String> = Vec::new();
     for source in sources {
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &arguments.graphs.layout.options())?;
@@ -134,7 +133,6 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
         let Compared { policies, contestants, watts, evaluation } =
             compare(&config, &mut prepared, &source.name(), &drawn, Among::Policies(&only), &how)?;
-        names = policies;
         let asked = arguments.energy.is_asked(matches);
         let baseline = arguments.baseline(&contestants)?;
         let measured =
@@ -144,15 +142,9 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
         };
-        graphs.push(PolicyGraph { name: source.name(), layout: layout.stats().clone(), watts, evaluation, energy, no_energy });
+        graphs.push(PolicyGraph { name: source.name(), policies, layout: layout.stats().clone(), watts, evaluation, energy, no_energy });
     }
-    let report = PoliciesReport {
-        schema: report::POLICIES_SCHEMA,
-        schema_version: report::POLICIES_SCHEMA_VERSION,
-        environment,
-        policies: names,
-        graphs,
-    };
+    let report = PoliciesReport { schema: report::POLICIES_SCHEMA, schema_version: report::POLICIES_SCHEMA_VERSION, environment, graphs };
     publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
 }
 

@@ -29,8 +29,6 @@ pub struct PoliciesReport {
     pub schema_version: u32,
     /// Machine, system, build, command, time.
     pub environment: Environment,
-    /// The policies, in the order of every evaluation.
-    pub policies: Vec<String>,
     /// The results by graph.
     pub graphs: Vec<PolicyGraph>,
 }
@@ -40,6 +38,8 @@ pub struct PoliciesReport {
 pub struct PolicyGraph {
     /// File or generator.
     pub name: String,
+    /// The policies, in the order of the evaluation. Those that need a device are missing if it can't be used for this graph.
+    pub policies: Vec<String>,
     /// Counts of the searched structure.
     pub layout: LayoutStats,
     /// Power while levels run by each strategy (`None`: not known).
@@ -69,9 +69,9 @@ struct Line {
 }
 
 /// The lines of one graph, the oracle first.
-fn lines(report: &PoliciesReport, graph: &PolicyGraph) -> Vec<Line> {
+fn lines(graph: &PolicyGraph) -> Vec<Line> {
     let oracle = line("oracle", graph, |root| &root.oracle);
-    let policies = report.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
+    let policies = graph.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
     std::iter::once(oracle).chain(policies).collect()
 }
 
@@ -105,26 +105,25 @@ struct Overall {
     deciding: f64,
 }
 
-/// Means over the graphs, which all have the same weight.
+/// Means over the graphs, which all have the same weight, of the policies that every graph has.
 fn overall(graphs: &[Vec<Line>]) -> Vec<Overall> {
     let count = graphs.len().max(1) as f64;
-    let policies = graphs.first().map_or(0, Vec::len);
-    (0..policies)
-        .map(|index| {
-            let lines = || graphs.iter().map(|lines| &lines[index]);
-            let mean = |of: &dyn Fn(&Line) -> f64| lines().map(of).sum::<f64>() / count;
-            let directions = |of: fn(&Directions) -> f64| lines().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
-            Overall {
-                name: graphs[0][index].name.clone(),
-                mean_regret: mean(&|line| line.regret),
-                worst_regret: lines().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max),
-                accuracy: directions(Directions::accuracy).map(|sum| sum / count),
-                reduced_time: directions(Directions::reduced_time).map(|sum| sum / count),
-                as_oracle: mean(&|line| line.as_oracle),
-                deciding: mean(&|line| line.deciding),
-            }
+    let of_all = |line: &Line| {
+        let lines: Option<Vec<&Line>> = graphs.iter().map(|lines| lines.iter().find(|other| other.name == line.name)).collect();
+        let lines = lines?;
+        let mean = |of: &dyn Fn(&Line) -> f64| lines.iter().copied().map(of).sum::<f64>() / count;
+        let directions = |of: fn(&Directions) -> f64| lines.iter().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
+        Some(Overall {
+            name: line.name.clone(),
+            mean_regret: mean(&|line| line.regret),
+            worst_regret: lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max),
+            accuracy: directions(Directions::accuracy).map(|sum| sum / count),
+            reduced_time: directions(Directions::reduced_time).map(|sum| sum / count),
+            as_oracle: mean(&|line| line.as_oracle),
+            deciding: mean(&|line| line.deciding),
         })
-        .collect()
+    };
+    graphs.first().into_iter().flatten().filter_map(of_all).collect()
 }
 
 fn percent(share: f64) -> String {
@@ -189,15 +188,17 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
         let roots = graph.evaluation.roots.len();
         let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
         writeln!(out, "{}, {}, {}\n", graph.name, counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
-        let lines = lines(report, graph);
+        let lines = lines(graph);
         table(out, &COLUMNS, &lines.iter().map(|line| cells(line, roots)).collect::<Vec<_>>())?;
         writeln!(out)?;
         energy(out, graph, table)?;
         all.push(lines);
     }
     if all.len() > 1 {
-        writeln!(out, "Mean over {}\n", counted(all.len() as u64, "graph", "graphs"))?;
-        table(out, &OVERALL, &overall(&all).iter().map(overall_cells).collect::<Vec<_>>())?;
+        let means = overall(&all);
+        let which = if all.iter().all(|lines| lines.len() == means.len()) { "" } else { ", of the policies that all of them have" };
+        writeln!(out, "Mean over {}{which}\n", counted(all.len() as u64, "graph", "graphs"))?;
+        table(out, &OVERALL, &means.iter().map(overall_cells).collect::<Vec<_>>())?;
         writeln!(out)?;
     }
     Ok(())
@@ -279,4 +280,82 @@ fn piped(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
         writeln!(out, "| {} |", row.join(" | "))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::{LevelStats, Strategy},
+        calibrate::{LevelTable, LevelTimes},
+        report::{figures, tests::record},
+    };
+
+    /// Levels that take `ms`, of a search whose mapping takes 1 ms more.
+    fn judged(ms: f64) -> Judged {
+        Judged {
+            plans: vec![Strategy::Tc.plan()],
+            elapsed_ns: 1e6 * ms,
+            total_ns: 1e6 * (ms + 1.0),
+            over_oracle: ms,
+            decision_ns: 0.0,
+            table_ns: Some(1e6),
+            directions: None,
+            as_oracle: 1,
+        }
+    }
+
+    /// A graph of one root, with the time in ms of the levels of each policy. Those of the oracle take 1 ms.
+    fn graph(name: &str, policies: &[(&str, f64)]) -> PolicyGraph {
+        let levels = vec![LevelTimes::simulated(LevelStats::default(), 0, |_| Some(1e6), |_, _| 0.0)];
+        let table = LevelTable { root: 7, strategies: Strategy::CPU.to_vec(), levels };
+        let (oracle, judged) = (judged(1.0), policies.iter().map(|(_, ms)| judged(*ms)).collect());
+        PolicyGraph {
+            name: name.to_owned(),
+            policies: policies.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            layout: LayoutStats { edges: 10, ..LayoutStats::default() },
+            watts: None,
+            evaluation: Evaluation { roots: vec![RootEvaluation { edges: 10, table, oracle, policies: judged, turns: 1 }] },
+            energy: None,
+            no_energy: None,
+        }
+    }
+
+    fn report(graphs: Vec<PolicyGraph>) -> PoliciesReport {
+        let environment = record(&[0.001]).environment;
+        PoliciesReport { schema: POLICIES_SCHEMA, schema_version: POLICIES_SCHEMA_VERSION, environment, graphs }
+    }
+
+    #[test]
+    fn each_graph_has_its_own_policies() {
+        // The device can't be used for one of the graphs.
+        let (both, cpu) = (|| graph("both", &[("tg", 4.0), ("tc", 2.0)]), || graph("cpu", &[("tc", 3.0)]));
+        for graphs in [vec![both(), cpu()], vec![cpu(), both()]] {
+            let report = report(graphs);
+            let text = policies_markdown(&report);
+            assert_eq!(["| tg |", "| tc |", "| oracle |"].map(|row| text.matches(row).count()), [1, 3, 3], "{text}");
+            for part in ["Mean over 2 graphs, of the policies that all of them have\n", "| tc | 150.0 % | 200.0 % |"] {
+                assert!(text.contains(part), "{part} in {text}");
+            }
+            let document = figures::document("p.json", &serde_json::to_value(&report).unwrap()).unwrap();
+            for section in &document.sections[..2] {
+                let speeds = section.figures.iter().find(|figure| figure.id == "performance").unwrap();
+                let names: Vec<&str> = speeds.table.rows.iter().map(|row| row[0].text.as_str()).collect();
+                assert_eq!(names, if section.title == "cpu" { &["tc", "oracle"][..] } else { &["tg", "tc", "oracle"] });
+            }
+        }
+        let text = policies_markdown(&report(vec![cpu(), cpu()]));
+        assert!(text.contains("Mean over 2 graphs\n"), "{text}");
+    }
+
+    #[test]
+    fn records_with_one_list_for_all_graphs_are_read_if_it_fits_them() {
+        let mut record = serde_json::to_value(report(vec![graph("a", &[("tg", 4.0), ("tc", 2.0)])])).unwrap();
+        let list = record["graphs"][0].as_object_mut().unwrap().remove("policies").unwrap();
+        record["policies"] = list;
+        assert_eq!(figures::document("p.json", &record).unwrap().sections[0].title, "a");
+        record["policies"].as_array_mut().unwrap().pop();
+        let error = figures::document("p.json", &record).unwrap_err().to_string();
+        assert!(error.contains("a: root 7 has 2 results, and the graph 1 policies"), "{error}");
+    }
 }

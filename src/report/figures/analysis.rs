@@ -26,6 +26,7 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
         document.sections.push(paper(found));
     }
     for graph in &analysis.graphs {
+        graph.policies.as_ref().map_or(Ok(()), |compared| policies::check(&graph.name, compared))?;
         document.sections.push(section(graph, &wants)?);
     }
     let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);

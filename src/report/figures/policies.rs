@@ -1,6 +1,6 @@
 //! Figures of strategies and policies compared level by level.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::Error as _};
 use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Section, Series, Table, number, read};
@@ -18,6 +18,8 @@ const MS: f64 = 1e6;
 #[derive(Deserialize)]
 struct Graph {
     name: String,
+    /// `None`: the record is older than this field.
+    policies: Option<Vec<String>>,
     watts: Option<crate::board::StrategyWatts>,
     layout: Counts,
     evaluation: Evaluation,
@@ -67,6 +69,8 @@ struct Counts {
 
 #[derive(Deserialize)]
 struct Record {
+    /// The policies of all graphs, in records that are older than the policies of a graph.
+    #[serde(default)]
     policies: Vec<String>,
     graphs: Vec<Graph>,
 }
@@ -77,11 +81,14 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
         .graphs
         .into_iter()
         .map(|graph| {
-            let (policies, turns, exact) = (read.policies.clone(), 0, Vec::new());
-            let Graph { name, watts, layout, evaluation, energy, no_energy } = graph;
-            (name, PolicyComparison { policies, turns, edges: layout.edges, watts, exact, evaluation, energy, no_energy })
+            let Graph { name, policies, watts, layout, evaluation, energy, no_energy } = graph;
+            let policies = policies.unwrap_or_else(|| read.policies.clone());
+            let (turns, edges, exact) = (0, layout.edges, Vec::new());
+            let graph = PolicyComparison { policies, turns, edges, watts, exact, evaluation, energy, no_energy };
+            check(&name, &graph)?;
+            Ok((name, graph))
         })
-        .collect();
+        .collect::<Result<_, serde_json::Error>>()?;
     let mut document = read::begin("Policies compared", record);
     for (name, graph) in &graphs {
         let figures = [performance(graph), energy(graph)?, regret(graph), heat(graph), histogram(graph)].into_iter().flatten().collect();
@@ -90,6 +97,19 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|(name, graph)| (name.as_str(), graph)).collect();
     document.sections.extend(over_graphs(&all, None));
     Ok(document)
+}
+
+/// Refuses a graph whose results are not those of its policies: figures find the results of a policy by its place.
+pub(super) fn check(name: &str, graph: &PolicyComparison) -> Result<(), serde_json::Error> {
+    let count = graph.policies.len();
+    match graph.evaluation.roots.iter().find(|root| root.policies.len() != count) {
+        None => Ok(()),
+        Some(root) => Err(serde_json::Error::custom(format!(
+            "{name}: root {} has {} results, and the graph {count} policies",
+            root.table.root,
+            root.policies.len()
+        ))),
+    }
 }
 
 /// The section with the comparison over all graphs (`None`: it has no figures).
@@ -433,21 +453,29 @@ fn regret(graph: &PolicyComparison) -> Option<Figure> {
 }
 
 /// SURF 2022, tables 3 and 4.
-fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
-    let policies = &graphs.first()?.1.policies;
-    let with_all: Vec<&(&str, &PolicyComparison)> = graphs.iter().filter(|(_, graph)| graph.policies == *policies).collect();
+fn surf<'a>(graphs: &[(&'a str, &'a PolicyComparison)]) -> Option<Figure> {
+    let mut policies: Vec<&String> = Vec::new();
+    for name in graphs.iter().flat_map(|(_, graph)| &graph.policies) {
+        if !policies.contains(&name) {
+            policies.push(name);
+        }
+    }
     let mean_ms = |graph: &PolicyComparison, of: &dyn Fn(&Judged) -> f64, policy: usize| {
         let roots = &graph.evaluation.roots;
         roots.iter().map(|root| of(&root.policies[policy])).sum::<f64>() / roots.len().max(1) as f64
     };
     let mut rows = Vec::new();
     let (mut accuracy, mut reduced) = (Vec::new(), Vec::new());
-    for (index, name) in policies.iter().enumerate() {
-        let found: Vec<_> = with_all.iter().filter_map(|(name, graph)| Some((*name, *graph, graph.directions(index)?))).collect();
-        for (graph, compared, directions) in &found {
+    for name in policies {
+        let of = |&(graph, compared): &(&'a str, &'a PolicyComparison)| {
+            let index = compared.policies.iter().position(|policy| policy == name)?;
+            Some((graph, compared, index, compared.directions(index)?))
+        };
+        let found: Vec<_> = graphs.iter().filter_map(of).collect();
+        for &(graph, compared, index, directions) in &found {
             rows.push(vec![
                 Cell::word(name),
-                Cell::word(*graph),
+                Cell::word(graph),
                 Cell::share(directions.accuracy()),
                 Cell::word(""),
                 Cell::share(directions.reduced_time()),
@@ -456,13 +484,15 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
                 Cell::ns(mean_ms(compared, &|judged| judged.decision_ns, index)),
             ]);
         }
-        let summary = |of: fn(&Directions) -> f64| Summary::of(&found.iter().map(|(_, _, directions)| of(directions)).collect::<Vec<_>>());
+        let summary = |of: fn(&Directions) -> f64| Summary::of(&found.iter().map(|(.., directions)| of(directions)).collect::<Vec<_>>());
         let (Some(right), Some(saved)) = (summary(Directions::accuracy), summary(Directions::reduced_time)) else { continue };
-        let over_graphs =
-            |of: &dyn Fn(&Judged) -> f64| found.iter().map(|(_, graph, _)| mean_ms(graph, of, index)).sum::<f64>() / found.len() as f64;
+        let over_graphs = |of: &dyn Fn(&Judged) -> f64| {
+            found.iter().map(|&(_, graph, index, _)| mean_ms(graph, of, index)).sum::<f64>() / found.len() as f64
+        };
+        let which = if found.len() == graphs.len() { String::new() } else { format!("{} of {} ", found.len(), graphs.len()) };
         rows.push(vec![
             Cell::word(name),
-            Cell::word("mean over graphs"),
+            Cell::word(format!("mean over {which}graphs")),
             Cell::share(right.mean),
             Cell::of(right.stddev, Cell::share),
             Cell::share(saved.mean),
@@ -603,8 +633,27 @@ mod tests {
         let (a, b, c) = (graph(1.0, None), graph(2.0, right(4)), graph(4.0, right(2)));
         let table = surf(&[("a", &a), ("b", &b), ("c", &c)]).unwrap().table;
         let cells = |row: &Vec<Cell>| [1, 2, 6].map(|column| row[column].text.clone());
-        let expected = [["b", "100.0 %", "2.000 ms"], ["c", "50.0 %", "4.000 ms"], ["mean over graphs", "75.0 %", "3.000 ms"]]
+        let expected = [["b", "100.0 %", "2.000 ms"], ["c", "50.0 %", "4.000 ms"], ["mean over 2 of 3 graphs", "75.0 %", "3.000 ms"]]
             .map(|row| row.map(str::to_owned));
         assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_policy_that_a_graph_lacks_has_rows_for_the_others() {
+        let right = |right| Some(Directions { levels: 4, right, saveable_ns: 8.0, saved_ns: 2.0 });
+        let (a, mut b) = (graph(1.0, right(4)), graph(2.0, right(2)));
+        b.policies.insert(0, "tg".to_owned());
+        let of_tg = b.evaluation.roots[0].policies[0].clone();
+        b.evaluation.roots[0].policies.insert(0, Judged { directions: right(1), ..of_tg });
+        let table = surf(&[("a", &a), ("b", &b)]).unwrap().table;
+        let cells = |row: &Vec<Cell>| [0, 1, 2].map(|column| row[column].text.clone());
+        let expected = [
+            ["surf", "a", "100.0 %"],
+            ["surf", "b", "50.0 %"],
+            ["surf", "mean over graphs", "75.0 %"],
+            ["tg", "b", "25.0 %"],
+            ["tg", "mean over 1 of 2 graphs", "25.0 %"],
+        ];
+        assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected.map(|row| row.map(str::to_owned)));
     }
 }
