@@ -311,10 +311,11 @@ pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output
         say("");
     }
     let in_place = take_stdout([&json, &html]);
-    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
+    // The record comes first: a page can be made from it again.
     let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
+    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
     let printed = if in_place { Ok(()) } else { print(&report::graph500(record)) };
-    both(both(drawn, written), printed)?;
+    both(both(written, drawn), printed)?;
     verdict(record)
 }
 

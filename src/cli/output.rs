@@ -11,6 +11,7 @@ use super::{error::Failure, shown};
 use crate::{
     files::{self, AtomicFile, Claim},
     report::{
+        self,
         figures::{self, COLOURS, Document, PLAIN},
         html,
     },
@@ -52,22 +53,18 @@ pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failur
     serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
-/// Writes `report` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
+/// Writes `record` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
 pub(super) fn publish(
     json: Option<Output>,
     html: Option<Output>,
-    report: &impl Serialize,
+    record: &impl Serialize,
     words: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let in_place = take_stdout([&json, &html]);
-    let drawn = html.map_or(Ok(()), |html| write_page(html, report));
-    let written = json.map_or(Ok(()), |json| {
-        json.finish(|out| {
-            serde_json::to_writer(&mut *out, report)?;
-            out.write_all(b"\n")
-        })
-    });
-    both(both(drawn, written), if in_place { Ok(()) } else { print(&words()) })
+    // The record comes first: a page can be made from it again.
+    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
+    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
+    both(both(written, drawn), if in_place { Ok(()) } else { print(&words()) })
 }
 
 /// Combines the results of two outputs. If both failed, prints the second error and returns the first.
