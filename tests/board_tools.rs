@@ -237,6 +237,11 @@ fn the_doctor_survives_a_crashing_driver_and_reports_it() {
     assert!(finding["reason"].as_str().unwrap().contains("an OpenCL driver ended the program") && finding["cure"].is_string(), "{finding}");
     // The CPU needs no driver.
     assert_eq!(of(&diagnosis, "search")["verdict"], "ok");
+    // The exit code is the same if nothing reads the findings.
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    drop(reader);
+    let unread = socbfs(&["doctor"]).env("OPENCL_DYLIB_PATH", &library).stdout(writer).output().unwrap();
+    assert_eq!(unread.status.code(), Some(2), "{}", text(&unread.stderr));
 }
 
 #[cfg(target_os = "linux")]

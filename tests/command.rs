@@ -898,11 +898,44 @@ fn a_closed_pipe_is_not_an_error() {
     assert!(!line.is_empty());
     // The reader has gone before anything is written.
     for arguments in [&["--help"][..], &["--version"], &["bench", "--help"]] {
-        let (reader, writer) = nix::unistd::pipe().unwrap();
-        drop(reader);
-        let output = socbfs(arguments).stdout(writer).output().unwrap();
+        let output = unread(arguments);
         assert_eq!((output.status.code(), stderr(&output)), (Some(0), ""), "{arguments:?}");
     }
+}
+
+/// Runs `socbfs` with a standard output whose reader has gone.
+fn unread(arguments: &[&str]) -> Output {
+    let (reader, writer) = nix::unistd::pipe().unwrap();
+    drop(reader);
+    socbfs(arguments).stdout(writer).output().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_closed_pipe_hides_no_failure() {
+    let folder = Folder::new();
+    let (graph, tree) = (folder.file("graph.el", GRAPH), folder.file("p.txt", "0\n0\n1\n4\n1\n-1\n-1\n"));
+    let (bad, record, page) = (folder.file("bad.toml", "board = 1\n"), folder.path("r.json"), folder.path("r.html"));
+    good(&["bench", &graph, "--roots", "1", "--json", &record]);
+    let of_times = ["report", &record, "--figure", "times", "--svg", "-", "--html"];
+    // A command that fails gives its own exit code, although the record can't be written either.
+    let ends = ["energy", "--energy", "off", "--json", "-", "--", "sh", "-c"];
+    for (arguments, code, words) in [
+        (&["validate", &graph, &tree, "--root", "0"][..], 1, ""),
+        (&["board", "validate", &bad][..], 2, "bad.toml"),
+        (&[&ends[..], &["exit 3"]].concat()[..], 3, ""),
+        (&[&ends[..], &["exit 0"]].concat()[..], 0, ""),
+        (&[&of_times[..], &["/dev/full"]].concat()[..], 2, "can't write /dev/full"),
+        (&[&of_times[..], &[&page]].concat()[..], 0, ""),
+    ] {
+        let output = unread(arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+    assert!(fs::read_to_string(&page).unwrap().contains("data-figure=\"times\""), "the page is written although the picture is not");
+    let full = ["energy", "--energy", "off", "--json", "/dev/full", "--", "sh", "-c", "exit 1"];
+    let output = run(&full);
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("can't write /dev/full"), "{}", stderr(&output));
 }
 
 #[test]

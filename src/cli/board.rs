@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     config::{LayoutArgs, RootArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, print},
+    output::{Output, both, print},
     progress, say,
     source::{self, Source},
 };
@@ -266,14 +266,14 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
             Err(error) => bad.push(Failure::from(RuntimeError::Profile(error))),
         }
     }
-    print(&good)?;
-    let Some(last) = bad.pop() else { return Ok(()) };
+    let printed = print(&good);
+    let Some(last) = bad.pop() else { return printed };
     for failure in bad {
         if let Failure::Error { message, .. } = failure {
             say(&format!("error: {message}"));
         }
     }
-    Err(last)
+    both(printed, Err(last))
 }
 
 impl TuneArgs {
@@ -298,8 +298,8 @@ impl TuneArgs {
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         drop(edges);
         let tuned = runtime::tune(&config, &layout, &source.name(), &progress::steps())?;
-        output.finish(|out| out.write_all(tuned.text.as_bytes()))?;
-        print(&report::bands(&tuned.bands))
+        let written = output.finish(|out| out.write_all(tuned.text.as_bytes()));
+        both(written, print(&report::bands(&tuned.bands)))
     }
 }
 

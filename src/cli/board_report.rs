@@ -98,16 +98,16 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     finish(&mut lock(&shared), failed)
 }
 
-/// Publishes the results so far. Returns a failed validation, or else `failed`.
+/// Publishes the results so far. Returns a failed validation, or else `failed`, unless a failure to publish has a higher exit code.
 fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
     made.record.complete = failed.is_none() && made.record.valid;
     if made.record.runs.is_empty() {
         return failed.map_or(Ok(()), Err);
     }
-    publish(made)?;
+    let published = publish(made);
     // A failed validation comes before any other failure.
-    made.record.runs.iter().try_for_each(verdict)?;
-    failed.map_or(Ok(()), Err)
+    let searched = made.record.runs.iter().try_for_each(verdict).and_then(|()| failed.map_or(Ok(()), Err));
+    both(published, searched)
 }
 
 /// Runs the scales in turn, until one fails validation or can't run. Only the latter is returned as an error.

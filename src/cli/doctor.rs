@@ -19,7 +19,7 @@ use super::{
     config::{self, RootArgs},
     energy::profile_at,
     error::Failure,
-    output::print,
+    output::{both, print},
     progress::Progress,
     sensors::{automatic, started},
 };
@@ -103,14 +103,13 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
-    if json {
+    let printed = if json {
         let json = serde_json::to_string(diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
-        print(&format!("{json}\n"))?;
+        print(&format!("{json}\n"))
     } else {
-        print(&text(diagnosis, quiet))?;
-    }
-    // The findings have already been printed.
-    if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) }
+        print(&text(diagnosis, quiet))
+    };
+    both(printed, if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) })
 }
 
 /// Runs the checks that are possible only on the running machine.

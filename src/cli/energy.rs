@@ -27,7 +27,7 @@ use crate::{bench::measure_cluster_energy, cluster::Host};
 use crate::{
     bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     graph::Layout,
-    runtime,
+    report, runtime,
     search::{Search, SearchOptions},
     stats,
     words::seconds,
@@ -322,17 +322,15 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
         let cure = unavailable.and_then(|record| record.cure);
         say(&summary(&record, cure.as_deref()));
     }
-    if let Some(json) = json {
-        json.finish(|out| {
-            serde_json::to_writer(&mut *out, &record)?;
-            out.write_all(b"\n")
-        })?;
+    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(&record, out)));
+    if code == 0 {
+        return written;
     }
-    match u8::try_from(code) {
-        Ok(0) => Ok(()),
-        Ok(code) => Err(Failure::Command(code)),
-        Err(_) => Err(Failure::Command(255)),
+    // The exit code of a command that failed is passed on, also if the record could not be written.
+    if let Err(failure) = written {
+        super::tell(&failure);
     }
+    Err(Failure::Command(u8::try_from(code).unwrap_or(u8::MAX)))
 }
 
 /// Formats the energies as text.

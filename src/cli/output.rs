@@ -67,12 +67,17 @@ pub(super) fn publish(
     both(both(written, drawn), if in_place { Ok(()) } else { print(&words()) })
 }
 
-/// Combines the results of two outputs. If both failed, prints the second error and returns the first.
+/// Combines the results of two outputs, or of an output and a check. If both failed, returns the failure with the higher exit code (the
+/// first if the codes are equal), so that a closed pipe hides no other failure. Prints the other one.
 pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
-    if let (Err(_), Err(second)) = (&first, &second) {
-        super::tell(second);
+    match (first, second) {
+        (Err(first), Err(second)) => {
+            let (kept, told) = if second.code() > first.code() { (second, first) } else { (first, second) };
+            super::tell(&told);
+            Err(kept)
+        }
+        (first, second) => first.and(second),
     }
-    first.and(second)
 }
 
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -138,5 +143,27 @@ impl Output {
                     .map_err(|error| Failure::because(&format!("can't write {}", path.display()), &error))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_hides_no_other_failure() {
+        let pipe = || Err(Failure::BrokenPipe);
+        let code = |result: Result<(), Failure>| result.map_or_else(|failure| failure.code(), |()| 0);
+        assert_eq!(code(both(Ok(()), Ok(()))), 0);
+        assert_eq!(code(both(pipe(), Ok(()))), 0);
+        for failure in [|| Failure::Invalid, || Failure::new("disk full"), || Failure::Command(3)] {
+            let expected = failure().code();
+            for other in [pipe, || Ok(())] {
+                assert_eq!(code(both(other(), Err(failure()))), expected);
+                assert_eq!(code(both(Err(failure()), other())), expected);
+            }
+        }
+        let kept = both(Err(Failure::new("first")), Err(Failure::new("second"))).unwrap_err();
+        assert_eq!(kept.to_string(), "first");
     }
 }

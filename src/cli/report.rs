@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     error::Failure,
-    output::{Output, print_documents, protect},
+    output::{Output, both, print_documents, protect},
 };
 use crate::{
     files,
@@ -67,19 +67,17 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(Failure::new(format!("these records have no figure {wanted}")).cure(format!("the records have {names}")));
     }
-    let nothing_else = page.is_none() && svg.is_none();
-    if let Some(svg) = svg {
+    if page.is_none() && svg.is_none() {
+        return print_documents(&documents);
+    }
+    let draw = |svg: Output| {
         let picture =
             figures().find_map(html::picture).ok_or_else(|| Failure::new("this figure is a table: it has no chart").cure("omit --svg"))?;
-        svg.finish(|out| out.write_all(picture.as_bytes()))?;
-    }
-    if let Some(page) = page {
-        page.finish(|out| out.write_all(html::page(&documents).as_bytes()))?;
-    }
-    if nothing_else {
-        print_documents(&documents)?;
-    }
-    Ok(())
+        svg.finish(|out| out.write_all(picture.as_bytes()))
+    };
+    let drawn = svg.map_or(Ok(()), draw);
+    let written = page.map_or(Ok(()), |page| page.finish(|out| out.write_all(html::page(&documents).as_bytes())));
+    both(drawn, written)
 }
 
 const CURE: &str = "write a record with --json FILE of `socbfs analyze`, `bench` or `policies`";

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     error::Failure,
-    output::print,
+    output::{both, print},
     progress::Progress,
     source::{FormatParser, Source, with_graph_help},
 };
@@ -85,8 +85,8 @@ pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
             print(&format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels")))
         }
         Err(ValidateError::Violation(violation)) => {
-            print(&format!("INVALID: {violation}\n"))?;
-            Err(Failure::Invalid)
+            // A reader that has gone must not turn the verdict into a success.
+            both(print(&format!("INVALID: {violation}\n")), Err(Failure::Invalid))
         }
         Err(other) => Err(other.into()),
     }
