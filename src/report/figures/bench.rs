@@ -80,7 +80,21 @@ struct Energy {
 struct Measured {
     idle: Window,
     windows: Vec<SearchWindow>,
+    /// `None`: not every window is complete.
+    summary: Option<Efficiency>,
     problem: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Efficiency {
+    mteps_per_watt: OverWindows,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+struct OverWindows {
+    count: u64,
+    mean: f64,
+    stddev: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -98,19 +112,14 @@ struct Window {
     watts: Option<f64>,
 }
 
-impl Measured {
-    /// MTEPS/W of each window whose power is known.
-    fn efficiency(&self) -> Vec<f64> {
-        self.windows.iter().filter_map(|window| Some(window.teps / 1e6 / window.energy.watts.filter(|&watts| watts > 0.0)?)).collect()
-    }
-}
-
 impl Run {
-    fn efficiency(&self) -> Result<Summary, String> {
+    /// MTEPS/W as the text and the record give it: over all windows, or why there is none.
+    fn efficiency(&self) -> Result<OverWindows, String> {
         let Some(measured) = &self.energy.measured else {
             return Err(self.energy.unavailable.clone().unwrap_or_else(|| "no energy was measured".to_owned()));
         };
-        Summary::of(&measured.efficiency()).ok_or_else(|| measured.problem.clone().unwrap_or_else(|| "no window was complete".to_owned()))
+        let found = measured.summary.as_ref().map(|summary| summary.mteps_per_watt);
+        found.ok_or_else(|| measured.problem.clone().unwrap_or_else(|| "a window is incomplete".to_owned()))
     }
 
     fn seconds(&self) -> Vec<f64> {
@@ -331,7 +340,7 @@ fn energy(run: &Run) -> Figure {
         |why| format!("MTEPS/W is n/a: {why}."),
         |found| {
             let spread = found.stddev.map_or_else(String::new, |spread| format!(" +/- {}", general(spread, 3)));
-            format!("{}{spread} MTEPS/W over {}.", general(found.mean, 4), counted(found.count as u64, "window", "windows"))
+            format!("{}{spread} MTEPS/W over {}.", general(found.mean, 4), counted(found.count, "window", "windows"))
         },
     );
     figure.chart = Some(Chart::Lines(Plot {
@@ -480,4 +489,37 @@ pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
         },
     };
     Ok(Section { title: "B over A".into(), figures: vec![figure], ..Section::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bench::EnergySummary,
+        report::tests::{measured_energy, record},
+    };
+
+    /// The page's MTEPS/W: the fact, and the sentence of the figure.
+    fn efficiency(run: &crate::bench::Record) -> [String; 2] {
+        let mut document = document(&serde_json::to_value(run).unwrap()).unwrap();
+        let section = document.sections.remove(0);
+        let (_, fact) = section.facts.into_iter().find(|(name, _)| name == "MTEPS/W").unwrap();
+        let figure = section.figures.into_iter().find(|figure| figure.id == "energy").unwrap();
+        [fact.text, figure.sentence]
+    }
+
+    #[test]
+    fn efficiency_is_that_of_the_record_and_needs_every_window() {
+        let mut run = record(&[0.001]);
+        run.energy = measured_energy();
+        assert_eq!(efficiency(&run), ["208.3", "208.3 +/- 58.9 MTEPS/W over 2 windows."]);
+        let measured = run.energy.measured.as_mut().unwrap();
+        measured.windows[1].energy.watts = None;
+        measured.summary = EnergySummary::new(&measured.idle, &measured.windows);
+        measured.problem = Some("incomplete in a window: the sensor fell silent".to_owned());
+        let why = "n/a: incomplete in a window: the sensor fell silent";
+        assert_eq!(efficiency(&run), [why.to_owned(), format!("MTEPS/W is {why}.")]);
+        let scales = super::scales(&[Run::deserialize(serde_json::to_value(&run).unwrap()).unwrap()]);
+        assert_eq!(scales.table.rows[0][2].text, why);
+    }
 }
