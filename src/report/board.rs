@@ -147,11 +147,20 @@ fn notes(record: &BoardRecord) -> Vec<String> {
                 trees => format!("All {trees} trees"),
             }
         ));
-        match run.energy.summary() {
-            Some(_) => notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned()),
-            None => notes.push(format!("No watts: {}.", run.energy.reason().unwrap_or("nothing was measured"))),
-        }
     }
+    if record.runs.iter().any(|run| run.energy.summary().is_some()) {
+        notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned());
+    }
+    let without = |run: &Record| match run.energy.summary() {
+        Some(_) => Vec::new(),
+        None => vec![run.energy.reason().unwrap_or("nothing was measured").to_owned()],
+    };
+    let without: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (run.graph.scale, without(run))).collect();
+    let reasons = by_scale(without.iter().map(|(scale, reasons)| (*scale, &reasons[..])));
+    notes.extend(reasons.into_iter().map(|(scales, reason)| match scales {
+        Some(scales) => format!("No watts ({scales}): {reason}."),
+        None => format!("No watts: {reason}."),
+    }));
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
     let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
     notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
@@ -161,7 +170,7 @@ fn notes(record: &BoardRecord) -> Vec<String> {
     notes
 }
 
-/// Every warning of several runs once, with the scales of the runs that have it (`None`: all have it).
+/// Every warning (or reason) of several runs once, with the scales of the runs that have it (`None`: all have it).
 pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(Option<String>, &'w str)> {
     let all = runs.len();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
@@ -186,7 +195,7 @@ fn text(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        bench::{BoardIdentity, DriverRecord, Drivers, LeftOut},
+        bench::{BoardIdentity, DriverRecord, Drivers, EnergyRecord, LeftOut},
         report::tests::{measured_energy, record},
     };
 
@@ -262,6 +271,22 @@ mod tests {
         });
         let text = board(&report(runs.into()));
         assert!(text.contains("- Warning (scales 10, 11): busy\n- Warning (scale 12): hot\n"), "{text}");
+    }
+
+    #[test]
+    fn each_scale_without_watts_has_its_reason() {
+        let run = |scale: u32, reason: Option<&str>| {
+            let mut run = record(&[0.001]);
+            run.graph.scale = scale;
+            run.energy = reason.map_or_else(measured_energy, |reason| EnergyRecord::unavailable(reason, None));
+            run
+        };
+        let text = board(&report(vec![run(10, None), run(11, Some("silent")), run(12, Some("silent")), run(13, Some("gated"))]));
+        let watts = "- Watts: mean power while nothing but searches ran, idle power included.\n";
+        assert!(text.contains(&format!("{watts}- No watts (scales 11, 12): silent.\n- No watts (scale 13): gated.\n")), "{text}");
+        let text = board(&report(vec![run(10, Some("silent")), run(11, None)]));
+        assert!(text.contains(&format!("{watts}- No watts (scale 10): silent.\n")), "{text}");
+        assert!(!board(&report(vec![run(10, None), run(11, None)])).contains("No watts"));
     }
 
     #[test]
