@@ -772,6 +772,19 @@ fn control_characters_of_foreign_text_do_not_reach_a_terminal() {
     assert!(said.len() < 6000, "{} bytes of error", said.len());
 }
 
+#[test]
+fn json_on_a_terminal_is_safe_and_stays_json() {
+    let folder = Folder::new();
+    let (tree, model) = (folder.path("proc/device-tree"), "A\x1b[2J\x7fboard\u{9b}\u{202e}");
+    fs::create_dir_all(&tree).unwrap();
+    fs::write(format!("{tree}/model"), format!("{model}\0")).unwrap();
+    let output = socbfs(&["board", "detect", "--json", "--sysfs-root", &folder.path("")]).output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{shown:?}");
+    let detected: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+    assert_eq!(detected["evidence"]["model"], model);
+}
+
 // --- What every output does ----------------------------------------------------------------------------------------------
 
 /// A valid profile, to which `board tune` adds.

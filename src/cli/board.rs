@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     config::{LayoutArgs, RootArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, both, print},
+    output::{Output, both, print, print_json},
     progress, say,
     source::{self, Source},
 };
@@ -179,7 +179,7 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches, quiet: bool) -> R
         }
         BoardCommand::Detect { root, json } => {
             let detection = detect(&root.sysfs_root)?;
-            print(&if *json { line(&json!(detection)) } else { detected(&detection) })
+            if *json { print_json(&detection) } else { print(&detected(&detection)) }
         }
         BoardCommand::Init { target, root } => init(target, &root.sysfs_root, quiet),
         BoardCommand::Manifest { target, root } => {
@@ -217,7 +217,7 @@ fn list(root: &Path, json: bool) -> Result<(), Failure> {
             .iter()
             .map(|(name, vendor, soc, detected)| json!({ "name": name, "vendor": vendor, "soc": soc, "detected": detected }))
             .collect();
-        return print(&line(&json!(rows)));
+        return print_json(&rows);
     }
     let mut text = String::new();
     for (name, _, soc, detected) in rows {
@@ -347,7 +347,7 @@ impl ShowArgs {
                 })
             })
             .collect();
-        print(&line(&json!({
+        print_json(&json!({
             "board": profile.name(),
             "place": profile.place,
             "origin": profile.origin.to_string(),
@@ -357,7 +357,7 @@ impl ShowArgs {
             "bands": bands,
             "values": values,
             "calibration": found.as_ref().map(|found| json!({ "record": found.record(), "values": calibrated })),
-        })))
+        }))
     }
 }
 
@@ -416,8 +416,4 @@ fn entries_text(entries: &[Entry], place: &str) -> String {
         let _ = writeln!(text, "{}", row.trim_end());
     }
     text
-}
-
-fn line(value: &serde_json::Value) -> String {
-    format!("{value}\n")
 }

@@ -2,7 +2,11 @@
 
 use clap::Args;
 
-use super::{error::Failure, output::print, progress::Progress};
+use super::{
+    error::Failure,
+    output::{print, print_json},
+    progress::Progress,
+};
 use crate::{
     calibrate::{HandoverTable, measure, measure_quickly},
     opencl::{self, Device, DeviceInfo, Limits, OpenClError},
@@ -46,8 +50,7 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
         Err(error) => return Err(Failure::because("looking for OpenCL devices", &error)),
     };
     if arguments.json {
-        let json = serde_json::to_string(&all).map_err(|error| Failure::because("can't write JSON", &error))?;
-        return print(&format!("{json}\n"));
+        return print_json(&all);
     }
     print(&report::devices(&all))
 }

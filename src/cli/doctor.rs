@@ -19,7 +19,7 @@ use super::{
     config::{self, RootArgs},
     energy::profile_at,
     error::Failure,
-    output::{both, print},
+    output::{both, print, print_json},
     progress::Progress,
     sensors::{automatic, started},
 };
@@ -103,12 +103,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
-    let printed = if json {
-        let json = serde_json::to_string(diagnosis).map_err(|error| Failure::because("can't write JSON", &error))?;
-        print(&format!("{json}\n"))
-    } else {
-        print(&text(diagnosis, quiet))
-    };
+    let printed = if json { print_json(diagnosis) } else { print(&text(diagnosis, quiet)) };
     both(printed, if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) })
 }
 

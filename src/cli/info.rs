@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     error::Failure,
-    output::print,
+    output::{print, print_json},
     progress::Progress,
     source::{FormatParser, Source, with_graph_help},
 };
@@ -43,8 +43,7 @@ pub(super) fn run(arguments: &InfoArgs) -> Result<(), Failure> {
     let info = graph::info(&edges).map_err(|error| Failure::because(&source.name(), &error))?;
     drop(progress);
     if arguments.json {
-        let json = serde_json::to_string(&info).map_err(|error| Failure::because("can't write JSON", &error))?;
-        return print(&format!("{json}\n"));
+        return print_json(&info);
     }
     print(&report::info(&info))
 }

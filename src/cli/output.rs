@@ -22,6 +22,12 @@ pub(super) fn print(text: &str) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
 }
 
+/// Prints a result as one line of JSON on standard output.
+pub(super) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(record).map_err(|error| Failure::because("can't write JSON", &error))?;
+    to_stdout(|out| writeln!(out, "{}", shown::json(&json)))
+}
+
 /// Prints documents, in colours on a terminal.
 pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
     let colours = io::stdout().is_terminal();

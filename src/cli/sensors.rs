@@ -15,7 +15,7 @@ use super::{
     config::folder,
     energy::{GLANCE, profile_at},
     error::Failure,
-    output::print,
+    output::{print, print_json},
 };
 
 const EXAMPLES: &str = "\
@@ -190,8 +190,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
         auto: automatic(&found.sysfs_root, profile.as_ref()),
     };
     if json {
-        let text = serde_json::to_string(&sensors).map_err(|error| Failure::because("can't write JSON", &error))?;
-        return print(&format!("{text}\n"));
+        return print_json(&sensors);
     }
     print(&table(&sensors))
 }

@@ -23,6 +23,20 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Escapes the same characters in JSON as JSON does: they stand only in strings, and have at most four hexadecimal digits.
+pub(super) fn json(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        if is_active(c) {
+            // Writing to a String can't fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// Makes a message safe as [`text`] does, [cuts](cut) it, and indents all lines but the first, so that none looks like another message.
 pub(super) fn line(message: &str) -> String {
     text(&cut(message)).replace('\n', "\n    ")
@@ -61,11 +75,22 @@ mod tests {
         assert!(long.len() < 2100 && long.ends_with("the end"), "{}", long.len());
     }
 
+    #[test]
+    fn json_stays_json() {
+        let name = "Mali\x1b[2J\x7f\u{9b}\u{202e}\u{2069}\u{2028}\n\t\u{e9}\u{1f600}\"";
+        let shown = json(&serde_json::json!({ "name": name }).to_string());
+        assert_eq!(shown, r#"{"name":"Mali\u001b[2J\u007f\u009b\u202e\u2069\u2028\n\té😀\""}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap()["name"], name);
+    }
+
     proptest! {
         #[test]
         fn no_control_character_is_left(words in ".*") {
             let shown = line(&words);
             prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
+            let shown = json(&serde_json::Value::from(words.as_str()).to_string());
+            prop_assert!(!shown.chars().any(is_active));
+            prop_assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), words);
         }
     }
 }
