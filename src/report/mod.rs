@@ -63,7 +63,7 @@ pub(crate) mod tests {
     };
 
     /// A level with made-up counts; an even level is top-down.
-    pub(super) fn level(level: u32) -> LevelRecord {
+    pub(crate) fn level(level: u32) -> LevelRecord {
         let direction = if level % 2 == 0 { Direction::TopDown } else { Direction::BottomUp };
         LevelRecord {
             stats: LevelStats {
@@ -197,7 +197,7 @@ pub(crate) mod tests {
     }
 
     /// Two windows of 1000 searches, at 20 W and 30 W, on a machine that idles at 5 W.
-    pub(super) fn measured_energy() -> EnergyRecord {
+    pub(crate) fn measured_energy() -> EnergyRecord {
         let window = |watts: f64| EnergyWindow {
             energy: window_energy(watts),
             searches: 1000,

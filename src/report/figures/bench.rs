@@ -242,6 +242,8 @@ fn timeline(root: &Root) -> Option<Figure> {
     let records = &root.level_records;
     let longest = records.iter().max_by_key(|record| record.elapsed_ns)?;
     let all: u64 = records.iter().map(|record| record.elapsed_ns).sum();
+    // Levels that ran together share a record.
+    let levels: u64 = records.iter().map(|record| u64::from(record.levels.max(1))).sum();
     let rest = |record: &LevelRecord| record.elapsed_ns.saturating_sub(record.handover_ns + record.decision_ns + record.conversion_ns);
     let name = |record: &LevelRecord| match record.levels {
         0 | 1 => record.stats.level.to_string(),
@@ -255,11 +257,13 @@ fn timeline(root: &Root) -> Option<Figure> {
         title: format!("Where the time of a search goes (root {})", root.root),
         source: "socbfs bench",
         sentence: format!(
-            "Level {} takes longest: {}, {:.1} % of all {}.",
+            "{} {} {} longest: {}, {:.1} % of all {}.",
+            if longest.levels > 1 { "Levels" } else { "Level" },
             name(longest),
+            if longest.levels > 1 { "take" } else { "takes" },
             seconds(longest.elapsed_ns as f64 / 1e9),
             100.0 * longest.elapsed_ns as f64 / all.max(1) as f64,
-            counted(records.len() as u64, "level", "levels")
+            counted(levels, "level", "levels")
         ),
         chart: Some(Chart::bars(
             "level (the root is 0)",
@@ -496,7 +500,7 @@ mod tests {
     use super::*;
     use crate::{
         bench::EnergySummary,
-        report::tests::{measured_energy, record},
+        report::tests::{level, measured_energy, record},
     };
 
     /// The page's MTEPS/W: the fact, and the sentence of the figure.
@@ -506,6 +510,21 @@ mod tests {
         let (_, fact) = section.facts.into_iter().find(|(name, _)| name == "MTEPS/W").unwrap();
         let figure = section.figures.into_iter().find(|figure| figure.id == "energy").unwrap();
         [fact.text, figure.sentence]
+    }
+
+    #[test]
+    fn levels_that_ran_together_are_counted_one_by_one() {
+        let mut run = record(&[0.001]);
+        run.roots[0].level_records = vec![level(0), level(1)];
+        let sentence = |run: &crate::bench::Record| {
+            let document = document(&serde_json::to_value(run).unwrap()).unwrap();
+            document.sections[0].figures.iter().find(|figure| figure.id == "timeline").unwrap().sentence.clone()
+        };
+        run.roots[0].level_records[0].elapsed_ns = 500_000;
+        // The second record has levels 1 to 10.
+        assert_eq!(sentence(&run), "Levels 1-10 take longest: 1.500 ms, 75.0 % of all 11 levels.");
+        run.roots[0].level_records[0].elapsed_ns = 4_500_000;
+        assert_eq!(sentence(&run), "Level 0 takes longest: 4.500 ms, 75.0 % of all 11 levels.");
     }
 
     #[test]

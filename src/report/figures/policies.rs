@@ -207,9 +207,11 @@ fn sizes(graph: &PolicyComparison, table: &LevelTable, level: usize) -> [Cell; 2
         return [exact.vertices, exact.arcs].map(Cell::count);
     }
     let stats = &table.levels[level].stats;
-    let arcs = Cell::count(stats.frontier_edges);
-    let mark = if stats.frontier_is_estimated { "~" } else { "" };
-    [Cell::count(stats.frontier_vertices), Cell { text: format!("{mark}{}", arcs.text), ..arcs }]
+    let about = |count: u64, estimated: bool| {
+        let exact = Cell::count(count);
+        if estimated { Cell { text: format!("~{}", exact.text), ..exact } } else { exact }
+    };
+    [about(stats.frontier_vertices, stats.vertices_are_estimated), about(stats.frontier_edges, stats.frontier_is_estimated)]
 }
 
 /// Zhang 2018, table 5.
@@ -600,6 +602,7 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{bfs::LevelStats, calibrate::LevelTimes};
 
     /// A graph on which the one policy takes `ms`, and whose directions were compared or not.
     fn graph(ms: f64, directions: Option<Directions>) -> PolicyComparison {
@@ -636,6 +639,22 @@ mod tests {
         let expected = [["b", "100.0 %", "2.000 ms"], ["c", "50.0 %", "4.000 ms"], ["mean over 2 of 3 graphs", "75.0 %", "3.000 ms"]]
             .map(|row| row.map(str::to_owned));
         assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn estimated_counts_are_marked() {
+        let mut graph = graph(1.0, None);
+        let stats = LevelStats { frontier_vertices: 12, frontier_edges: 3456, ..LevelStats::default() };
+        let estimated = LevelStats { vertices_are_estimated: true, frontier_is_estimated: true, ..stats };
+        let simulated = |stats| LevelTimes::simulated(stats, 0, |_| Some(MS), |_, _| 0.0);
+        let root = &mut graph.evaluation.roots[0];
+        root.table.levels = [stats, estimated].map(simulated).into();
+        root.table.strategies = Strategy::CPU.to_vec();
+        let figure = heat(&graph).unwrap();
+        let counts = |level: usize| [1, 2].map(|column: usize| figure.table.rows[level][column].text.clone());
+        assert_eq!([counts(0), counts(1)], [["12", "3,456"], ["~12", "~3,456"]].map(|row| row.map(str::to_owned)));
+        let Some(Chart::Heat(chart)) = figure.chart else { panic!("no heat map") };
+        assert_eq!(chart.rows, ["level 0: |F| 12, E 3,456", "level 1: |F| ~12, E ~3,456", "sum"]);
     }
 
     #[test]
