@@ -34,7 +34,8 @@ Examples:
 
 The oracle knows the cost of every level by every strategy (each was run at every
 level, after every other), and plans the cheapest search. Regret is the time that
-a policy takes beyond the oracle's plan, replayed in the same turn. Energy is
+a policy's levels take beyond those of the oracle's plan, replayed in the same
+turn. The time also includes mapping parents back to the input's numbers. Energy is
 measured only if --energy is given.";
 
 /// Compare policies with each other and with a per-level oracle

@@ -538,7 +538,7 @@ mod tests {
         measured.problem = Some("incomplete in a window: the sensor fell silent".to_owned());
         let why = "n/a: incomplete in a window: the sensor fell silent";
         assert_eq!(efficiency(&run), [why.to_owned(), format!("MTEPS/W is {why}.")]);
-        let scales = super::scales(&[Run::deserialize(serde_json::to_value(&run).unwrap()).unwrap()]);
+        let scales = scales(&[Run::deserialize(serde_json::to_value(&run).unwrap()).unwrap()]);
         assert_eq!(scales.table.rows[0][2].text, why);
     }
 }

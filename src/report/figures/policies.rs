@@ -423,7 +423,7 @@ pub(super) fn energy(graph: &PolicyComparison) -> Result<Option<Figure>, serde_j
     Ok(Some(figure))
 }
 
-/// Time of each policy beyond the oracle's.
+/// Time of each policy's levels beyond that of the oracle's. Mapping of the parents is left out.
 fn regret(graph: &PolicyComparison) -> Option<Figure> {
     first(graph)?;
     let roots = &graph.evaluation.roots;
@@ -432,7 +432,7 @@ fn regret(graph: &PolicyComparison) -> Option<Figure> {
     let least = all.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
     Some(Figure {
         id: "regret",
-        title: "Regret: time beyond the oracle's plan".into(),
+        title: "Regret: time of the levels beyond the oracle's plan".into(),
         source: "socbfs policies",
         sentence: format!("{} comes closest to the oracle, with {} % in the mean over the roots.", least.0, general(least.1.mean, 3)),
         chart: Some(Chart::bars(
@@ -442,7 +442,7 @@ fn regret(graph: &PolicyComparison) -> Option<Figure> {
             vec![Series::spread("mean over the roots, with the range", all.iter().map(|(_, over)| (over.mean, (over.min, over.max))))],
         )),
         table: Table {
-            columns: ["policy", "mean regret, %", "least", "most", "standard deviation"].map(str::to_owned).into(),
+            columns: ["policy", "mean regret of levels, %", "least", "most", "standard deviation"].map(str::to_owned).into(),
             rows: all
                 .iter()
                 .map(|(name, over)| {
