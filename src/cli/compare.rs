@@ -27,7 +27,7 @@ more than once.";
 /// Compare two records of `socbfs bench --json`
 ///
 /// Prints the ratio of the harmonic means and the median of the ratios root by root, and warns of every field in which machine, build,
-/// graph or settings differ. Runs over different graphs are refused.
+/// graph, roots or settings differ. Runs over different graphs are refused.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArgs {

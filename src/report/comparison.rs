@@ -1,6 +1,6 @@
 //! Two recorded runs side by side.
 
-use std::fmt::Write;
+use std::{collections::BTreeSet, fmt::Write};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -28,6 +28,9 @@ pub struct Run {
     summary: Option<Figures>,
     #[serde(default)]
     energy: Value,
+    /// Absent if one process searched.
+    #[serde(default)]
+    cluster: Value,
 }
 
 #[derive(Debug, Deserialize)]
@@ -130,7 +133,7 @@ pub struct Comparison {
     pub common_roots: usize,
     /// Median over the common roots of A's time over B's (`None` if there is no common root).
     pub median_root_ratio: Option<f64>,
-    /// Every field that differs: its name, and its values in A and B.
+    /// Every field that differs: its name, and its values in A and B. For `roots`, numbers of roots.
     pub differences: Vec<(String, [String; 2])>,
 }
 
@@ -192,6 +195,14 @@ impl Comparison {
         ] {
             differing(name, &Value::Object(left.clone()), &Value::Object(right.clone()), &mut differences);
         }
+        if a.cluster.is_null() == b.cluster.is_null() {
+            differing("cluster", &a.cluster, &b.cluster, &mut differences);
+        } else {
+            // One process has none of the other settings of ranks.
+            let processes = |run: &Run| run.cluster["processes"].as_u64().unwrap_or(1).to_string();
+            differences.push(("cluster.processes".to_owned(), [processes(a), processes(b)]));
+        }
+        differences.extend(different_roots(a, b));
         let mteps_per_watt = efficiency(&a.energy, &b.energy);
         if mteps_per_watt.is_some() {
             // The same scope may have been measured by different sensors.
@@ -272,6 +283,14 @@ fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
     Ok(())
 }
 
+/// The numbers of roots, if the runs searched from different ones: their means are then over different searches.
+fn different_roots(a: &Run, b: &Run) -> Option<(String, [String; 2])> {
+    let roots = |run: &Run| run.roots.iter().map(|root| root.root).collect::<BTreeSet<_>>();
+    let (left, right) = (roots(a), roots(b));
+    let common = left.intersection(&right).count();
+    (left != right).then(|| ("roots".to_owned(), [left.len().to_string(), format!("{}, {common} of them in common", right.len())]))
+}
+
 /// A's time over B's for every root that both searched.
 fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
     let time_in_b = |root: Vertex| b.roots.iter().find(|other| other.root == root)?.seconds.filter(|seconds| *seconds > 0.0);
@@ -282,7 +301,9 @@ fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
     let measured = ALWAYS_DIFFERENT.contains(&name)
         || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")
-        || name.ends_with(".handover");
+        || matches!(name, "cluster.graph" | "cluster.arcs_max_over_mean" | "cluster.roots")
+        || name.ends_with(".handover")
+        || name.starts_with("cluster.devices[") && (name.ends_with(".bands") || name.ends_with(".levels"));
     // A record of an older build may lack a key that is null or empty in a newer one.
     let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
     if measured || a == b || (nothing(a) && nothing(b)) {
@@ -315,7 +336,8 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
 mod tests {
     use super::*;
     use crate::{
-        bench::Record,
+        bench::{ClusterRecord, ClusterRoot, Record},
+        cluster::{Exchange, PartCounts},
         report::tests::{measured_energy, record},
     };
 
@@ -364,6 +386,58 @@ mod tests {
         let c = compare(&a, &b, false).unwrap();
         assert!(c.mteps_per_watt.is_some());
         assert_eq!(c.differences[0].0, "energy.sensors[0]");
+    }
+
+    #[test]
+    fn runs_over_different_ranks_are_told_apart() {
+        let over = |processes, sorted| {
+            let mut run = record(&[0.001]);
+            run.cluster = Some(ClusterRecord {
+                processes,
+                library: "Open MPI".into(),
+                exchange: Exchange::Found,
+                batch: 4096,
+                sorted,
+                devices: Vec::new(),
+                graph: PartCounts::default(),
+                arcs_max_over_mean: processes as f64,
+                roots: vec![ClusterRoot { received_most: 8, sent: 8 * processes as u64, wait_ns: 9, levels: Vec::new() }],
+            });
+            run
+        };
+        let differences = |a: &Record, b: &Record| compare(a, b, false).unwrap().differences;
+        let expected = |name: &str, a: &str, b: &str| (name.to_owned(), [a.to_owned(), b.to_owned()]);
+        assert_eq!(differences(&over(2, true), &over(2, true)), []);
+        let found = differences(&over(2, true), &over(4, false));
+        assert_eq!(found, [expected("cluster.processes", "2", "4"), expected("cluster.sorted", "true", "false")]);
+        assert_eq!(differences(&record(&[0.001]), &over(2, true)), [expected("cluster.processes", "1", "2")]);
+    }
+
+    #[test]
+    fn devices_of_ranks_are_compared_without_what_was_measured() {
+        let with = |rank, levels, bands| {
+            let mut run = serde_json::to_value(record(&[0.001])).unwrap();
+            let device = serde_json::json!({ "rank": rank, "name": "GPU", "levels": levels, "bands": { "gpu_from": bands } });
+            run["cluster"] = serde_json::json!({ "processes": 2, "devices": [device] });
+            Run::parse(&run.to_string(), "x.json").unwrap()
+        };
+        let differences = |a: &Run, b: &Run| Comparison::new(("a", a), ("b", b), false).unwrap().differences;
+        assert_eq!(differences(&with(0, 5, 1000), &with(0, 6, 2000)), []);
+        assert_eq!(differences(&with(0, 5, 1000), &with(1, 5, 1000))[0].0, "cluster.devices[0].rank");
+    }
+
+    #[test]
+    fn runs_from_different_roots_are_told_apart() {
+        let differences = |a: &Record, b: &Record| compare(a, b, false).unwrap().differences;
+        let (three, mut other) = (record(&[0.001, 0.002, 0.004]), record(&[0.001, 0.002, 0.004]));
+        let expected = |a: &str, b: &str| [("roots".to_owned(), [a.to_owned(), b.to_owned()])];
+        assert_eq!(differences(&three, &record(&[0.001])), expected("3", "1, 1 of them in common"));
+        other.roots[0].root = 9;
+        assert_eq!(differences(&three, &other), expected("3", "3, 2 of them in common"));
+        // The order of the roots changes no mean.
+        other.roots[0].root = 0;
+        other.roots.swap(0, 2);
+        assert_eq!(differences(&three, &other), []);
     }
 
     #[test]
