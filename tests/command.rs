@@ -212,6 +212,51 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
 }
 
 #[test]
+fn a_sensor_that_disappears_during_the_searches_does_not_cost_the_run() {
+    let folder = Folder::new();
+    let [root, json, pipe] = ["", "r.json", "g.el"].map(|name| folder.path(name));
+    nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for command in [&["bench"][..], &["policies", "--only", "tc", "--turns", "1"]] {
+        board_with_rails(&folder);
+        let flags = ["--energy", "ina2xx:0-0040", "--sysfs-root", &root, "--roots", "2", "--device", "cpu", "--json", &json];
+        let child = socbfs(&[command, &[&pipe], &flags].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // The command opens the graph after it has checked the sensor.
+        let mut graph = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+        fs::remove_dir_all(folder.path("sys")).unwrap();
+        graph.write_all(GRAPH.as_bytes()).unwrap();
+        drop(graph);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("warning: no energy was measured: "), "{}", stderr(&output));
+        let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let reason = if command[0] == "bench" { &record["energy"]["unavailable"] } else { &record["graphs"][0]["no_energy"] };
+        assert!(reason.as_str().is_some_and(|reason| reason.contains("ina2xx:0-0040")), "{reason}");
+        if command[0] == "bench" {
+            assert!(record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() > 0.0);
+        }
+    }
+}
+
+#[test]
+fn graphs_before_an_error_are_published() {
+    let folder = Folder::new();
+    let (good, bad, json) = (folder.file("good.el", GRAPH), folder.file("bad.el", "0 1\nx y\n"), folder.path("r.json"));
+    for command in [&["policies", "--only", "tc", "--turns", "1"][..], &["analyze", "--only", "redundant"]] {
+        let arguments = |graphs: &[&str]| socbfs(&[command, graphs, &["--roots", "1", "--device", "cpu", "--json", &json]].concat());
+        let output = arguments(&[&good, &bad]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains("bad.el:2") && stdout(&output).contains("good.el"), "{command:?}: {}", stdout(&output));
+        let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!(record["graphs"].as_array().unwrap().len(), 1, "{command:?}");
+        // Without any result there is nothing to publish.
+        fs::remove_file(&json).unwrap();
+        let output = arguments(&[&bad, &good]).output().unwrap();
+        assert_eq!((output.status.code(), stdout(&output)), (Some(2), ""), "{command:?}: {}", stderr(&output));
+        assert!(!Path::new(&json).exists(), "{command:?}");
+    }
+}
+
+#[test]
 fn unusable_sensors_are_refused_before_the_graph_is_read() {
     let folder = Folder::new();
     let root = board_with_rails(&folder);

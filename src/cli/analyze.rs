@@ -134,11 +134,12 @@ const MOST_COMPARED: usize = 4;
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
-    publish(&analysis(arguments, matches)?, json, page)
+    let (analysis, failed) = analysis(arguments, matches)?;
+    both(failed, publish(&analysis, json, page))
 }
 
-/// Runs the analyses that `arguments` names, and writes no output file.
-pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<Analysis, Failure> {
+/// Runs the analyses that `arguments` names, and writes no output file. The inner `Err` ended them after the graphs that the analysis has.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(Analysis, Result<(), Failure>), Failure> {
     let config = arguments.graphs.search.resolve(matches)?;
     let sources = arguments.graphs.sources()?;
     let environment = Environment::read(Path::new(ROOT));
@@ -149,9 +150,18 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
-    for source in sources {
-        let graph = arguments.graph(&source, &config, energy, &mut analysis)?;
+    let failed = sources.iter().try_for_each(|source| {
+        let graph = arguments.graph(source, &config, energy, &mut analysis)?;
         analysis.graphs.push(graph);
+        Ok(())
+    });
+    match failed {
+        // The graphs before the error took long.
+        Err(ref failure) if !analysis.graphs.is_empty() => {
+            analysis.warnings.push(format!("graphs are missing, since an error ended the analysis: {failure}"));
+        }
+        Err(failure) => return Err(failure),
+        Ok(()) => {}
     }
     if arguments.wants(Kind::Surf) {
         let tables: Vec<(&str, Vec<LevelTable>)> = analysis
@@ -167,7 +177,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
         let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
         analysis.dropped = (!tables.is_empty()).then_some(dropped);
     }
-    Ok(analysis)
+    Ok((analysis, failed))
 }
 
 /// Writes record and page, and prints the figures.

@@ -171,25 +171,29 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         // The timeline shows the times that the device itself records.
         config.device_times = true;
     }
-    let mut traced = Vec::new();
+    let mut traced = Ok(Vec::new());
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced)?;
-    let timed = trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)));
+    // A run whose timeline failed is published all the same.
+    let timed = traced.and_then(|traced| {
+        trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
+    });
     both(timed, publish(&record, json, html, quiet))
 }
 
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
-        self.measure_and_trace(config, environment, source, &mut Vec::new())
+        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()))
     }
 
-    /// As `measure`. With --trace, then searches again from the roots of the timeline, and adds what threads and devices did to `traced`.
+    /// As `measure`. With --trace, then searches again from the roots of the timeline, and sets `traced` to what threads and devices did,
+    /// or to the error of a search.
     fn measure_and_trace(
         &self,
         config: &Runtime,
         environment: Environment,
         source: &Source,
-        traced: &mut Vec<Traced>,
+        traced: &mut Result<Vec<Traced>, Failure>,
     ) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
@@ -206,9 +210,8 @@ impl BenchArgs {
 
         if self.trace.is_some() {
             search.set_traced(MOST_TRACED);
-            for &root in drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root)) {
-                traced.push(search.run_traced(root)?);
-            }
+            let roots = drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root));
+            *traced = roots.map(|&root| Ok(search.run_traced(root)?)).collect();
             search.set_traced(0);
         }
 

@@ -12,6 +12,7 @@ use twox_hash::XxHash3_128;
 use super::{
     bench::{BenchArgs, graph_record, publish},
     config::{LayoutArgs, SearchArgs},
+    energy::lost,
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
@@ -487,10 +488,11 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     let valid = records.iter().all(|root| root.validation.passed);
     let summary = Summary::new(&records, part.counts().edges);
     let energy = match &summary {
-        Some(_) => {
-            let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
-            arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?
-        }
+        Some(_) => match ClusterSearch::new(&part, ranks, &options) {
+            Ok(mut search) => arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?,
+            // All ranks have an error.
+            Err(error) => lost(&error.into(), first),
+        },
         None => EnergyRecord::unavailable("the run has no speed", None),
     };
     if first {

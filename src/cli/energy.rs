@@ -25,7 +25,7 @@ use super::{
 #[cfg(feature = "mpi")]
 use crate::{bench::measure_cluster_energy, cluster::Host};
 use crate::{
-    bench::{EnergyOptions, EnergyRecord, RootRecord, measure_energy},
+    bench::{EnergyError, EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     graph::Layout,
     report, runtime,
     search::{Search, SearchOptions},
@@ -159,10 +159,14 @@ impl EnergyArgs {
         Ok(())
     }
 
-    /// Starts the meter (the inner `Err` gives the reason why nothing is measured). Also returns the windows to measure.
-    pub(super) fn windows(&self, board: &runtime::Profile) -> Result<(Result<Meter, EnergyRecord>, EnergyOptions), Failure> {
+    /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
+    /// the windows to measure.
+    pub(super) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
         let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
-        Ok((self.sensors.meter(board.power().as_ref())?, options))
+        match self.sensors.meter(board.power().as_ref()) {
+            Ok(meter) => (meter, options),
+            Err(failure) => (Err(lost(&failure, true)), options),
+        }
     }
 
     /// Measures the energy of searches over ranks from the roots of `records`, by the sensors of every rank's board.
@@ -174,7 +178,7 @@ impl EnergyArgs {
         ranks: &R,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let (meter, options) = self.windows(board)?;
+        let (meter, options) = self.windows(board);
         let host = Host::read(&self.sensors.sysfs_root);
         let progress = (ranks.rank() == 0).then(|| Progress::still("Measuring energy", options.repeats as u64 + 1));
         let mut finished = |done| {
@@ -182,7 +186,9 @@ impl EnergyArgs {
                 progress.between(done);
             }
         };
-        Ok(measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished)?)
+        let measured = measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished);
+        drop(progress);
+        Ok(kept(measured, ranks.rank() == 0)?.unwrap_or_else(|unavailable| unavailable))
     }
 
     /// Measures the energy of searches from the roots of `records`.
@@ -194,11 +200,11 @@ impl EnergyArgs {
         search_options: &SearchOptions,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let meter = match self.sensors.meter(board.power().as_ref())? {
+        let (meter, options) = self.windows(board);
+        let meter = match meter {
             Ok(meter) => meter,
             Err(unavailable) => return Ok(unavailable),
         };
-        let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
         let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
         let window = options.seconds.max(options.refreshes as f64 * slowest.as_secs_f64());
         // Idling and two strategies take a third of a window each.
@@ -210,9 +216,31 @@ impl EnergyArgs {
             );
         }
         let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
-        let record = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done))?;
-        Ok(record)
+        let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
+        drop(progress);
+        Ok(kept(measured, true)?.unwrap_or_else(|unavailable| unavailable))
     }
+}
+
+/// The energy that was measured after validated searches, which are kept if that failed: the inner `Err` is then their record without
+/// energy, and this process warns if it `tells`. A search that differs from the validated one is an error all the same, and so is one that
+/// other ranks do not know of, since they would wait for this rank.
+pub(super) fn kept<T>(measured: Result<T, EnergyError>, tells: bool) -> Result<Result<T, EnergyRecord>, Failure> {
+    match measured {
+        Ok(energy) => Ok(Ok(energy)),
+        Err(error @ EnergyError::Different { .. }) => Err(error.into()),
+        Err(EnergyError::Cluster(error)) if !error.is_of_all() => Err(error.into()),
+        Err(error) => Ok(Err(lost(&error.into(), tells))),
+    }
+}
+
+/// The record of a run whose energy could not be measured. This process warns of it if it `tells`.
+pub(super) fn lost(failure: &Failure, tells: bool) -> EnergyRecord {
+    if tells {
+        log::warn!("no energy was measured: {failure}");
+    }
+    let cure = if let Failure::Error { cure, .. } = failure { cure.clone() } else { None };
+    EnergyRecord::unavailable(failure.to_string(), cure)
 }
 
 const EXAMPLES: &str = "\
@@ -399,6 +427,18 @@ pub(super) const GLANCE: Duration = Duration::from_millis(1000);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{bench::MeasureError, cluster::ClusterError, search::SearchError};
+
+    #[test]
+    fn validated_searches_are_kept_unless_a_search_is_wrong_or_other_ranks_wait() {
+        let kept = |error: EnergyError| kept::<()>(Err(error), true).map(Result::unwrap_err);
+        let unavailable = kept(MeasureError::from(SearchError::Threads("no thread".into())).into()).unwrap();
+        assert_eq!(unavailable.reason(), Some("no thread"));
+        assert!(kept(ClusterError::Device { rank: 1, reason: "GPU".into() }.into()).is_ok());
+        // Only this rank knows of it.
+        assert_eq!(kept(ClusterError::Message { rank: 1 }.into()).unwrap_err().code(), 2);
+        assert_eq!(kept(EnergyError::Different { root: 0, found: 2, validated: 3 }).unwrap_err().code(), 2);
+    }
 
     #[test]
     fn energy_arguments_mean_auto_off_or_named_sensors() {

@@ -7,15 +7,15 @@ use clap::{ArgMatches, Args};
 use super::{
     bench::ROOT,
     config::{GraphsArgs, without_effect},
-    energy::EnergyArgs,
+    energy::{EnergyArgs, kept},
     error::Failure,
-    output::{Output, publish},
+    output::{Output, both, publish},
     progress::{self, Progress},
     say,
-    source::{self, with_graph_help},
+    source::{self, Source, with_graph_help},
 };
 use crate::{
-    bench::{Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
+    bench::{EnergyError, EnergyRecord, Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
     bfs::Strategy,
     board::StrategyWatts,
     calibrate::{Contestant, Evaluation, Turns, evaluate, strategy_watts},
@@ -120,33 +120,22 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     }
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
-    let mut graphs = Vec::new();
-    for source in sources {
-        let (edges, _) = source.load()?;
-        let layout = source::build(&source.name(), &edges, &arguments.graphs.layout.options())?;
-        let drawn = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), RootSource::GRAPH500)?;
-        // A policy of --only that needs a device gets one, as in the other commands.
-        let mut setup = config.clone();
-        if let Some(policy) = only.iter().find(|policy| policy.needs_device()) {
-            (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
-        }
-        let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
-        let how = Turns { turns: usize::from(arguments.turns), ..Turns::default() };
-        let Compared { policies, contestants, watts, evaluation } =
-            compare(&config, &mut prepared, &source.name(), &drawn, Among::Policies(&only), &how)?;
-        let asked = arguments.energy.is_asked(matches);
-        let baseline = arguments.baseline(&contestants)?;
-        let measured =
-            if asked { Some(energies(&arguments.energy, &config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
-        let (energy, no_energy) = match measured {
-            Some(Ok(energy)) => (Some(energy), None),
-            Some(Err(reason)) => (None, Some(reason)),
-            None => (None, None),
-        };
-        graphs.push(PolicyGraph { name: source.name(), policies, layout: layout.stats().clone(), watts, evaluation, energy, no_energy });
+    let mut report = PoliciesReport {
+        schema: report::POLICIES_SCHEMA,
+        schema_version: report::POLICIES_SCHEMA_VERSION,
+        environment,
+        graphs: Vec::new(),
+    };
+    let asked = arguments.energy.is_asked(matches);
+    let failed = sources.iter().try_for_each(|source| arguments.graph(source, &config, &only, asked, &mut report));
+    if report.graphs.is_empty() {
+        return failed;
     }
-    let report = PoliciesReport { schema: report::POLICIES_SCHEMA, schema_version: report::POLICIES_SCHEMA_VERSION, environment, graphs };
-    publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) })
+    // The graphs before an error took long.
+    both(
+        failed,
+        publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }),
+    )
 }
 
 /// The result of comparing policies on one graph.
@@ -248,23 +237,63 @@ pub(super) fn energies(
     contestants: &[Contestant],
     baseline: usize,
 ) -> Result<Result<PoliciesEnergy, String>, Failure> {
-    let (meter, options) = asked.windows(&config.profile)?;
+    let no_energy = |unavailable: EnergyRecord| Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned()));
+    let (meter, options) = asked.windows(&config.profile);
     let meter = match meter {
         Ok(meter) => meter,
-        Err(unavailable) => return Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned())),
+        Err(unavailable) => return no_energy(unavailable),
     };
     let search = &mut prepared.search;
-    let records = measure(edges, search.layout(), search, roots, &mut |_| ())?;
+    let records = match kept(measure(edges, search.layout(), search, roots, &mut |_| ()).map_err(EnergyError::from), true)? {
+        Ok(records) => records,
+        Err(unavailable) => return no_energy(unavailable),
+    };
     if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
         let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
         say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
         return Err(Failure::Invalid);
     }
     let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
-    Ok(Ok(measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done))?))
+    let measured = measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done));
+    drop(progress);
+    kept(measured, true)?.map_or_else(no_energy, |energy| Ok(Ok(energy)))
 }
 
 impl PoliciesArgs {
+    /// Compares policies on one graph and adds the result to `report`.
+    fn graph(
+        &self,
+        source: &Source,
+        config: &Runtime,
+        only: &[Policy],
+        with_energy: bool,
+        report: &mut PoliciesReport,
+    ) -> Result<(), Failure> {
+        let (edges, _) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
+        let drawn = source::draw_roots(&source.name(), &layout, usize::from(self.roots), RootSource::GRAPH500)?;
+        // A policy of --only that needs a device gets one, as in the other commands.
+        let mut setup = config.clone();
+        if let Some(policy) = only.iter().find(|policy| policy.needs_device()) {
+            (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
+        }
+        let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
+        let how = Turns { turns: usize::from(self.turns), ..Turns::default() };
+        let Compared { policies, contestants, watts, evaluation } =
+            compare(config, &mut prepared, &source.name(), &drawn, Among::Policies(only), &how)?;
+        let baseline = self.baseline(&contestants)?;
+        let measured =
+            if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
+        let (energy, no_energy) = match measured {
+            Some(Ok(energy)) => (Some(energy), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        let (name, layout) = (source.name(), layout.stats().clone());
+        report.graphs.push(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy });
+        Ok(())
+    }
+
     /// Index of the contestant with which --energy compares the others.
     fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
         let Some(name) = &self.baseline else { return Ok(0) };

@@ -9,7 +9,7 @@ use super::{
     bench::ROOT,
     energy::EnergyArgs,
     error::Failure,
-    output::Output,
+    output::{Output, both},
 };
 use crate::{
     analysis::{Paper, PaperComparison},
@@ -241,7 +241,7 @@ impl PaperArg {
 }
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
-    let Graphs { searched, missing } = arguments.graphs()?;
+    let Graphs { searched, mut missing } = arguments.graphs()?;
     let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
@@ -259,11 +259,15 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
     (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
-    let mut analysis = analyze::analysis(&analyze, &matches)?;
+    let (mut analysis, failed) = analyze::analysis(&analyze, &matches)?;
+    if let Err(failure) = &failed {
+        let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| *name);
+        missing.extend(rest.map(|name| (name.to_owned(), format!("an error ended the run before it was done: {failure}"))));
+    }
     let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some(((*name)?.to_owned(), graph.name.clone())));
     let named: Vec<(String, String)> = named.collect();
     analysis.paper = Some(PaperComparison::new(arguments.paper.paper(), arguments.quick, &analysis, named, missing));
-    analyze::publish(&analysis, json, Some(page))
+    both(failed, analyze::publish(&analysis, json, Some(page)))
 }
 
 /// Parses `words` as a command line of `analyze`.
