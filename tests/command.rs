@@ -6,6 +6,7 @@ use std::{
     io::{BufRead, BufReader, Read, Write},
     path::Path,
     process::{Output, Stdio},
+    time::{Duration, Instant},
 };
 
 use serde_json::Value;
@@ -910,6 +911,32 @@ fn generated_and_converted_files_hold_the_same_graph() {
 }
 
 #[test]
+fn a_graph_can_be_written_to_a_named_pipe() {
+    let folder = Folder::new();
+    let (plain, pipe) = (folder.path("g.el"), folder.path("pipe.el"));
+    nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let uniform = ["generate", "uniform", "--vertices", "50", "--edges", "99", "-o"];
+    for command in [&uniform[..], &["convert", "kronecker:8"]] {
+        good(&[command, &[&plain]].concat());
+        let mut child = socbfs(&[command, &[&pipe]].concat()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let source = pipe.clone();
+        // The thread ends at the first end of the pipe.
+        std::thread::spawn(move || sender.send(fs::read_to_string(source).unwrap()));
+        let text = receiver.recv_timeout(Duration::from_secs(60));
+        let limit = Instant::now() + Duration::from_secs(60);
+        while child.try_wait().unwrap().is_none() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // A child that waits for another reader is ended.
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{command:?}: {text:?} {}", stderr(&output));
+        assert!(text.unwrap() == fs::read_to_string(&plain).unwrap(), "{command:?}");
+    }
+}
+
+#[test]
 fn info_describes_a_graph() {
     let folder = Folder::new();
     let graph = folder.file("graph.el", GRAPH);
@@ -1050,11 +1077,7 @@ fn a_full_disk_is_reported() {
 
 #[cfg(unix)]
 mod interrupted {
-    use std::{
-        process::Child,
-        thread::sleep,
-        time::{Duration, Instant},
-    };
+    use std::{process::Child, thread::sleep};
 
     use nix::{
         sys::signal::{Signal, kill},
