@@ -593,9 +593,14 @@ fn reproduce_finds_the_graphs_of_a_paper_by_file_name() {
     fs::write(path(&folder, "soc-pokec.el"), (1..400).map(|v| format!("{} {v}\n", v / 2)).collect::<String>()).unwrap();
     let data = folder.path().to_str().unwrap();
     let few = ["--device", "cpu", "--threads", "1", "--data", data, "--json", &json, "--html", &html];
-    good(&[&["reproduce", "surf"], &few[..]].concat());
+    // Empty variables count as not set.
+    let empty = ["SOCBFS_PARTS", "SOCBFS_OBJECTIVE", "SOCBFS_ENERGY"].map(|name| (name, ""));
+    let output = crate::built::socbfs(&[&["reproduce", "surf"], &few[..]].concat()).envs(empty).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", crate::built::text(&output.stderr));
     let record = record(&json);
     assert_eq!(record["graphs"].as_array().unwrap().len(), 1);
+    let policies = &record["graphs"][0]["policies"];
+    assert!(policies["energy"].is_null() && policies["no_energy"].is_null(), "{}", policies["no_energy"]);
     assert_eq!(record["paper"]["searched"][0][0], "soc-pokec (PK)");
     let cells = record["paper"]["cells"].as_array().unwrap();
     let ours: Vec<&Value> = cells.iter().filter(|cell| cell["ours"].is_number()).collect();

@@ -270,9 +270,9 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     both(failed, analyze::publish(&analysis, json, Some(page)))
 }
 
-/// Parses `words` as a command line of `analyze`.
+/// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.
 fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
-    let command = AnalyzeArgs::augment_args(clap::Command::new("analyze"));
+    let command = super::without_empty_variables(AnalyzeArgs::augment_args(clap::Command::new("analyze")));
     command.try_get_matches_from(words).map_err(|error| Failure::new(error.to_string()))
 }
 
