@@ -628,6 +628,23 @@ fn policies_are_compared_on_every_graph() {
 }
 
 #[test]
+fn outputs_that_a_part_of_train_does_not_make_are_refused() {
+    let folder = Folder::new();
+    let records = folder.path("r.jsonl");
+    for (part, output) in [
+        ("--collect-only", "--surf"),
+        ("--collect-only", "--mlp"),
+        ("--collect-only", "--json"),
+        ("--judge-only", "--surf"),
+        ("--judge-only", "--mlp"),
+    ] {
+        let train = ["train", "grid:8x8", "--generated", "0", "--records", &records, part, output, &folder.path("out")];
+        refused(&train, &[part, output, "cannot be used with"]);
+    }
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
+#[test]
 fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
     let folder = Folder::new();
     folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");

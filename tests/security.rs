@@ -395,7 +395,7 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
     both(&["bench", &graph, "--roots", "1", "--json", &graph], &graph);
     both(&["policies", &graph, "--json", &graph], &graph);
     let one = folder.path("one.json");
-    let training = ["train", "grid:8x8", "--records", &folder.path("r"), "--judge-only", "--surf", &one, "--mlp", &one];
+    let training = ["train", "grid:8x8", "--records", &folder.path("r"), "--surf", &one, "--mlp", &one];
     refused(socbfs(&training), &["one.json", "another output"]);
     assert_eq!(fs::read_to_string(&graph).unwrap(), "0 1\n1 2\n");
     assert_eq!(folder.names(), ["g.el", "link.el"]);

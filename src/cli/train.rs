@@ -85,11 +85,11 @@ pub(super) struct TrainArgs {
     seed: u64,
 
     /// Only measure, or continue to measure
-    #[arg(long, conflicts_with = "judge_only")]
+    #[arg(long, conflicts_with_all = ["judge_only", "surf", "mlp", "json"])]
     collect_only: bool,
 
     /// Measure nothing and learn nothing: score the policies as they are, with the existing records
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["surf", "mlp"])]
     judge_only: bool,
 
     /// Write SURF's network (policy surf) as TOML, and nothing into the calibration
