@@ -645,6 +645,21 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
 }
 
 #[test]
+fn records_of_training_are_not_continued_in_another_structure() {
+    let folder = Folder::new();
+    let records = folder.path("r.jsonl");
+    let collect = ["train", "grid:8x8", "--generated", "0", "--roots", "1", "--turns", "1", "--threads", "1", "--device", "cpu"];
+    let collect = [&collect[..], &["--collect-only", "--records", &records]].concat();
+    good(&collect);
+    let before = fs::read_to_string(&records).unwrap();
+    for flags in [&["--directed"][..], &["--order", "original"], &["--keep-leaves"]] {
+        refused(&[&collect, flags].concat(), &["r.jsonl was measured", "with other settings", "--records"]);
+    }
+    assert_eq!(fs::read_to_string(&records).unwrap(), before);
+    good(&collect);
+}
+
+#[test]
 fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
     let folder = Folder::new();
     folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");

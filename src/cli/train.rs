@@ -24,7 +24,7 @@ use crate::{
     policy::{Mlp, Policy, mlp::Form},
     runtime::{self, CalibrationChoice, FoundCalibration, Runtime},
     search::Search,
-    train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, mean, score},
+    train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
 
 const EXAMPLES: &str = "\
@@ -384,7 +384,8 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     // Only a search that has been set up can describe the machine.
     let tiny = Source::parse(Path::new("grid:2x2"), None)?.load()?.0;
     let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
-    let machine = machine(&config.search_telling(&layout, &progress::steps())?.search);
+    let structure = Structure::from(&arguments.layout.options());
+    let machine = machine(&config.search_telling(&layout, &progress::steps())?.search, structure);
     let mut records = RecordsFile::open(&arguments.records, machine)?;
     let progress = Progress::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
@@ -420,8 +421,8 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     Ok(records)
 }
 
-fn machine(search: &Search<'_>) -> Machine {
+fn machine(search: &Search<'_>, structure: Structure) -> Machine {
     let cpu = Environment::read(Path::new("/")).cpu.model.unwrap_or_else(|| "unknown".to_owned());
     let device = search.devices().first().map(|device| format!("TG and BG on {}", device.name));
-    Machine { cpu, threads: search.threads(), simd: search.simd().to_string(), device }
+    Machine { cpu, threads: search.threads(), simd: search.simd().to_string(), device, structure }
 }

@@ -14,5 +14,5 @@ pub use examples::{Example, TIE, examples};
 #[cfg(feature = "train")]
 pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit, fit_without};
 pub use graphs::{every_fifth, generated};
-pub use records::{LevelSample, Machine, RecordsError, RecordsFile, SearchSample, names};
+pub use records::{LevelSample, Machine, RecordsError, RecordsFile, SearchSample, Structure, names};
 pub use score::{GraphScore, Mean, mean, score};

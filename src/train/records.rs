@@ -12,7 +12,7 @@ use crate::{
     bfs::{Direction, LevelStats},
     calibrate::{JsonLines, complete_lines},
     files,
-    graph::Vertex,
+    graph::{BuildOptions, Order, Vertex},
 };
 
 /// The schema of the file that this version reads and writes.
@@ -30,6 +30,34 @@ pub struct Machine {
     pub simd: String,
     /// The OpenCL device whose levels were measured, with the kernels (`None`: levels of the CPU).
     pub device: Option<String>,
+    /// How the searched structures were built (older files do not say it: as by default).
+    #[serde(default, skip_serializing_if = "Structure::is_default")]
+    pub structure: Structure,
+}
+
+/// How searched structures are built: the same root has other levels in other ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Structure {
+    /// Whether arcs keep their direction.
+    pub directed: bool,
+    /// Order that was requested.
+    pub order: Order,
+    /// Whether vertices with a single edge are searched like any other.
+    pub keep_leaves: bool,
+}
+
+impl Structure {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<&BuildOptions> for Structure {
+    fn from(options: &BuildOptions) -> Self {
+        let BuildOptions { directed, order, keep_leaves } = *options;
+        Self { directed, order, keep_leaves }
+    }
 }
 
 /// The first line of the file.
@@ -189,7 +217,14 @@ pub enum RecordsError {
 
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}, {} threads, {}, {}", self.cpu, self.threads, self.simd, self.device.as_deref().unwrap_or("levels of the CPU"))
+        write!(f, "{}, {} threads, {}, {}", self.cpu, self.threads, self.simd, self.device.as_deref().unwrap_or("levels of the CPU"))?;
+        let Structure { directed, order, keep_leaves } = self.structure;
+        let order = match order {
+            Order::Auto => "",
+            Order::Original => ", original order",
+            Order::Degree => ", order by degree",
+        };
+        write!(f, "{}{order}{}", if directed { ", directed" } else { "" }, if keep_leaves { ", leaves kept" } else { "" })
     }
 }
 
@@ -306,7 +341,7 @@ mod tests {
     use super::*;
 
     fn machine(threads: usize) -> Machine {
-        Machine { cpu: "Z80".into(), threads, simd: "scalar".into(), device: None }
+        Machine { cpu: "Z80".into(), threads, simd: "scalar".into(), device: None, structure: Structure::default() }
     }
 
     fn search(root: Vertex) -> SearchSample {
@@ -358,6 +393,35 @@ mod tests {
             let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "left as it was");
+        }
+    }
+
+    #[test]
+    fn other_structures_are_refused_and_older_files_have_the_default() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        let with = |structure| Machine { structure, ..machine(2) };
+        // A file of a version that did not write the structure.
+        let old = "{\"socbfs_training\":1,\"cpu\":\"Z80\",\"threads\":2,\"simd\":\"scalar\",\"device\":null}\n";
+        fs::write(&path, old).unwrap();
+        drop(RecordsFile::open(&path, machine(2)).unwrap());
+        let options = BuildOptions { directed: true, order: Order::Original, keep_leaves: true };
+        let error = RecordsFile::open(&path, with((&options).into())).unwrap_err().to_string();
+        assert!(error.contains("here: Z80, 2 threads, scalar, levels of the CPU, directed, original order, leaves kept"), "{error}");
+        fs::remove_file(&path).unwrap();
+        drop(RecordsFile::open(&path, machine(2)).unwrap());
+        assert_eq!(fs::read_to_string(&path).unwrap(), old);
+        for options in [
+            BuildOptions { directed: true, ..BuildOptions::default() },
+            BuildOptions { order: Order::Degree, ..BuildOptions::default() },
+            BuildOptions { keep_leaves: true, ..BuildOptions::default() },
+        ] {
+            fs::remove_file(&path).unwrap();
+            let machine = with((&options).into());
+            drop(RecordsFile::open(&path, machine.clone()).unwrap());
+            drop(RecordsFile::open(&path, machine.clone()).unwrap());
+            assert_eq!(RecordsFile::read(&path).unwrap().machine(), &machine);
+            assert!(matches!(RecordsFile::open(&path, with(Structure::default())), Err(RecordsError::OtherMachine { .. })), "{options:?}");
         }
     }
 
