@@ -458,8 +458,9 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
     given.extend(matches.get_one::<usize>("energy_repeats").map(|repeats| with_value("--energy-repeats", repeats)));
     same_flags(ranks, &given)?;
-    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
+    // Before the graph is read, so that the load and the temperatures are not those of reading it.
     let environment = Environment::read(Path::new(super::bench::ROOT));
+    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
     let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
