@@ -624,7 +624,9 @@ fn policies_are_compared_on_every_graph() {
     }
     refused(&["policies", "kronecker:8", "--only", "auto,fast"], &["unknown policy", "fast"]);
     refused(&["policies"], &["GRAPH"]);
-    refused(&["policies", "kronecker:8", "--policy", "tc"], &["--policy has no effect here", "--only"]);
+    for command in ["policies", "analyze"] {
+        refused(&[command, "kronecker:8", "--policy", "tc"], &["--policy has no effect here", "--only"]);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use super::{
     bench::{ROOT, graph_record},
-    config::GraphsArgs,
+    config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
     error::Failure,
     output::{Output, both, print_documents, take_stdout, value},
@@ -29,7 +29,7 @@ use crate::{
     graph::{BuildOptions, EdgeList, Layout, Vertex},
     policy::{LevelDevice, Policy},
     report::{figures, html},
-    runtime::{Prepared, Runtime},
+    runtime::{Origin, Prepared, Runtime, Setting},
     search::{Search, SearchOptions},
 };
 
@@ -140,7 +140,12 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 
 /// Runs the analyses that `arguments` names, and writes no output file. The inner `Err` ended them after the graphs that the analysis has.
 pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(Analysis, Result<(), Failure>), Failure> {
-    let config = arguments.graphs.search.resolve(matches)?;
+    let cure = "omit --FLAG; `socbfs policies --only` compares chosen policies";
+    without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
+    let mut config = arguments.graphs.search.resolve(matches)?;
+    // The environment and the board set these for searches, and no figure depends on them.
+    config.policy = Setting { value: Policy::default(), origin: Origin::BuiltIn };
+    config.recorded = None;
     let sources = arguments.graphs.sources()?;
     let environment = Environment::read(Path::new(ROOT));
     let energy = arguments.energy.is_asked(matches);
@@ -204,7 +209,6 @@ impl AnalyzeArgs {
         let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
         let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
-        config.check_roots(&roots)?;
         let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
