@@ -285,12 +285,14 @@ fn distribute(
     cursors: &[AtomicUsize],
     pairs: &mut [[u32; 2]],
 ) {
+    // The end of the last bucket; the ends of the others are lower.
+    assert_eq!(pairs.len(), buckets.arcs[buckets.len()], "room for every arc");
     let out = Shared::new(pairs);
-    let total = pairs.len();
     let append = |bucket: usize, held: &[[u32; 2]]| {
         let at = cursors[bucket].fetch_add(held.len(), Relaxed);
-        assert!(at + held.len() <= total, "a bucket holds more arcs than were counted");
-        // SAFETY: `fetch_add` hands every position out once, and the range was checked against the slab.
+        // Fails if other edges are read than were counted.
+        assert!(at + held.len() <= buckets.arcs[bucket + 1], "a bucket holds more arcs than were counted");
+        // SAFETY: `fetch_add` hands every position of a bucket out once. The range ends inside the bucket, and buckets do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(held.as_ptr(), out.get().add(at), held.len()) };
     };
     parts(edges).for_each_init(
@@ -378,4 +380,22 @@ fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [
             }
         },
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{EdgeList, Listing};
+
+    /// Other edges are read than were counted, as many in total: they do not spill over into the next bucket.
+    #[test]
+    #[should_panic(expected = "more arcs than were counted")]
+    fn a_bucket_with_too_many_arcs_is_refused() {
+        let counted = [50_000, 50_000, 0];
+        assert_eq!(RowBuckets::new(&counted).len(), 2);
+        let read = [vec![[0, 2]; 60_000], vec![[1, 2]; 40_000]].concat();
+        let edges = EdgeList::new(3, read, Listing::Once).unwrap();
+        let naming = Naming { row: &[], key: &[0, 1, 2], stored: &[] };
+        let _ = adjacency(&edges, Arcs::Forward, &counted, usize::MAX, naming);
+    }
 }
