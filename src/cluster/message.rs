@@ -289,7 +289,8 @@ impl BitReader<'_> {
         let high = shown.trailing_zeros();
         if high + 1 + low <= Self::SHOWN {
             self.at += (high + 1 + low) as usize;
-            return Ok((high << low) | ((shown >> high >> 1) as u32 & ((1 << low) - 1)));
+            let gap = u64::from(high) << low | (shown >> high >> 1) & ((1 << low) - 1);
+            return u32::try_from(gap).map_err(|_| Malformed);
         }
         self.take_long_gap(low)
     }
@@ -650,6 +651,11 @@ mod tests {
         // A list without an end, and one that goes past the end of the chunk.
         refused(2, &[3]);
         refused(2, &[3 + 29, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        // A gap that does not fit 32 bits: 8 bits of 0 and a 1, and then 29 bits.
+        for bits in [1_u64 << 8, 1 << 8 | 5 << 9] {
+            assert_eq!(BitReader { bytes: &bits.to_le_bytes(), at: 0 }.take_gap(29), Err(Malformed));
+        }
+        assert_eq!(BitReader { bytes: &(1_u64 << 7 | 5 << 8).to_le_bytes(), at: 0 }.take_gap(29), Ok(7 << 29 | 5));
         // A payload that ends before it should.
         assert_eq!(Message::read(&[1, 9, 0, 0, 0, 1]).map(|_| ()), Err(Malformed));
     }
