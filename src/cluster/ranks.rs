@@ -2,7 +2,11 @@
 //!
 //! An operation does not return an error: if a rank is lost, MPI ends the whole run. No operation allocates.
 
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::{
+    cell::Cell,
+    marker::PhantomData,
+    sync::{Barrier, Mutex, PoisonError},
+};
 
 /// One rank's connection to all others.
 pub trait Ranks {
@@ -119,10 +123,15 @@ pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Vec<String> {
 }
 
 /// Ranks that are threads of one process: a cluster without MPI, for tests and for counting messages.
+///
+/// Every operation of a rank waits for all ranks exactly twice: when it has offered its slices, and when it has read those of the others.
+/// So no rank reads what another offered to an earlier operation, even if ranks call different operations.
 #[derive(Debug)]
 pub struct ThreadRanks<'b> {
     rank: usize,
     board: &'b Board,
+    /// Makes the type `!Sync`: two threads that shared a rank could together do the waiting that is meant for two ranks.
+    one_caller: PhantomData<Cell<()>>,
 }
 
 /// The data that [`ThreadRanks`] share.
@@ -170,7 +179,8 @@ impl<'b> ThreadRanks<'b> {
         let board = Board::new(size);
         let (board, work) = (&board, &work);
         std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..size).map(|rank| scope.spawn(move || work(&ThreadRanks { rank, board }))).collect();
+            let ranks = (0..size).map(|rank| ThreadRanks { rank, board, one_caller: PhantomData });
+            let threads: Vec<_> = ranks.map(|ranks| scope.spawn(move || work(&ranks))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }
@@ -183,7 +193,8 @@ impl<'b> ThreadRanks<'b> {
         let _all = UntilAllHaveLooked(&self.board.all_here);
         for from in 0..self.size() {
             let Piece { bytes, lengths, offsets } = *piece(from);
-            // SAFETY: rank `from` borrows the slices until it has passed the second barrier, which it can't before this rank does.
+            // SAFETY: every operation waits twice, and each rank is one thread, so all ranks are between the two waits of one operation.
+            // Rank `from` has just offered these slices, and it borrows them until all ranks, this one included, wait again.
             let put_up = unsafe { Messages { bytes: &*bytes, lengths: &*lengths, offsets: &*offsets } };
             look(from, put_up);
         }
@@ -205,7 +216,8 @@ impl Ranks for ThreadRanks<'_> {
     }
 
     fn barrier(&self) {
-        self.board.all_here.wait();
+        // Waits twice, as every operation must.
+        self.exchange_bytes(&[], |_, _| ());
     }
 
     fn all_gather(&self, own: &[u8], all: &mut [u8]) {
@@ -237,5 +249,46 @@ impl Ranks for ThreadRanks<'_> {
                 }
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// If ranks call different operations, no rank reads what another offered to an earlier one, which may be freed by then.
+    #[test]
+    fn a_rank_offers_nothing_beyond_its_current_operation() {
+        let old = [[1; 8], [2; 8]];
+        let is_refused = ThreadRanks::run(2, |ranks| {
+            let mut all = [0; 16];
+            ranks.all_gather(&old[ranks.rank()], &mut all);
+            assert_eq!(all, *old.as_flattened());
+            if ranks.rank() == 0 {
+                // What rank 0 offers is empty, and rank 1 reports that it does not have the length that was agreed.
+                ranks.barrier();
+                ranks.barrier();
+                return true;
+            }
+            let refused = catch_unwind(AssertUnwindSafe(|| ranks.all_gather(&[3; 8], &mut all))).is_err();
+            if refused {
+                ranks.barrier();
+            }
+            refused
+        });
+        assert!(is_refused[1], "rank 1 read the bytes of an earlier operation");
+    }
+
+    /// Does not compile if two threads can share a rank: both traits would then have the function.
+    #[test]
+    fn threads_can_not_share_a_rank() {
+        trait Any<Marker> {
+            fn exists() {}
+        }
+        impl<T> Any<()> for T {}
+        impl<T: Sync> Any<bool> for T {}
+        <ThreadRanks<'_> as Any<_>>::exists();
     }
 }
