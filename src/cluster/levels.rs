@@ -838,8 +838,15 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE).to_le_bytes();
                 self.root_leaf = Some((row, part.original(root)));
             }
-            self.ranks.broadcast(part.deal.owner(root), &mut neighbour);
-            self.frontier = Frontier::Leaf { neighbour: Vertex::from_le_bytes(neighbour), root: part.original(root) };
+            let owner = part.deal.owner(root);
+            self.ranks.broadcast(owner, &mut neighbour);
+            let neighbour = Vertex::from_le_bytes(neighbour);
+            // Leaves have neighbours that are searched.
+            let bits = part.unsearched[..part.words].get((neighbour >> 6) as usize);
+            if bits.is_none_or(|bits| bits >> (neighbour & 63) & 1 == 1) {
+                return Err(ClusterError::Message { rank: owner }.into());
+            }
+            self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
             self.frontier_edges = 1;
         }
         self.state.next.copy_from_slice(&self.state.own);
@@ -912,5 +919,42 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         self.frontier_vertices = found;
         self.level += 1;
         Ok(work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::{
+            ClusterSearch, ThreadRanks,
+            damaged::{Damaged, Operation},
+        },
+        graph::{EdgeList, Listing, Order},
+    };
+
+    /// The owner of a leaf that is the root sends the leaf's neighbour to all ranks.
+    #[test]
+    fn a_damaged_neighbour_of_a_leaf_is_an_error() {
+        // A triangle of 0, 1 and 2, with the leaf 3 at 0. Vertex 4 has no edge, and vertices from 5 on do not exist.
+        let list = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        let search = |neighbour: Vertex| {
+            let of_ranks = ThreadRanks::run(2, |ranks| {
+                let part = Part::build(&list, Order::Original, ranks).unwrap();
+                let damage = |operation: Operation, bytes: &mut [u8]| {
+                    if operation == Operation::Broadcast {
+                        bytes.copy_from_slice(&neighbour.to_le_bytes());
+                    }
+                };
+                let ranks = Damaged { ranks, damage };
+                let mut search = ClusterSearch::new(&part, &ranks, &ClusterOptions::default()).unwrap();
+                search.run(3).map(|outcome| outcome.reached)
+            });
+            of_ranks.into_iter().next().unwrap()
+        };
+        assert_eq!(search(0).unwrap(), 4);
+        for neighbour in [3, 4, 5, 63, 64, NONE] {
+            assert!(matches!(search(neighbour), Err(ClusterError::Message { rank: 0 })), "{neighbour}");
+        }
     }
 }

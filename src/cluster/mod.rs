@@ -17,6 +17,8 @@
 //! Sources: Zhou et al. 2021 ("BFS Parallel Algorithm Based on Sunway TaihuLight", queues per owner, sorted batches); Beamer et al. 2013
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
 
+#[cfg(test)]
+mod damaged;
 mod deal;
 mod edges;
 mod host;

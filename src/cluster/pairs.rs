@@ -298,53 +298,21 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
 mod tests {
     use super::*;
     use crate::{
-        cluster::{ClusterSearch, Exchange, ThreadRanks},
+        cluster::{
+            ClusterSearch, Exchange, ThreadRanks,
+            damaged::{Damaged, Operation},
+        },
         graph::{EdgeList, Listing, Order},
     };
 
-    /// A rank. `damage` changes the data that arrive: the announced lengths (false), or the pairs (true).
-    struct Damaged<'r, F> {
-        ranks: &'r ThreadRanks<'r>,
-        damage: F,
-    }
-
-    impl<F: Fn(bool, &mut [u8])> Ranks for Damaged<'_, F> {
-        fn rank(&self) -> usize {
-            self.ranks.rank()
-        }
-
-        fn size(&self) -> usize {
-            self.ranks.size()
-        }
-
-        fn barrier(&self) {
-            self.ranks.barrier();
-        }
-
-        fn all_gather(&self, own: &[u8], all: &mut [u8]) {
-            self.ranks.all_gather(own, all);
-            // Only lengths have 4 bytes.
-            if own.len() == 4 {
-                (self.damage)(false, all);
-            }
-        }
-
-        fn all_gather_varying(&self, own: &[u8], all: &mut [u8], lengths: &[i32], offsets: &[i32]) {
-            self.ranks.all_gather_varying(own, all, lengths, offsets);
-        }
-
-        fn all_to_all(&self, own: Messages<'_>, all: &mut [u8], expected: &[i32], places: &[i32]) {
-            self.ranks.all_to_all(own, all, expected, places);
-            (self.damage)(true, all);
-        }
-
-        fn broadcast(&self, from: usize, bytes: &mut [u8]) {
-            self.ranks.broadcast(from, bytes);
-        }
-    }
-
-    /// Searches a cycle of five vertices on a rank with this damage.
+    /// Searches a cycle of five vertices on a rank with this damage: to the announced lengths (false), or to the pairs (true).
     fn search(damage: impl Fn(bool, &mut [u8]) + Sync) -> Result<u64, ClusterError> {
+        let damage = |operation: Operation, bytes: &mut [u8]| match operation {
+            Operation::AllToAll => damage(true, bytes),
+            // Only lengths have 4 bytes.
+            Operation::AllGather if bytes.len() == 4 => damage(false, bytes),
+            _ => {}
+        };
         let edges = (0..5).map(|v| [v, (v + 1) % 5]).collect();
         let list = EdgeList::new(5, edges, Listing::Once).unwrap();
         let of_ranks = ThreadRanks::run(1, |ranks| {
