@@ -83,7 +83,7 @@ fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
                         trees.push(whole(ranks, &part, search.parents_by_row(), (root, root), 64));
                     }
                     let validator = ClusterValidator::new(&part, ranks);
-                    let levels = own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree), (tree.root, 0), 1000));
+                    let levels = own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (tree.root, 0), 1000));
                     let levels: Vec<_> = levels.collect();
                     let verdicts = validator.validate(&list, &own).unwrap();
                     for (verdict, expected) in verdicts.iter().zip(&expected) {
@@ -452,7 +452,7 @@ fn real_graphs_are_searched_over_ranks() {
                 for verdict in validator.validate(&slice, &trees).unwrap() {
                     verdict.unwrap_or_else(|fault| panic!("{name} over {size} ranks: {fault}"));
                 }
-                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree), (tree.root, 0), 10_000))
+                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (tree.root, 0), 10_000))
             });
             for (root, levels) in roots.iter().zip(&of_ranks[0]) {
                 assert!(reference.levels(*root).iter().eq(levels), "{name} over {size} ranks from {root}");

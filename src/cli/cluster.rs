@@ -228,7 +228,7 @@ pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Fail
 
 /// Fails on all ranks if they run different programs, which would wait for each other or misread each other's messages.
 fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
-    let all = texts(ranks, PROGRAM);
+    let all = texts(ranks, PROGRAM)?;
     match all.iter().position(|other| *other != all[0]) {
         None => Ok(()),
         Some(rank) => {
@@ -319,7 +319,7 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
 fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
     let asked = &config.policy;
     let (policy, reason) = agreed(ranks, own_policy(config, exchange))?;
-    let texts = texts(ranks, &policy.to_string());
+    let texts = texts(ranks, &policy.to_string())?;
     if let Some(rank) = texts.iter().position(|other| *other != texts[0]) {
         let failure = Failure::new(format!("rank 0 has policy {}, but rank {rank} has {}", texts[0], texts[rank]))
             .cure("the board files differ: name one policy for all with --policy");
@@ -640,7 +640,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         written = write_by_row(ranks, &part, &trees[0].parents, (root, root), (Column::Parent, path), parents);
     }
     if let Some(path) = &arguments.levels {
-        let own = validator.levels_by_row(&trees[0]);
+        let own = validator.levels_by_row(&trees[0])?;
         written = both(written, write_by_row(ranks, &part, &own, (root, 0), (Column::Level, path), levels));
     }
     let traffic = gather(ranks, search.traffic());

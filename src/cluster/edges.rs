@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     ClusterError,
-    ranks::{Messages, Ranks, max},
+    ranks::{Ranks, all_to_all, max, of_ranks, starts, total},
 };
 use crate::{
     graph::{EdgeSlice, EdgeStream, Listing, Vertex},
@@ -78,6 +78,9 @@ impl<E: EdgeStream> Edges<'_, E> {
 
     /// Calls `visit` with streams that contain each edge that this rank `needs` once, and perhaps other edges. `owner` returns the rank
     /// that owns a vertex, if any. All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`], and [`ClusterError::Graph`] if this rank has too little memory for the exchange.
     pub(super) fn for_each_needed<R: Ranks>(
         &self,
         ranks: &R,
@@ -95,11 +98,11 @@ impl<E: EdgeStream> Edges<'_, E> {
         let size = ranks.size();
         let step = (ROUND / size).max(1024);
         memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges").map_err(crate::graph::GraphError::from)?;
-        let mut exchange = Exchange::new(size);
+        let mut exchange = Exchange::new(size, 8 * step);
         let rounds = max(ranks, slice.len().div_ceil(step) as u64) as usize;
         for round in 0..rounds {
             let range = (round * step).min(slice.len())..((round + 1) * step).min(slice.len());
-            let arrived = exchange.exchange(ranks, slice, range, needs, &owner);
+            let arrived = exchange.exchange(ranks, slice, range, needs, &owner)?;
             visit(&Piece::Arrived { edges: arrived, vertices: slice.vertices(), listing: slice.listing() });
         }
         Ok(())
@@ -171,28 +174,18 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
 /// Buffers for what is sent and received in a round.
 struct Exchange {
     bytes: Vec<u8>,
-    /// By rank: bytes to send to it, where they begin, and where the next edge goes.
+    /// By rank: bytes to send to it, and where the next edge goes.
     lengths: Vec<i32>,
-    offsets: Vec<i32>,
     places: Vec<usize>,
     arriving: Vec<u8>,
-    expected: Vec<i32>,
-    begins: Vec<i32>,
     arrived: Vec<[Vertex; 2]>,
+    /// Bytes that a rank sends another in one round, at most.
+    most: usize,
 }
 
 impl Exchange {
-    fn new(size: usize) -> Self {
-        Self {
-            bytes: Vec::new(),
-            lengths: vec![0; size],
-            offsets: vec![0; size],
-            places: vec![0; size],
-            arriving: Vec::new(),
-            expected: vec![0; size],
-            begins: vec![0; size],
-            arrived: Vec::new(),
-        }
+    fn new(size: usize, most: usize) -> Self {
+        Self { bytes: Vec::new(), lengths: vec![0; size], places: vec![0; size], arriving: Vec::new(), arrived: Vec::new(), most }
     }
 
     /// Sends the entries `range` of this rank's slice to the ranks that need them. Returns the edges that arrived.
@@ -203,7 +196,7 @@ impl Exchange {
         range: Range<usize>,
         needs: Needs,
         owner: &impl Fn(Vertex) -> Option<usize>,
-    ) -> &[[Vertex; 2]] {
+    ) -> Result<&[[Vertex; 2]], ClusterError> {
         let ranks_of = |source: Vertex, target: Vertex| {
             let first = owner(source);
             let second = if needs == Needs::Both { owner(target).filter(|&second| Some(second) != first) } else { None };
@@ -211,12 +204,10 @@ impl Exchange {
         };
         self.lengths.fill(0);
         slice.for_each(range.clone(), |source, target| ranks_of(source, target).for_each(|rank| self.lengths[rank] += 8));
-        let mut all = 0;
-        for ((offset, place), &length) in self.offsets.iter_mut().zip(&mut self.places).zip(&self.lengths) {
-            (*offset, *place) = (all, all as usize);
-            all += length;
+        for (place, start) in self.places.iter_mut().zip(starts(&self.lengths)) {
+            *place = start as usize;
         }
-        self.bytes.resize(all as usize, 0);
+        self.bytes.resize(total(&self.lengths), 0);
         slice.for_each(range, |source, target| {
             ranks_of(source, target).for_each(|rank| {
                 let place = &mut self.places[rank];
@@ -225,22 +216,17 @@ impl Exchange {
                 *place += 8;
             });
         });
-        // Ranks first exchange the lengths, then the edges.
-        let mut arriving_bytes = vec![0; 4 * self.lengths.len()];
-        let own: Vec<u8> = self.lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
-        let (fours, starts) = (vec![4; self.lengths.len()], (0..self.lengths.len() as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
-        ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts }, &mut arriving_bytes, &fours, &starts);
-        let mut all = 0;
-        for ((expected, begin), arriving_bytes) in self.expected.iter_mut().zip(&mut self.begins).zip(arriving_bytes.chunks_exact(4)) {
-            (*expected, *begin) = (i32::from_le_bytes([arriving_bytes[0], arriving_bytes[1], arriving_bytes[2], arriving_bytes[3]]), all);
-            all += *expected;
-        }
-        self.arriving.resize(all as usize, 0);
-        let messages = Messages { bytes: &self.bytes, lengths: &self.lengths, offsets: &self.offsets };
-        ranks.all_to_all(messages, &mut self.arriving, &self.expected, &self.begins);
+        let lengths = all_to_all(ranks, &self.bytes, &self.lengths, self.most, &mut self.arriving)?;
         self.arrived.clear();
         let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        self.arrived.extend(self.arriving.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
-        &self.arrived
+        for (rank, bytes) in of_ranks(&self.arriving, &lengths) {
+            let first = self.arrived.len();
+            self.arrived.extend(bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
+            let is_edge = |ends: &[Vertex; 2]| ends.iter().all(|&end| (end as usize) < slice.vertices());
+            if bytes.len() % 8 != 0 || !self.arrived[first..].iter().all(is_edge) {
+                return Err(ClusterError::Message { rank });
+            }
+        }
+        Ok(&self.arrived)
     }
 }

@@ -44,5 +44,5 @@ pub fn all_gather<T: Serialize + for<'t> Deserialize<'t>>(ranks: &impl Ranks, ow
     // A value that can't be written as JSON is sent as an empty text, which every rank refuses.
     let own = serde_json::to_string(own).unwrap_or_default();
     let read = |(rank, text): (usize, String)| serde_json::from_str(&text).map_err(|_| ClusterError::Message { rank });
-    texts(ranks, &own).into_iter().enumerate().map(read).collect()
+    texts(ranks, &own)?.into_iter().enumerate().map(read).collect()
 }

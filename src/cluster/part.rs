@@ -502,7 +502,10 @@ fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &
 mod tests {
     use super::*;
     use crate::{
-        cluster::ThreadRanks,
+        cluster::{
+            ThreadRanks,
+            damaged::{Damaged, Operation},
+        },
         graph::{EdgeList, EdgeSlice, Listing},
         input::generate::Generator,
     };
@@ -570,5 +573,42 @@ mod tests {
             Part::build(&slice, Order::Auto, ranks).unwrap_err().to_string()
         });
         assert!(errors.iter().all(|error| error.contains("joins 2 and 9")), "{errors:?}");
+    }
+
+    /// Builds a part of a cycle of five vertices, from slices, on a rank with this damage.
+    fn build(damage: impl Fn(&mut [u8]) + Sync) -> Result<u64, ClusterError> {
+        let damage = |operation: Operation, bytes: &mut [u8]| {
+            if operation == Operation::AllToAll {
+                damage(bytes);
+            }
+        };
+        let of_ranks = ThreadRanks::run(1, |ranks| {
+            let edges = EdgeList::new(5, (0..5).map(|v| [v, (v + 1) % 5]).collect(), Listing::Once).unwrap();
+            let ranks = Damaged { ranks, damage: &damage };
+            Part::build(&EdgeSlice::new(edges, 0..5), Order::Original, &ranks).map(|part| part.counts.arcs[0])
+        });
+        of_ranks.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn damaged_edges_are_errors() {
+        assert_eq!(build(|_| ()).unwrap(), 10);
+        // The announced length, which is sent alone, and the ends of an edge.
+        for length in [-8, i32::MIN, i32::MAX, 8 * (1 << 20) + 8] {
+            let damaged = build(|bytes| {
+                if bytes.len() == 4 {
+                    bytes.copy_from_slice(&i32::to_le_bytes(length));
+                }
+            });
+            assert!(matches!(damaged, Err(ClusterError::Message { rank: 0 })), "{length}");
+        }
+        for (at, vertex) in [(0, 5), (4, NONE), (36, 5)] {
+            let damaged = build(|bytes| {
+                if bytes.len() > 4 {
+                    bytes[at..at + 4].copy_from_slice(&u32::to_le_bytes(vertex));
+                }
+            });
+            assert!(matches!(damaged, Err(ClusterError::Message { rank: 0 })), "{vertex} at {at}");
+        }
     }
 }

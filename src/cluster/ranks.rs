@@ -8,6 +8,8 @@ use std::{
     sync::{Barrier, Mutex, PoisonError},
 };
 
+use super::ClusterError;
+
 /// One rank's connection to all others.
 pub trait Ranks {
     /// This rank, from 0.
@@ -112,14 +114,73 @@ pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
 }
 
 /// The `text` of every rank, in the order of ranks.
-pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Vec<String> {
-    let lengths = values(ranks, text.len() as u64);
-    let lengths: Vec<i32> = lengths.iter().map(|&length| length as i32).collect();
-    let offsets: Vec<i32> = (0..lengths.len()).map(|r| lengths[..r].iter().sum()).collect();
-    let mut all = vec![0; lengths.iter().sum::<i32>() as usize];
+///
+/// # Errors
+/// [`ClusterError::Message`] if a length that arrives is impossible.
+pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Result<Vec<String>, ClusterError> {
+    let lengths = checked(values(ranks, text.len() as u64), i32::MAX as usize)?;
+    let offsets = starts(&lengths);
+    let mut all = vec![0; total(&lengths)];
     ranks.all_gather_varying(text.as_bytes(), &mut all, &lengths, &offsets);
     let of = |(&length, &offset): (&i32, &i32)| String::from_utf8_lossy(&all[offset as usize..][..length as usize]).into_owned();
-    lengths.iter().zip(&offsets).map(of).collect()
+    Ok(lengths.iter().zip(&offsets).map(of).collect())
+}
+
+/// The lengths that all ranks have announced. Refuses one beyond `most`, and a sum that one message can't have.
+pub(super) fn checked(announced: Vec<u64>, most: usize) -> Result<Vec<i32>, ClusterError> {
+    let mut left = i32::MAX;
+    let check = |(rank, length)| {
+        let possible = i32::try_from(length).ok().filter(|&length: &i32| length as usize <= most && length <= left);
+        let length = possible.ok_or(ClusterError::Message { rank })?;
+        left -= length;
+        Ok(length)
+    };
+    announced.into_iter().enumerate().map(check).collect()
+}
+
+/// Sends rank `r` the next `lengths[r]` of the bytes, after the lengths themselves. Writes the bytes that arrive to `all`, in the order of
+/// ranks, and returns their lengths. No rank sends another more than `most` bytes.
+pub(super) fn all_to_all(
+    ranks: &impl Ranks,
+    bytes: &[u8],
+    lengths: &[i32],
+    most: usize,
+    all: &mut Vec<u8>,
+) -> Result<Vec<i32>, ClusterError> {
+    let size = ranks.size();
+    let fours = vec![4; size];
+    let own: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
+    let mut announced = vec![0; 4 * size];
+    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts(&fours) }, &mut announced, &fours, &starts(&fours));
+    // A negative length becomes one that is too large.
+    let announced = announced.chunks_exact(4).map(|bytes| u32::from_le_bytes(std::array::from_fn(|i| bytes[i])).into()).collect();
+    let expected = checked(announced, most)?;
+    all.resize(total(&expected), 0);
+    ranks.all_to_all(Messages { bytes, lengths, offsets: &starts(lengths) }, all, &expected, &starts(&expected));
+    Ok(expected)
+}
+
+/// The ranks with the bytes of each, which lie one after the other.
+pub(super) fn of_ranks<'a>(all: &'a [u8], lengths: &'a [i32]) -> impl Iterator<Item = (usize, &'a [u8])> {
+    let bytes = |(start, &length): (i32, &i32)| &all[start as usize..][..length as usize];
+    starts(lengths).into_iter().zip(lengths).map(bytes).enumerate()
+}
+
+/// Where the bytes of each rank begin, if they lie one after the other.
+pub(super) fn starts(lengths: &[i32]) -> Vec<i32> {
+    lengths
+        .iter()
+        .scan(0, |at, &length| {
+            let start = *at;
+            *at += length;
+            Some(start)
+        })
+        .collect()
+}
+
+/// The sum of lengths that are not negative.
+pub(super) fn total(lengths: &[i32]) -> usize {
+    lengths.iter().map(|&length| length as usize).sum()
 }
 
 /// Ranks that are threads of one process: a cluster without MPI, for tests and for counting messages.
@@ -257,6 +318,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
+    use crate::cluster::damaged::{Damaged, Operation};
 
     /// If ranks call different operations, no rank reads what another offered to an earlier one, which may be freed by then.
     #[test]
@@ -279,6 +341,23 @@ mod tests {
             refused
         });
         assert!(is_refused[1], "rank 1 read the bytes of an earlier operation");
+    }
+
+    #[test]
+    fn damaged_lengths_of_texts_are_errors() {
+        let all = |length: u64| {
+            let damage = |operation: Operation, bytes: &mut [u8]| {
+                if operation == Operation::AllGather {
+                    bytes[8..].copy_from_slice(&length.to_le_bytes());
+                }
+            };
+            ThreadRanks::run(2, |ranks| texts(&Damaged { ranks, damage }, ["a", "bc"][ranks.rank()]))
+        };
+        assert!(all(2).into_iter().all(|texts| texts.unwrap() == ["a", "bc"]));
+        // The longest text that one message can hold has no room for that of rank 0.
+        for length in [i32::MAX as u64, 1 << 31, u64::MAX] {
+            assert!(all(length).into_iter().all(|texts| matches!(texts, Err(ClusterError::Message { rank: 1 }))), "{length}");
+        }
     }
 
     /// Does not compile if two threads can share a rank: both traits would then have the function.

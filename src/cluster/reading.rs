@@ -22,7 +22,7 @@ use crate::{
 
 /// Returns this rank's result if all ranks succeeded; otherwise, on every rank, the error of the first rank that failed.
 pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
-    let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason)));
+    let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason))?);
     match (own, first) {
         (Ok(made), None) => Ok(made),
         (_, Some((rank, reason))) => Err(ClusterError::File { rank, reason }),
@@ -43,7 +43,7 @@ fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
 fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: impl FnOnce(&T, &T) -> String) -> Result<(), ClusterError> {
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
     // The rank that differs may have been given another path.
-    let path = texts(ranks, &path.display().to_string()).swap_remove(rank);
+    let path = texts(ranks, &path.display().to_string())?.swap_remove(rank);
     Err(ClusterError::OtherFile { path, difference: difference(&all[0], &all[rank]), rank })
 }
 
@@ -192,7 +192,7 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
         ranks.broadcast(0, &mut [0; 8]);
     } else {
         let mut bytes = Vec::new();
-        while receive(ranks, &mut bytes) {
+        while receive(ranks, &mut bytes)? {
             if failed.is_ok() {
                 let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                 // The other ranks learn of an error after rank 0 has sent all edges.
@@ -218,10 +218,14 @@ fn send(edges: &[[Vertex; 2]], ranks: &impl Ranks) {
 }
 
 /// Receives what [`send`] sends this rank. Returns false at the end.
-fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> bool {
+fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> Result<bool, ClusterError> {
     let mut count = [0; 8];
     ranks.broadcast(0, &mut count);
-    let count = u64::from_le_bytes(count) as usize;
+    let count = u64::from_le_bytes(count);
+    if count > PIECE as u64 {
+        return Err(ClusterError::Message { rank: 0 });
+    }
+    let count = count as usize;
     let size = ranks.size();
     if count > 0 {
         bytes.resize(8 * share(count, ranks.rank(), size).len(), 0);
@@ -230,5 +234,5 @@ fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> bool {
         expected[0] = bytes.len() as i32;
         ranks.all_to_all(Messages { bytes: &[], lengths: &nothing, offsets: &nothing }, bytes, &expected, &nothing);
     }
-    count > 0
+    Ok(count > 0)
 }

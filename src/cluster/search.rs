@@ -297,7 +297,10 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             Runner::Found(engine) if refused.is_empty() => engine.failure(),
             _ => refused.to_owned(),
         };
-        let (rank, reason) = first_of(texts(self.ranks, &own)).unwrap_or_default();
+        let (rank, reason) = match texts(self.ranks, &own) {
+            Ok(all) => first_of(all).unwrap_or_default(),
+            Err(error) => return error,
+        };
         self.failed = Some((rank, reason.clone()));
         ClusterError::Device { rank, reason }
     }
@@ -340,7 +343,7 @@ pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
 /// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
 pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
     let own = made.as_ref().err().map_or_else(String::new, |error| with_causes("", error));
-    let failed = first_of(texts(ranks, &own));
+    let failed = first_of(texts(ranks, &own)?);
     match (made, failed) {
         // Only the first rank that failed returns its own error.
         (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),

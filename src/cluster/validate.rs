@@ -19,7 +19,7 @@ use super::{
     edges::{Edges, Needs, RankEdges},
     host::{Host, all_gather},
     part::Part,
-    ranks::{Ranks, sum, texts, values},
+    ranks::{Ranks, checked, of_ranks, starts, sum, texts, total, values},
 };
 use crate::{
     graph::{EdgeStream, GraphError, NONE, Vertex},
@@ -124,7 +124,8 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             parent if vertex != root && parent != NONE => Some(format!("vertex {vertex} has parent {parent}, but no edge joins them")),
             _ => None,
         });
-        if let Some(fault) = texts(self.ranks, fault.as_deref().unwrap_or("")).into_iter().find(|fault| !fault.is_empty()) {
+        let all = texts(self.ranks, fault.as_deref().unwrap_or("")).map_err(|error| error.to_string())?;
+        if let Some(fault) = all.into_iter().find(|fault| !fault.is_empty()) {
             return Err(fault);
         }
         let mut own = vec![NONE; self.part.input_degrees().len()];
@@ -135,13 +136,16 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] if not reached.
-    pub fn levels_by_row(&self, tree: &Tree) -> Vec<u32> {
-        let (levels, _) = self.find_levels(tree, &mut Children::default());
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`].
+    pub fn levels_by_row(&self, tree: &Tree) -> Result<Vec<u32>, ClusterError> {
+        let (levels, _) = self.find_levels(tree, &mut Children::default())?;
         let mut own = vec![NONE; tree.parents.len()];
         for (row, vertex) in self.part.own_vertices() {
             own[row] = levels.of[vertex as usize];
         }
-        own
+        Ok(own)
     }
 
     /// Checks `trees` against the edges that the part was built from.
@@ -156,7 +160,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
         let mut children = Children::default();
         for tree in trees {
-            let (found, fault) = self.find_levels(tree, &mut children);
+            let (found, fault) = self.find_levels(tree, &mut children)?;
             levels.push(found);
             faults.push(fault);
         }
@@ -170,7 +174,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             let noted = passed.faults[k].lock().unwrap_or_else(PoisonError::into_inner).take();
             fault = fault.or(noted).or_else(|| self.stranger(tree, |row| passed.confirmed[row * trees.len() + k].load(Relaxed)));
             // All ranks report the fault of the lowest rank that has one.
-            let all = texts(self.ranks, fault.as_deref().unwrap_or(""));
+            let all = texts(self.ranks, fault.as_deref().unwrap_or(""))?;
             let [edges, self_loops] = &passed.counts[k];
             let (edges, self_loops) = (sum(self.ranks, edges.load(Relaxed)), sum(self.ranks, self_loops.load(Relaxed)));
             verdicts.push(match all.into_iter().find(|fault| !fault.is_empty()) {
@@ -271,7 +275,10 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
 
     /// Computes levels from parents. Also returns a fault, such as a vertex that has a parent but no level: its parents form a cycle, or do
     /// not lead to the root.
-    fn find_levels(&self, tree: &Tree, children: &mut Children) -> (Levels, Option<String>) {
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`].
+    fn find_levels(&self, tree: &Tree, children: &mut Children) -> Result<(Levels, Option<String>), ClusterError> {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
         let mut rooted = false;
@@ -313,15 +320,17 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             let mut pieces = own.chunks(self.piece);
             for _ in 0..rounds {
                 let bytes: Vec<u8> = pieces.next().unwrap_or_default().iter().flat_map(|v| v.to_le_bytes()).collect();
-                let lengths: Vec<i32> = values(self.ranks, bytes.len() as u64).into_iter().map(|length| length as i32).collect();
-                let offsets: Vec<i32> = (0..lengths.len()).map(|rank| lengths[..rank].iter().sum()).collect();
-                let mut all = vec![0; lengths.iter().map(|&length| length as usize).sum()];
-                self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &offsets);
-                for bytes in all.chunks_exact(4) {
-                    let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-                    // No vertex is found twice: a vertex has one parent, and the root is the child of none.
-                    level[v as usize] = depth;
-                    frontier.push(v);
+                let lengths = checked(values(self.ranks, bytes.len() as u64), 4 * self.piece)?;
+                let mut all = vec![0; total(&lengths)];
+                self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &starts(&lengths));
+                for (rank, bytes) in of_ranks(&all, &lengths) {
+                    for bytes in bytes.chunks_exact(4) {
+                        let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                        // No vertex is found twice: a vertex has one parent, and the root is the child of none.
+                        let found = level.get_mut(v as usize).filter(|level| **level == NONE);
+                        *found.ok_or(ClusterError::Message { rank })? = depth;
+                        frontier.push(v);
+                    }
                 }
             }
         }
@@ -331,7 +340,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 format!("from vertex {child} its parent {parent} does not lead to the root: a cycle, or a vertex that was not reached")
             });
         }
-        (Levels { of: level, depth }, fault)
+        Ok((Levels { of: level, depth }, fault))
     }
 }
 
@@ -392,7 +401,10 @@ fn note(fault: &Mutex<Option<String>>, text: impl FnOnce() -> String) {
 mod tests {
     use super::*;
     use crate::{
-        cluster::ThreadRanks,
+        cluster::{
+            ThreadRanks,
+            damaged::{Damaged, Operation},
+        },
         graph::{EdgeList, Listing, Order},
     };
 
@@ -409,7 +421,7 @@ mod tests {
             part.own_vertices().for_each(|(row, vertex)| tree.parents[row] = parent(vertex));
             for piece in [2, 3, MOST_AT_ONCE] {
                 let validator = ClusterValidator { piece, ..ClusterValidator::new(&part, ranks) };
-                let levels = validator.levels_by_row(&tree);
+                let levels = validator.levels_by_row(&tree).unwrap();
                 for (row, vertex) in part.own_vertices() {
                     assert_eq!(levels[row], [0, 1, 2][usize::from(vertex > 0) + usize::from(vertex == 300)], "vertex {vertex}");
                 }
@@ -417,5 +429,42 @@ mod tests {
                 assert_eq!((found.reached, found.levels, found.edges), (301, 3, 300));
             }
         });
+    }
+    /// Validates the tree of a cycle of five vertices on a rank with this damage.
+    fn validate(damage: impl Fn(Operation, &mut [u8]) + Sync) -> Result<(), ClusterError> {
+        let edges = EdgeList::new(5, (0..5).map(|v| [v, (v + 1) % 5]).collect(), Listing::Once).unwrap();
+        let of_ranks = ThreadRanks::run(1, |ranks| {
+            let part = Part::build(&edges, Order::Original, ranks).unwrap();
+            let ranks = Damaged { ranks, damage: &damage };
+            let validator = ClusterValidator::new(&part, &ranks);
+            let tree = validator.tree_of(0, &[0, 0, 1, 4, 0]).unwrap();
+            let verdict = validator.validate(&edges, &[tree])?.remove(0);
+            assert_eq!(verdict.unwrap().reached, 5);
+            Ok(())
+        });
+        of_ranks.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn damaged_levels_are_errors() {
+        validate(|_, _| ()).unwrap();
+        // The lengths of the two vertices of the first level: 8 bytes.
+        for length in [u64::MAX, i32::MAX as u64 + 1, 1 << 60] {
+            let damaged = validate(|operation, bytes| {
+                if operation == Operation::AllGather && bytes[..] == 8_u64.to_le_bytes() {
+                    bytes.copy_from_slice(&length.to_le_bytes());
+                }
+            });
+            assert!(matches!(damaged, Err(ClusterError::Message { rank: 0 })), "{length}");
+        }
+        // A vertex of the first level: the root, which has a level, and numbers that are not vertices.
+        for vertex in [0, 5, NONE] {
+            let damaged = validate(|operation, bytes| {
+                if operation == Operation::AllGatherVarying && !bytes.is_empty() {
+                    bytes[..4].copy_from_slice(&u32::to_le_bytes(vertex));
+                }
+            });
+            assert!(matches!(damaged, Err(ClusterError::Message { rank: 0 })), "{vertex}");
+        }
     }
 }

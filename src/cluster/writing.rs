@@ -18,7 +18,7 @@ use super::{
     ClusterError,
     host::{Host, all_gather},
     part::Part,
-    ranks::{Messages, Ranks, values},
+    ranks::{Ranks, all_to_all, of_ranks, values},
     reading::agreed,
 };
 use crate::graph::{NONE, Vertex};
@@ -45,7 +45,10 @@ fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
 impl Sorted<'_> {
     /// Sends rank `r` the values of the vertices `runs[r]`. Runs are consecutive. Returns the values of this rank's run. A vertex that no
     /// rank owns gets [`NONE`].
-    fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Vec<u32> {
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`].
+    fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Result<Vec<u32>, ClusterError> {
         let mut bytes = Vec::new();
         let mut lengths = Vec::with_capacity(runs.len());
         for run in runs {
@@ -54,32 +57,22 @@ impl Sorted<'_> {
             bytes.extend(piece.iter().flatten().flat_map(|number| number.to_le_bytes()));
             lengths.push(8 * piece.len() as i32);
         }
-        let all = all_to_all(ranks, &bytes, &lengths);
         let own = runs[ranks.rank()].clone();
+        let mut all = Vec::new();
+        let lengths = all_to_all(ranks, &bytes, &lengths, 8 * own.len(), &mut all)?;
         let mut of_run = vec![NONE; own.len()];
-        for pair in all.chunks_exact(8) {
-            let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
-            of_run[vertex as usize - own.start] = value;
+        for (rank, bytes) in of_ranks(&all, &lengths) {
+            for pair in bytes.chunks_exact(8) {
+                let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+                let place = (vertex as usize).checked_sub(own.start).and_then(|at| of_run.get_mut(at));
+                *place.ok_or(ClusterError::Message { rank })? = value;
+            }
         }
         if own.contains(&(self.root.0 as usize)) {
             of_run[self.root.0 as usize - own.start] = self.root.1;
         }
-        of_run
+        Ok(of_run)
     }
-}
-
-/// Sends rank `r` the next `lengths[r]` of the bytes. Returns the bytes that arrive, in the order of ranks.
-fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
-    let size = ranks.size();
-    let starts = |lengths: &[i32]| -> Vec<i32> { (0..size).map(|rank| lengths[..rank].iter().sum()).collect() };
-    let (fours, places) = (vec![4; size], (0..size as i32).map(|rank| 4 * rank).collect::<Vec<_>>());
-    let own: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
-    let mut announced = vec![0; 4 * size];
-    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &places }, &mut announced, &fours, &places);
-    let expected: Vec<i32> = announced.chunks_exact(4).map(|bytes| i32::from_le_bytes(std::array::from_fn(|i| bytes[i]))).collect();
-    let mut all = vec![0; expected.iter().sum::<i32>() as usize];
-    ranks.all_to_all(Messages { bytes, lengths, offsets: &starts(lengths) }, &mut all, &expected, &starts(&expected));
-    all
 }
 
 /// Calls `to` on rank 0 with a value for every vertex, in the order of original numbers, `slice` vertices at a time: no rank holds all
@@ -89,7 +82,7 @@ fn all_to_all(ranks: &impl Ranks, bytes: &[u8], lengths: &[i32]) -> Vec<u8> {
 /// that no rank owns gets [`NONE`].
 ///
 /// # Errors
-/// The first error of `to`, on rank 0, after all slices have arrived.
+/// The first error of `to`, on rank 0, after all slices have arrived; [`ClusterError::Message`], as the source of the error.
 pub fn in_slices(
     ranks: &impl Ranks,
     part: &Part,
@@ -106,7 +99,7 @@ pub fn in_slices(
         // The whole slice goes to rank 0.
         let mut runs = vec![end..end; ranks.size()];
         runs[0] = begin..end;
-        let of_slice = sorted.deal(ranks, &runs);
+        let of_slice = sorted.deal(ranks, &runs).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         if ranks.rank() == 0 && written.is_ok() {
             written = to(&of_slice);
         }
@@ -178,7 +171,7 @@ impl SharedFile {
 /// values, given the vertex of the first. `head` is written before them. All ranks call it, with the same `head` and `slice`.
 ///
 /// # Errors
-/// [`ClusterError::File`] on every rank if one of them can't write. The file is then not complete.
+/// [`ClusterError::File`] on every rank if one of them can't write, and [`ClusterError::Message`]. The file is then not complete.
 pub fn write_together(
     ranks: &impl Ranks,
     part: &Part,
@@ -193,17 +186,20 @@ pub fn write_together(
     let mut sorted = Sorted { pairs: &pairs, root };
     let mut written = Ok(());
     // On rank 0, `carry` holds the bytes from `base`, the beginning of a block, to the next run.
-    let (mut base, mut carry) = (0, if rank == 0 { head.to_vec() } else { Vec::new() });
+    let (mut base, mut carry, mut block) = (0, if rank == 0 { head.to_vec() } else { Vec::new() }, Vec::new());
     for begin in (0..part.vertices()).step_by(slice * size) {
         let at = |rank: usize| (begin + rank * slice).min(part.vertices());
         let runs: Vec<Range<usize>> = (0..size).map(|rank| at(rank)..at(rank + 1)).collect();
-        let own = sorted.deal(ranks, &runs);
+        let own = sorted.deal(ranks, &runs)?;
         let mut bytes = std::mem::take(&mut carry);
         match encode(runs[rank].start as Vertex, &own) {
             Ok(encoded) => bytes.extend(encoded),
             Err(error) => written = written.and(Err(error)),
         }
         let lengths = values(ranks, bytes.len() as u64);
+        if let Some(rank) = lengths.iter().position(|&length| length > i32::MAX as u64) {
+            return Err(ClusterError::Message { rank });
+        }
         // Offsets where the bytes of each rank begin, and last the offset where all end.
         let starts: Vec<u64> = (0..=size).map(|rank| base + lengths[..rank].iter().sum::<u64>()).collect();
         // Each rank writes the whole blocks from its entry to the next.
@@ -218,12 +214,12 @@ pub fn write_together(
         let to: Vec<i32> = (0..size).map(|rank| within(regions[rank]..regions[rank + 1]).len() as i32).collect();
         let first = within(regions[0]..regions[1]).start;
         let last = within(end..end).start;
-        let block = all_to_all(ranks, &bytes[first..last], &to);
+        all_to_all(ranks, &bytes[first..last], &to, (regions[rank + 1] - regions[rank]) as usize, &mut block)?;
         written = written.and_then(|()| file.file.write_all_at(&block, regions[rank]));
         // The rest is less than a block. Rank 0 keeps it for the next run.
         let mut rest = vec![0; size];
         rest[0] = (bytes.len() - last) as i32;
-        carry = all_to_all(ranks, &bytes[last..], &rest);
+        all_to_all(ranks, &bytes[last..], &rest, BLOCK as usize, &mut carry)?;
         base = end;
     }
     written = written.and_then(|()| file.file.write_all_at(&carry, base));
@@ -231,4 +227,72 @@ pub fn write_together(
         written = written.and_then(|()| file.file.sync_data());
     }
     agreed(ranks, written.map_err(|error| error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cluster::{
+            ThreadRanks,
+            damaged::{Damaged, Operation},
+        },
+        graph::{EdgeList, Listing, Order},
+    };
+
+    /// Writes the numbers of 130 vertices in one run, over `size` ranks with this damage. Returns the bytes of the file, and what
+    /// [`in_slices`] passes on.
+    fn write(size: usize, damage: impl Fn(&mut [u8]) + Sync) -> (Result<Vec<u8>, ClusterError>, io::Result<Vec<u32>>) {
+        let damage = |operation: Operation, bytes: &mut [u8]| {
+            if operation == Operation::AllToAll {
+                damage(bytes);
+            }
+        };
+        let list = EdgeList::new(130, vec![[0, 1], [1, 128], [128, 0]], Listing::Once).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("numbers");
+        std::fs::write(&path, "").unwrap();
+        let of_ranks = ThreadRanks::run(size, |ranks| {
+            let part = Part::build(&list, Order::Original, ranks).unwrap();
+            let mut by_row = vec![NONE; part.input_degrees().len()];
+            part.own_vertices().for_each(|(row, vertex)| by_row[row] = vertex);
+            let file = SharedFile::open(ranks, Some(&path)).unwrap().unwrap();
+            let ranks = Damaged { ranks, damage: &damage };
+            let encode = |_: Vertex, values: &[u32]| Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
+            let written = write_together(&ranks, &part, &by_row, (0, 0), 1000, (&file, b"head"), encode);
+            let mut passed = Vec::new();
+            let sliced = in_slices(&ranks, &part, &by_row, (0, 0), 1000, &mut |values| {
+                passed.extend_from_slice(values);
+                Ok(())
+            });
+            (written.map(|()| std::fs::read(&path).unwrap()), sliced.map(|()| passed))
+        });
+        of_ranks.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn damaged_values_are_errors() {
+        let check = |what: &str, damage: &(dyn Fn(&mut [u8]) + Sync)| {
+            let (written, passed) = write(1, damage);
+            assert!(matches!(written, Err(ClusterError::Message { rank: 0 })), "{what}: {written:?}");
+            let passed = passed.unwrap_err();
+            let source = passed.get_ref().and_then(|source| source.downcast_ref());
+            assert!(matches!(source, Some(ClusterError::Message { rank: 0 })), "{what}: {passed}");
+        };
+        // The announced length, which is sent alone.
+        for length in [-8, i32::MIN, i32::MAX, 8 * 131] {
+            check(&format!("length {length}"), &|bytes| {
+                if bytes.len() == 4 {
+                    bytes.copy_from_slice(&i32::to_le_bytes(length));
+                }
+            });
+        }
+        for vertex in [130, NONE] {
+            check(&format!("vertex {vertex}"), &|bytes| {
+                if bytes.len() > 4 {
+                    bytes[8..12].copy_from_slice(&u32::to_le_bytes(vertex));
+                }
+            });
+        }
+    }
 }
