@@ -26,6 +26,10 @@ use crate::graph::{NONE, Vertex};
 /// Vertices of a run by default: values of 4 MiB on a rank.
 pub const SLICE: usize = 1 << 20;
 
+/// Most vertices of a run. A rank then sends less than 2^31 bytes at once, the most that MPI can count: with up to 16 ranks, 8 bytes for
+/// each vertex of a run for every rank, and with more ranks, 8 bytes for each vertex that it owns.
+const LONGEST: usize = 1 << 23;
+
 /// The region of the file that a rank writes begins and ends at multiples of this: at least a page on any machine.
 const BLOCK: u64 = 64 << 10;
 
@@ -79,7 +83,7 @@ impl Sorted<'_> {
 /// values.
 ///
 /// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has if the root has no edge. A vertex
-/// that no rank owns gets [`NONE`].
+/// that no rank owns gets [`NONE`]. A `slice` of more than 2^23 vertices counts as 2^23, since MPI can't count longer messages.
 ///
 /// # Errors
 /// The first error of `to`, on rank 0, after all slices have arrived; [`ClusterError::Message`], as the source of the error.
@@ -93,9 +97,9 @@ pub fn in_slices(
 ) -> io::Result<()> {
     let pairs = sorted(part, by_row);
     let mut sorted = Sorted { pairs: &pairs, root };
-    let mut written = Ok(());
-    for begin in (0..part.vertices()).step_by(slice.max(1)) {
-        let end = (begin + slice.max(1)).min(part.vertices());
+    let (slice, mut written) = (slice.clamp(1, LONGEST), Ok(()));
+    for begin in (0..part.vertices()).step_by(slice) {
+        let end = (begin + slice).min(part.vertices());
         // The whole slice goes to rank 0.
         let mut runs = vec![end..end; ranks.size()];
         runs[0] = begin..end;
@@ -168,7 +172,8 @@ impl SharedFile {
 }
 
 /// Writes a value for every vertex to a file, in turns: of each `size` runs of `slice` vertices, every rank writes one. `encode` encodes
-/// values, given the vertex of the first. `head` is written before them. All ranks call it, with the same `head` and `slice`.
+/// values, given the vertex of the first. `head` is written before them. All ranks call it, with the same `head` and `slice`. As in
+/// [`in_slices`], a `slice` has at most 2^23 vertices.
 ///
 /// # Errors
 /// [`ClusterError::File`] on every rank if one of them can't write, and [`ClusterError::Message`]. The file is then not complete.
@@ -181,7 +186,7 @@ pub fn write_together(
     (file, head): (&SharedFile, &[u8]),
     encode: impl Fn(Vertex, &[u32]) -> io::Result<Vec<u8>>,
 ) -> Result<(), ClusterError> {
-    let (rank, size, slice) = (ranks.rank(), ranks.size(), slice.max(1));
+    let (rank, size, slice) = (ranks.rank(), ranks.size(), slice.clamp(1, LONGEST));
     let pairs = sorted(part, by_row);
     let mut sorted = Sorted { pairs: &pairs, root };
     let mut written = Ok(());
@@ -259,15 +264,23 @@ mod tests {
             let file = SharedFile::open(ranks, Some(&path)).unwrap().unwrap();
             let ranks = Damaged { ranks, damage: &damage };
             let encode = |_: Vertex, values: &[u32]| Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
-            let written = write_together(&ranks, &part, &by_row, (0, 0), 1000, (&file, b"head"), encode);
+            let written = write_together(&ranks, &part, &by_row, (0, 0), usize::MAX, (&file, b"head"), encode);
             let mut passed = Vec::new();
-            let sliced = in_slices(&ranks, &part, &by_row, (0, 0), 1000, &mut |values| {
+            let sliced = in_slices(&ranks, &part, &by_row, (0, 0), usize::MAX, &mut |values| {
                 passed.extend_from_slice(values);
                 Ok(())
             });
             (written.map(|()| std::fs::read(&path).unwrap()), sliced.map(|()| passed))
         });
         of_ranks.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_run_may_be_longer_than_the_graph() {
+        let (written, passed) = write(2, |_| ());
+        let numbers: Vec<u32> = (0..130).collect();
+        let bytes: Vec<u8> = b"head".iter().copied().chain(numbers.iter().flat_map(|number| number.to_le_bytes())).collect();
+        assert_eq!((written.unwrap(), passed.unwrap()), (bytes, numbers));
     }
 
     #[test]
