@@ -12,7 +12,7 @@ use super::{
 use crate::{
     engine::PartArrays,
     graph::{
-        Csr, GraphError, NONE, Order, Vertex,
+        Csr, EdgeStream, GraphError, NONE, Order, Vertex,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},
     },
     memory::{self, Slab},
@@ -113,6 +113,9 @@ impl Part {
         let edges = edges.edges();
         let deal = Deal { ranks: ranks.size(), rank: ranks.rank() };
         let n = edges.vertices();
+        // First, since the ranks add up arrays of this length, and the fingerprints that this listing needs.
+        same_everywhere(ranks, "number of vertices", n as u64)?;
+        same_everywhere(ranks, "listing of undirected edges", edges.own().listing() as u64)?;
         memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from)?;
         let mut degrees = all_or_none(ranks, count_degrees(&edges.own()).map_err(ClusterError::from))?;
         if let Edges::Slice(_) = edges {
@@ -124,7 +127,8 @@ impl Part {
         }
         degrees.incoming = Slab::default();
         let degree = degrees.outgoing;
-        same_everywhere(ranks, n, degrees.entries, &degree)?;
+        same_everywhere(ranks, "number of edges", degrees.entries)?;
+        same_everywhere(ranks, "degrees", mixed(&degree))?;
 
         let (with_edges, ends, squares) = degree
             .par_iter()
@@ -482,20 +486,20 @@ impl Degrees {
     }
 }
 
-/// Returns an error if ranks have different graphs: they would wait for each other for ever, or find a wrong tree.
-fn same_everywhere(ranks: &impl Ranks, vertices: usize, entries: u64, degrees: &[u32]) -> Result<(), ClusterError> {
-    let mixed = degrees
+/// Returns an error if ranks have different graphs: they would wait for each other for ever, or find a wrong tree. `value` tells graphs
+/// apart by `what`.
+fn same_everywhere(ranks: &impl Ranks, what: &'static str, value: u64) -> Result<(), ClusterError> {
+    let all = values(ranks, value);
+    all.iter().position(|&other| other != all[0]).map_or(Ok(()), |rank| Err(ClusterError::Different { what, rank }))
+}
+
+/// A number that different degrees hardly ever have in common.
+fn mixed(degrees: &[u32]) -> u64 {
+    degrees
         .par_iter()
         .enumerate()
         .map(|(v, &degree)| (v as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(degree % 64).wrapping_mul(u64::from(degree) | 1))
-        .reduce(|| 0, u64::wrapping_add);
-    for (what, value) in [("number of vertices", vertices as u64), ("number of edges", entries), ("degrees", mixed)] {
-        let all = values(ranks, value);
-        if let Some(rank) = all.iter().position(|&other| other != all[0]) {
-            return Err(ClusterError::Different { what, rank });
-        }
-    }
-    Ok(())
+        .reduce(|| 0, u64::wrapping_add)
 }
 
 #[cfg(test)]
@@ -573,6 +577,28 @@ mod tests {
             Part::build(&slice, Order::Auto, ranks).unwrap_err().to_string()
         });
         assert!(errors.iter().all(|error| error.contains("joins 2 and 9")), "{errors:?}");
+    }
+
+    /// The ranks add up arrays of all vertices, so they compare the number of vertices first, and what decides the number of sums.
+    #[test]
+    fn slices_of_different_graphs_are_refused_by_all_ranks() {
+        let built = |of_rank: fn(usize) -> (usize, Listing)| {
+            ThreadRanks::run(3, |ranks| {
+                let (vertices, listing) = of_rank(ranks.rank());
+                let list = EdgeList::new(vertices, vec![[0, 1], [1, 2]], listing).unwrap();
+                Part::build(&EdgeSlice::new(list, 0..2), Order::Auto, ranks).map(|_| ()).unwrap_err()
+            })
+        };
+        let vertices = built(|rank| if rank == 2 { (5, Listing::Once) } else { (4, Listing::Once) });
+        assert!(
+            vertices.iter().all(|error| matches!(error, ClusterError::Different { what: "number of vertices", rank: 2 })),
+            "{vertices:?}"
+        );
+        let listing = built(|rank| (4, if rank == 1 { Listing::Unknown } else { Listing::Once }));
+        assert!(
+            listing.iter().all(|error| matches!(error, ClusterError::Different { what: "listing of undirected edges", rank: 1 })),
+            "{listing:?}"
+        );
     }
 
     /// Builds a part of a cycle of five vertices, from slices, on a rank with this damage.
