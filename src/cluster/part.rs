@@ -12,7 +12,7 @@ use super::{
 use crate::{
     engine::PartArrays,
     graph::{
-        Csr, EdgeStream, GraphError, NONE, Order, Vertex,
+        Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Vertex,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},
     },
     memory::{self, Slab},
@@ -116,6 +116,9 @@ impl Part {
         // First, since the ranks add up arrays of this length, and the fingerprints that this listing needs.
         same_everywhere(ranks, "number of vertices", n as u64)?;
         same_everywhere(ranks, "listing of undirected edges", edges.own().listing() as u64)?;
+        if n > MAX_VERTICES {
+            return Err(GraphError::TooManyVertices(n as u64).into());
+        }
         memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from)?;
         let mut degrees = all_or_none(ranks, count_degrees(&edges.own()).map_err(ClusterError::from))?;
         if let Edges::Slice(_) = edges {
@@ -599,6 +602,32 @@ mod tests {
             listing.iter().all(|error| matches!(error, ClusterError::Different { what: "listing of undirected edges", rank: 1 })),
             "{listing:?}"
         );
+    }
+
+    /// A source of no edges that announces more vertices than 32 bits can number.
+    struct TooMany;
+
+    impl EdgeStream for TooMany {
+        fn vertices(&self) -> usize {
+            MAX_VERTICES + 1
+        }
+
+        fn listing(&self) -> Listing {
+            Listing::Once
+        }
+
+        fn parts(&self) -> usize {
+            0
+        }
+
+        fn for_each_of(&self, _: usize, _: impl FnMut(Vertex, Vertex)) {}
+    }
+
+    #[test]
+    fn too_many_vertices_are_refused() {
+        for error in ThreadRanks::run(2, |ranks| Part::build(&TooMany, Order::Auto, ranks).unwrap_err()) {
+            assert!(matches!(error, ClusterError::Graph(GraphError::TooManyVertices(_))), "{error}");
+        }
     }
 
     /// Builds a part of a cycle of five vertices, from slices, on a rank with this damage.
