@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{
     ClusterError,
     ranks::{Ranks, all_to_all, max, of_ranks, starts, total},
+    search::all_or_none,
 };
 use crate::{
     graph::{EdgeSlice, EdgeStream, Listing, Vertex},
@@ -80,7 +81,7 @@ impl<E: EdgeStream> Edges<'_, E> {
     /// that owns a vertex, if any. All ranks call it.
     ///
     /// # Errors
-    /// [`ClusterError::Message`], and [`ClusterError::Graph`] if this rank has too little memory for the exchange.
+    /// [`ClusterError::Message`], and on all ranks if one of them has too little memory for the exchange.
     pub(super) fn for_each_needed<R: Ranks>(
         &self,
         ranks: &R,
@@ -97,7 +98,8 @@ impl<E: EdgeStream> Edges<'_, E> {
         };
         let size = ranks.size();
         let step = (ROUND / size).max(1024);
-        memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges").map_err(crate::graph::GraphError::from)?;
+        let room = memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges");
+        all_or_none(ranks, room.map_err(ClusterError::from))?;
         let mut exchange = Exchange::new(size, 8 * step);
         let rounds = max(ranks, slice.len().div_ceil(step) as u64) as usize;
         for round in 0..rounds {

@@ -108,7 +108,8 @@ impl Part {
     /// send every edge to the owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
     /// # Errors
-    /// [`ClusterError`] if the graph does not fit, an edge is out of range, or ranks have different graphs.
+    /// [`ClusterError`], on all ranks, if the graph does not fit one of them, an edge is out of range, or ranks have different graphs;
+    /// [`ClusterError::Message`].
     pub fn build(edges: &impl RankEdges, order: Order, ranks: &impl Ranks) -> Result<Self, ClusterError> {
         let edges = edges.edges();
         let deal = Deal { ranks: ranks.size(), rank: ranks.rank() };
@@ -119,8 +120,8 @@ impl Part {
         if n > MAX_VERTICES {
             return Err(GraphError::TooManyVertices(n as u64).into());
         }
-        memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from)?;
-        let mut degrees = all_or_none(ranks, count_degrees(&edges.own()).map_err(ClusterError::from))?;
+        let room = memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from);
+        let mut degrees = all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own())).map_err(ClusterError::from))?;
         if let Edges::Slice(_) = edges {
             degrees.add_up(ranks);
         }
@@ -144,19 +145,19 @@ impl Part {
             Order::Auto => Order::Original,
             chosen => chosen,
         };
-        let (by_rank, rank) = by_degree(&degree)?;
+        let (by_rank, rank) = all_or_none(ranks, by_degree(&degree).map_err(ClusterError::from))?;
         let by_degree = order == Order::Degree;
         let internal = |v: usize| if by_degree { rank[v] } else { v as Vertex };
         let vertices = if by_degree { by_rank.len() } else { n };
         let words = vertices.div_ceil(64);
         let rows = 64 * deal.words(words);
 
-        let mut row: Slab<Vertex> = Slab::zeroed(n, "vertex order")?;
+        let room = || Ok((Slab::<Vertex>::zeroed(n, "vertex order")?, Slab::<u32>::zeroed(rows, "vertex degrees")?));
+        let (mut row, mut input_degree) = all_or_none(ranks, room())?;
         row.par_iter_mut().enumerate().for_each(|(v, row)| {
             let internal = internal(v);
             *row = if internal != NONE && deal.owns(internal) { deal.row(internal) } else { NONE };
         });
-        let mut input_degree: Slab<u32> = Slab::zeroed(rows, "vertex degrees")?;
         for (&row, &degree) in row.iter().zip(&degree[..]) {
             if row != NONE {
                 input_degree[row as usize] = degree;
@@ -164,17 +165,20 @@ impl Part {
         }
         drop(degree);
         let own: u64 = input_degree.par_iter().map(|&degree| u64::from(degree)).sum();
-        if own > u64::from(u32::MAX) {
-            return Err(GraphError::TooManyArcs(own).into());
-        }
-        memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph").map_err(GraphError::from)?;
         let forward = if both_directions { Arcs::Forward } else { Arcs::Both };
         let stored = if by_degree { &[][..] } else { &by_rank[..] };
-        let mut collected = Collected::begin(forward, &input_degree, Naming { row: &row, key: &rank, stored })?;
+        let collected = || {
+            if own > u64::from(u32::MAX) {
+                return Err(GraphError::TooManyArcs(own));
+            }
+            memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph")?;
+            Collected::begin(forward, &input_degree, Naming { row: &row, key: &rank, stored })
+        };
+        let mut collected = all_or_none(ranks, collected().map_err(ClusterError::from))?;
         let owner = |v: Vertex| Some(internal(v as usize)).filter(|&internal| internal != NONE).map(|internal| deal.owner(internal));
         let needs = if both_directions { Needs::First } else { Needs::Both };
         edges.for_each_needed(ranks, needs, owner, |piece| collected.add(piece))?;
-        let lists = collected.into_lists(usize::MAX)?;
+        let lists = all_or_none(ranks, collected.into_lists(usize::MAX).map_err(ClusterError::from))?;
         drop(row);
 
         let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);
@@ -207,8 +211,8 @@ impl Part {
             },
         };
         part.take_leaves_out(vertices, ranks)?;
-        part.index_by_source()?;
-        part.make_columns(COLUMNS[usize::from(!by_degree)])?;
+        let made = part.index_by_source().and_then(|()| part.make_columns(COLUMNS[usize::from(!by_degree)]));
+        all_or_none(ranks, made)?;
         part.count_degrees(ranks)?;
         part.counts.arcs = values(ranks, part.lists.arcs() as u64);
         part.counts.replicated_bytes = part.replicated_bytes();
@@ -225,7 +229,7 @@ impl Part {
         }
         let mut all = vec![0; bytes.len() * self.deal.ranks];
         ranks.all_gather(&bytes, &mut all);
-        let mut words = Slab::zeroed(self.words + 1, "bitmaps")?;
+        let mut words: Slab<u64> = all_or_none(ranks, Slab::zeroed(self.words + 1, "bitmaps").map_err(ClusterError::from))?;
         for (rank, bytes) in all.chunks_exact((8 * longest).max(1)).enumerate() {
             let deal = Deal { rank, ..self.deal };
             for (own, bytes) in bytes.chunks_exact(8).enumerate().take(deal.words(self.words)) {
@@ -262,18 +266,23 @@ impl Part {
 
         let isolated = bits_of(&|row| self.lists.degree(row) == 0);
 
-        let mut leaves = Vec::new();
         let kept: usize = self.lists.targets.par_iter().filter(|&&target| !is_set(&leaf, target)).count();
         // The lists of the leaves themselves are removed as well.
         let own = own_leaves.iter().map(|word| word.count_ones() as usize).sum::<usize>();
         let lost = (0..rows as Vertex).filter(|&row| is_set(&own_leaves, row) && !is_set(&leaf, self.lists.neighbours(row)[0])).count();
-        let mut lists = Csr { offsets: Slab::zeroed(rows + 1, "adjacency offsets")?, targets: Slab::zeroed(kept - lost, "adjacency")? };
-        leaves.reserve(own);
+        let room = || {
+            let lists = Csr { offsets: Slab::zeroed(rows + 1, "adjacency offsets")?, targets: Slab::zeroed(kept - lost, "adjacency")? };
+            Ok((lists, Slab::zeroed(own, "leaves")?))
+        };
+        let (mut lists, mut leaves): (Csr, Slab<[Vertex; 3]>) = all_or_none(ranks, room())?;
+        let mut rest = leaves.iter_mut();
         let mut at = 0;
         for row in 0..rows as Vertex {
             let neighbours = self.lists.neighbours(row);
             if is_set(&own_leaves, row) {
-                leaves.push([row, neighbours[0], self.original(neighbours[0])]);
+                if let Some(leaf) = rest.next() {
+                    *leaf = [row, neighbours[0], self.original(neighbours[0])];
+                }
             } else {
                 for &target in neighbours.iter().filter(|&&target| !is_set(&leaf, target)) {
                     lists.targets[at] = target;
@@ -282,12 +291,10 @@ impl Part {
             }
             lists.offsets[row as usize + 1] = at as u32;
         }
-        self.lists = lists;
-        self.leaves = Slab::zeroed(leaves.len(), "leaves")?;
-        self.leaves.copy_from_slice(&leaves);
+        (self.lists, self.leaves) = (lists, leaves);
         self.unsearched = self.gather_words(&unsearched, ranks)?;
         self.isolated = self.gather_words(&isolated, ranks)?;
-        self.counts.leaves = sum(ranks, leaves.len() as u64);
+        self.counts.leaves = sum(ranks, own as u64);
         self.counts.searched = self.unsearched[..self.words].iter().map(|word| u64::from(word.count_zeros())).sum();
         Ok(())
     }
@@ -353,7 +360,7 @@ impl Part {
             })
             .collect();
         let means = self.gather_words(&means, ranks)?;
-        self.word_degrees = Slab::zeroed(self.words, "vertex degrees")?;
+        self.word_degrees = all_or_none(ranks, Slab::zeroed(self.words, "vertex degrees").map_err(ClusterError::from))?;
         for (mean, &all) in self.word_degrees.iter_mut().zip(&means[..]) {
             *mean = all as u32;
         }

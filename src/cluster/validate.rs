@@ -20,9 +20,10 @@ use super::{
     host::{Host, all_gather},
     part::Part,
     ranks::{Ranks, checked, of_ranks, starts, sum, texts, total, values},
+    search::all_or_none,
 };
 use crate::{
-    graph::{EdgeStream, GraphError, NONE, Vertex},
+    graph::{EdgeStream, NONE, Vertex},
     memory,
 };
 
@@ -151,11 +152,12 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// Checks `trees` against the edges that the part was built from.
     ///
     /// # Errors
-    /// [`ClusterError`] if there is not enough memory, or the edges can't be exchanged.
+    /// [`ClusterError`], on all ranks if one of them has too little memory; [`ClusterError::Message`].
     pub fn validate(&self, edges: &impl RankEdges, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
         let edges = &edges.edges();
         let bytes = trees.len() as u64 * 8 * self.part.vertices() as u64;
-        memory::check_available(bytes, "levels of the trees").map_err(GraphError::from)?;
+        let room = memory::check_available(bytes, "levels of the trees");
+        all_or_none(self.ranks, room.map_err(ClusterError::from))?;
         let mut levels = Vec::with_capacity(trees.len());
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
         let mut children = Children::default();
@@ -405,7 +407,7 @@ mod tests {
             ThreadRanks,
             damaged::{Damaged, Operation},
         },
-        graph::{EdgeList, Listing, Order},
+        graph::{EdgeList, GraphError, Listing, Order},
     };
 
     /// The leaves of a star are one level, and each rank sends two or three of its vertices at a time.
@@ -430,6 +432,19 @@ mod tests {
             }
         });
     }
+    /// One rank has to check far more trees than fit its memory: the others do not wait for it.
+    #[test]
+    fn all_ranks_fail_if_one_has_too_little_memory() {
+        let edges = EdgeList::new(1 << 20, vec![[0, 1]], Listing::Once).unwrap();
+        let errors = ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&edges, Order::Degree, ranks).unwrap();
+            let trees = vec![Tree { root: 0, parents: Vec::new() }; [1, 1 << 20][ranks.rank()]];
+            ClusterValidator::new(&part, ranks).validate(&edges, &trees).unwrap_err()
+        });
+        assert!(matches!(errors[0], ClusterError::SetUp { rank: 1, .. }), "{errors:?}");
+        assert!(matches!(errors[1], ClusterError::Graph(GraphError::OutOfMemory(_))), "{errors:?}");
+    }
+
     /// Validates the tree of a cycle of five vertices on a rank with this damage.
     fn validate(damage: impl Fn(Operation, &mut [u8]) + Sync) -> Result<(), ClusterError> {
         let edges = EdgeList::new(5, (0..5).map(|v| [v, (v + 1) % 5]).collect(), Listing::Once).unwrap();
