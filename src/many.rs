@@ -23,7 +23,7 @@ use std::{
 use crate::{
     engine::{HybridError, Team, prefetch, share},
     graph::{Layout, NONE, Order, Place, Vertex},
-    memory::{Plain, Shared, Slab, as_wide_atomics},
+    memory::{self, Plain, Shared, Slab, as_wide_atomics},
     search::{SearchError, Stopper, threads_of},
 };
 
@@ -55,6 +55,8 @@ const QUEUED: usize = 64;
 const VERTICES: usize = 4 << 10;
 /// Vertices that a thread collects before it appends them to the shared queue.
 const BUFFER: usize = 64;
+/// Bytes that the arrays of [`ManySearch`] take for each vertex: three words of bits, two queues, and the planes.
+const BYTES: u64 = 3 * 8 + 2 * 4 + 8 * PLANES as u64;
 /// How far ahead the words of vertices are prefetched.
 const AHEAD: usize = 16;
 
@@ -409,6 +411,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// [`SearchError`] if memory or threads are refused.
     pub fn new(layout: L, threads: usize, cpus: &[usize]) -> Result<Self, SearchError> {
         let vertices = layout.borrow().csr().vertices();
+        // Pages are provided when they are written, so a lack of memory would end the program in the middle of a search.
+        memory::check_available(BYTES.saturating_mul(vertices as u64), "many searches at once").map_err(HybridError::from)?;
         let words = || Slab::zeroed(vertices, "bits of many searches").map_err(HybridError::from);
         let queue = || Slab::zeroed(vertices, "frontier queue").map_err(HybridError::from);
         let (seen, frontier, next) = (words()?, words()?, words()?);

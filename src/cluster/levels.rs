@@ -28,7 +28,7 @@ use crate::{
         share, share_and_sum,
     },
     graph::{NONE, Vertex},
-    memory::{OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
+    memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,
     words::with_causes,
 };
@@ -149,11 +149,16 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let most = part.words.div_ceil(part.deal.ranks);
         let stride = message::longest(most).max(BLOCK[1]).next_multiple_of(64);
         let batch = options.batch.max(1);
+        let (held, queue) = ((64 * WORDS).max(batch), part.deal.ranks * message::few(most) + 1);
+        // Parents and the rows found; the queue and the buffers; bitmaps; messages. Pages are provided when they are written, so a lack of
+        // memory would end the program in the middle of a search.
+        let numbers = team.size().saturating_mul(held).saturating_add(2 * 64 * own + queue);
+        let bytes = numbers.saturating_mul(4).saturating_add(16 * (words + own) + part.deal.ranks * (stride + BLOCK[1]) + stride);
+        memory::check_available(bytes as u64, "the search of a rank")?;
         let mut scratch = Vec::new();
         for _ in 0..team.size() {
-            scratch.push(Slab::zeroed((64 * WORDS).max(batch), "per-thread buffers")?);
+            scratch.push(Slab::zeroed(held, "per-thread buffers")?);
         }
-        let queue = part.deal.ranks * message::few(most) + 1;
         let state = PartState::new(&OnHost, words, own, queue)?;
         let mut engine = Self {
             part,

@@ -111,6 +111,17 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
 
+    /// The most memory that the check of `trees` trees takes. First the levels of each tree are found one after the other, with its
+    /// children and, if most vertices are on one level, with that level as it arrives and as the frontier. Then all edges are compared with
+    /// the levels and parents of all trees.
+    fn bytes(&self, trees: usize) -> u64 {
+        let (n, owned, trees) = (self.part.vertices() as u64, self.part.input_degrees().len() as u64, trees as u64);
+        let found = 4 * n * trees;
+        let finding = 12 * n + 20 * owned;
+        let comparing = (4 * n + 5 * owned) * trees + 4 * n;
+        found.saturating_add(finding.max(comparing))
+    }
+
     /// The part of a whole tree that belongs to this rank. All ranks pass the same tree, as read from a file. All get the same error if a
     /// vertex that no rank owns, since it has no edge, has a wrong parent.
     ///
@@ -155,8 +166,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// [`ClusterError`], on all ranks if one of them has too little memory; [`ClusterError::Message`].
     pub fn validate(&self, edges: &impl RankEdges, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
         let edges = &edges.edges();
-        let bytes = trees.len() as u64 * 8 * self.part.vertices() as u64;
-        let room = memory::check_available(bytes, "levels of the trees");
+        let room = memory::check_available(self.bytes(trees.len()), "levels of the trees");
         all_or_none(self.ranks, room.map_err(ClusterError::from))?;
         let mut levels = Vec::with_capacity(trees.len());
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
