@@ -236,7 +236,9 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         };
         // If both directions are listed, the other owner gets the reverse of an edge.
         let needs = if self.part.counts().both_directions { Needs::First } else { Needs::Both };
-        let owner = |v: Vertex| Some(self.part.internal(v)).filter(|&v| v != NONE).map(|v| self.part.deal.owner(v));
+        // A vertex without an owner has no edges but self-loops. Rank 0 counts them.
+        let (of_graph, is_first) = (self.part, self.part.deal.rank == 0);
+        let owner = |v: Vertex| Some(if of_graph.has_owner(v) { of_graph.deal.owner(of_graph.internal(v)) } else { 0 });
         edges.for_each_needed(self.ranks, needs, owner, |edges| {
             (0..edges.parts()).into_par_iter().with_max_len(1).for_each(|part| {
                 let mut own = vec![[0u64; 2]; size];
@@ -254,6 +256,10 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                             }
                         }
                         confirm(row_u, v);
+                    } else if u == v && is_first && !of_graph.has_owner(u) {
+                        for (own, levels) in own.iter_mut().zip(levels) {
+                            own[1] += u64::from(levels.of[u as usize] != NONE);
+                        }
                     }
                     if row_v != NONE {
                         confirm(row_v, u);
@@ -417,7 +423,7 @@ mod tests {
             ThreadRanks,
             damaged::{Damaged, Operation},
         },
-        graph::{EdgeList, GraphError, Listing, Order},
+        graph::{EdgeList, EdgeSlice, GraphError, Listing, Order},
     };
 
     /// The leaves of a star are one level, and each rank sends two or three of its vertices at a time.
@@ -442,6 +448,29 @@ mod tests {
             }
         });
     }
+    /// The root has no edge to another vertex, so in the order of degrees no rank owns it.
+    #[test]
+    fn self_loops_of_a_root_without_an_edge_are_counted() {
+        let entries = vec![[0, 1], [3, 3], [1, 2], [3, 3], [2, 2], [2, 0]];
+        let all = EdgeList::new(5, entries.clone(), Listing::Once).unwrap();
+        for (size, order) in [1, 2, 3].into_iter().flat_map(|size| [(size, Order::Original), (size, Order::Degree)]) {
+            ThreadRanks::run(size, |ranks| {
+                let begin = |rank: usize| entries.len() * rank / size;
+                let slice =
+                    EdgeSlice::new(EdgeList::new(5, entries.clone(), Listing::Once).unwrap(), begin(ranks.rank())..begin(ranks.rank() + 1));
+                let part = Part::build(&all, order, ranks).unwrap();
+                let validator = ClusterValidator::new(&part, ranks);
+                for (root, parents, loops) in [(3, [NONE, NONE, NONE, 3, NONE], 2), (0, [0, 0, 0, NONE, NONE], 1)] {
+                    let tree = [validator.tree_of(root, &parents).unwrap()];
+                    for verdicts in [validator.validate(&all, &tree), validator.validate(&slice, &tree)] {
+                        let found = verdicts.unwrap().remove(0).unwrap();
+                        assert_eq!(found.self_loops, loops, "root {root}, {order:?}, {size} ranks");
+                    }
+                }
+            });
+        }
+    }
+
     /// One rank has to check far more trees than fit its memory: the others do not wait for it.
     #[test]
     fn all_ranks_fail_if_one_has_too_little_memory() {
