@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RootRecord;
 use crate::{
-    bfs::Placement,
+    bfs::{LevelRecord, Placement},
     cluster::{
         ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, LevelTraffic, Part, PartCounts, Places, RankEdges, Ranks,
         Tree, all_gather, gather,
@@ -151,6 +151,14 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
     })
 }
 
+/// Number of levels of a search that ran on the device. The first level of a root that is a leaf is planned as the others are, but no
+/// device runs it: it only finds the leaf's neighbour, without a message.
+fn levels_on_device(records: &[LevelRecord], traffic: &[LevelTraffic]) -> u64 {
+    let is_on_device =
+        |(level, traffic): &(&LevelRecord, &LevelTraffic)| matches!(level.plan.placement, Placement::Gpu(_)) && traffic.messages > 0;
+    records.iter().zip(traffic).filter(is_on_device).count() as u64
+}
+
 /// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
 /// rank gets the same counts and times; the time of a search is that of the slowest rank.
 ///
@@ -175,7 +183,7 @@ pub fn measure_cluster<R: Ranks>(
         for &root in batch {
             let outcome = search.run(root)?;
             exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
-            on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count() as u64;
+            on_device += levels_on_device(search.records(), search.traffic());
             searched.push((outcome, search.records().to_vec()));
             trees.push(Tree { root, parents: search.parents_by_row().to_vec() });
         }
@@ -203,4 +211,32 @@ pub fn measure_cluster<R: Ranks>(
     }
     let devices = all_gather(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
     Ok(MeasuredRoots { records, exchanged, devices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::GpuKernel,
+        cluster::ThreadRanks,
+        graph::{EdgeList, Listing, Order},
+    };
+
+    #[test]
+    fn the_first_level_of_a_leaf_does_not_count_for_the_device() {
+        // A triangle of 0, 1 and 2, with the leaf 3 at 0.
+        let list = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Auto, ranks).unwrap();
+            let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+            for (root, on_host) in [(0, 0), (3, 1)] {
+                search.run(root).unwrap();
+                assert_eq!(levels_on_device(search.records(), search.traffic()), 0);
+                // As planned on a rank whose device runs every level.
+                let mut records = search.records().to_vec();
+                records.iter_mut().for_each(|level| level.plan.placement = Placement::Gpu(GpuKernel::Tg));
+                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host) as u64, "root {root}");
+            }
+        });
+    }
 }
