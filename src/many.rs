@@ -79,7 +79,8 @@ pub trait Visitor: Sync {
         let _ = vertex;
     }
 
-    /// The deepest level that the visitor accepts: a pass that goes deeper ends with [`SearchError::TooDeep`].
+    /// The deepest level that the visitor accepts: a pass that goes deeper ends with [`SearchError::TooDeep`]. Deeper
+    /// levels may be reported before that error.
     fn deepest(&self) -> u32 {
         NONE - 1
     }
@@ -222,7 +223,7 @@ fn each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
 pub struct ManyOutcome {
     /// Vertices reached, summed over the roots.
     pub reached: u64,
-    /// Levels of the deepest tree (1: a root alone).
+    /// Levels of the deepest tree (1: a root alone, 0: no roots).
     pub levels: u32,
     /// Time from the call to its end.
     pub elapsed: Duration,
@@ -447,7 +448,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// found.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] if there are more roots, [`SearchError::Stopped`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] if there are more roots, [`SearchError::Stopped`], [`SearchError::TooDeep`]
+    /// (see [`Visitor::deepest`]).
     pub fn run<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
         let Self { layout, team, words, stopper, deadline, .. } = self;
         let layout = borrow_once(layout, words);
@@ -569,7 +571,7 @@ impl Words {
             fill(team, words, 0);
         }
         let mut joint = Joint::default();
-        let (late, mut levels) = (late(layout, roots), 1);
+        let (late, mut levels) = (late(layout, roots), u32::from(!roots.is_empty()));
         let mut queued = 0;
         for (search, &root) in roots.iter().enumerate() {
             let (place, bit) = (layout.place(root), 1 << search);
@@ -614,6 +616,10 @@ impl Words {
             return Err(SearchError::Stopped(first));
         }
         loop {
+            // Also before the first level, which roots without anything to search do not have.
+            if levels > sink.deepest().saturating_add(1) {
+                return Err(SearchError::TooDeep { deepest: sink.deepest() });
+            }
             let (vertices, arcs) = (*joint.vertices.get_mut(), *joint.arcs.get_mut());
             if vertices == 0 {
                 break;
@@ -655,9 +661,6 @@ impl Words {
             let (found, deeper) = (*joint.found.get_mut(), *joint.deeper.get_mut());
             if found > 0 {
                 levels = levels.max(level + deeper + 1);
-            }
-            if levels > sink.deepest().saturating_add(1) {
-                return Err(SearchError::TooDeep { deepest: sink.deepest() });
             }
             reached += found;
         }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use socbfs::{
     ManySearch, Output, Until,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    many::ROOTS,
+    many::{ROOTS, Visitor},
     search::{End, Search, SearchError, SearchOptions},
 };
 
@@ -183,6 +183,38 @@ fn larger_graphs_share_their_levels() {
         check_many(n as usize, &edges, directed, &roots);
         check_until(n as usize, &edges, directed, 290, &[11, 0], &SearchOptions { threads: 3, ..SearchOptions::default() });
         check_until(n as usize, &edges, directed, 0, &[0, n - 1, 5], &SearchOptions { threads: 2, ..SearchOptions::default() });
+    }
+}
+
+/// Accepts no level deeper than this.
+struct Shallow(u32);
+
+impl Visitor for Shallow {
+    fn reached(&self, _: u32, _: u32, _: u64) {}
+
+    fn deepest(&self) -> u32 {
+        self.0
+    }
+}
+
+/// Also if nothing is searched: in the order of degrees, not even two vertices that have only each other.
+#[test]
+fn passes_end_at_the_deepest_level_that_is_accepted() {
+    // A pair, a star, and a vertex without an edge.
+    let list = EdgeList::new(7, vec![[0, 1], [2, 3], [2, 4], [2, 5]], Listing::Once).unwrap();
+    for order in [Order::Original, Order::Degree] {
+        let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+        let mut search = ManySearch::new(&layout, 1, &[]).unwrap();
+        for (roots, levels) in [(&[][..], 0), (&[6], 1), (&[0], 2), (&[6, 1], 2), (&[2], 2), (&[2, 3], 3)] {
+            for deepest in 0..4 {
+                let outcome = search.run(roots, &Shallow(deepest));
+                if levels > deepest + 1 {
+                    assert!(matches!(outcome, Err(SearchError::TooDeep { deepest: found }) if found == deepest), "{roots:?} {outcome:?}");
+                } else {
+                    assert_eq!(outcome.unwrap().levels, levels, "{roots:?} {order:?}");
+                }
+            }
+        }
     }
 }
 
