@@ -168,7 +168,8 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
     fn position(&self, part: usize, index: usize) -> usize {
         match self {
             Self::All(edges) => edges.position(part, index),
-            Self::Slice(_) | Self::Arrived { .. } => part * PART + index,
+            Self::Slice(slice) => slice.position(part * PART + index),
+            Self::Arrived { .. } => part * PART + index,
         }
     }
 }

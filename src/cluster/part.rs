@@ -589,6 +589,17 @@ mod tests {
         assert!(errors.iter().all(|error| error.contains("joins 2 and 9")), "{errors:?}");
     }
 
+    /// The position of an edge that is refused is that in the whole list, also if a rank reads a range of it.
+    #[test]
+    fn a_refused_edge_has_its_position_in_the_whole_list() {
+        let entries = vec![[0, 1], [1, 2], [2, 3], [2, 9], [3, 4], [4, 0]];
+        let errors = ThreadRanks::run(3, |ranks| {
+            let list = EdgeList::new(5, entries.clone(), Listing::Once).unwrap();
+            Part::build(&EdgeSlice::new(list, 2 * ranks.rank()..2 * ranks.rank() + 2), Order::Auto, ranks).unwrap_err().to_string()
+        });
+        assert!(errors.iter().all(|error| error.contains("edge 3 joins 2 and 9")), "{errors:?}");
+    }
+
     /// The ranks add up arrays of all vertices, so they compare the number of vertices first, and what decides the number of sums.
     #[test]
     fn slices_of_different_graphs_are_refused_by_all_ranks() {

@@ -94,6 +94,11 @@ impl EdgeSlice {
         self.range.len()
     }
 
+    /// The position in the list of entry `index` of the slice.
+    pub(crate) fn position(&self, index: usize) -> usize {
+        self.range.start + index
+    }
+
     /// Whether the slice has no entries.
     pub fn is_empty(&self) -> bool {
         self.range.is_empty()
