@@ -491,6 +491,8 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     let energy = match &summary {
         Some(_) => match ClusterSearch::new(&part, ranks, &options) {
             Ok(mut search) => arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?,
+            // This rank alone has the error, and the others would wait.
+            Err(error @ ClusterError::Message { .. }) => return Err(error.into()),
             // All ranks have an error.
             Err(error) => lost(&error.into(), first),
         },

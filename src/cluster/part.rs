@@ -217,6 +217,7 @@ impl Part {
         part.counts.arcs = values(ranks, part.lists.arcs() as u64);
         part.counts.replicated_bytes = part.replicated_bytes();
         part.counts.bytes = values(ranks, part.bytes());
+        edges.unchanged(ranks)?;
         Ok(part)
     }
 

@@ -102,11 +102,11 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// Number of trees to check at a time: as many as fit a quarter of the available memory of every host, shared by its ranks; at least
     /// one.
     pub fn batch(&self, trees: usize) -> usize {
-        let one = 8 * self.part.vertices() as u64 + 9 * self.part.input_degrees().len() as u64;
+        let (fixed, one) = (2 * self.bytes(1) - self.bytes(2), self.bytes(2) - self.bytes(1));
         let own = Host::read(Path::new("/"));
         // If the hosts can't be exchanged, all ranks may share one.
         let here = all_gather(self.ranks, &own).map_or(self.ranks.size(), |all| all.iter().filter(|host| **host == own).count());
-        let fit = memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64 / one.max(1);
+        let fit = (memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64).saturating_sub(fixed) / one.max(1);
         let smallest = values(self.ranks, fit).into_iter().min().unwrap_or(1);
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
@@ -180,6 +180,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         let deepest = levels.iter().map(|levels| levels.depth).max().unwrap_or(0);
         let passed =
             if deepest <= u8::DEEPEST { self.pass::<u8, _>(edges, trees, &levels)? } else { self.pass::<u32, _>(edges, trees, &levels)? };
+        edges.unchanged(self.ranks)?;
         let mut verdicts = Vec::with_capacity(trees.len());
         for (k, (tree, levels)) in trees.iter().zip(&levels).enumerate() {
             let mut fault = faults[k].take();

@@ -1,7 +1,5 @@
 //! Adjacency rows in the memory of another program: compressed sparse rows of SciPy or C.
 
-use rayon::prelude::*;
-
 use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
 
 /// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
@@ -86,7 +84,8 @@ impl<'a> RowArrays<'a> {
         }
         // The others are checked by the builder, which reads them as numbers of 32 bits.
         if let Numbers::Bits64(wide) = targets {
-            if let Some(entry) = wide.par_iter().position_first(|&target| target > u64::from(Vertex::MAX)) {
+            // Not in parallel: the caller may not be in a pool of ours, and a library must not start the global one.
+            if let Some(entry) = wide.iter().position(|&target| target > u64::from(Vertex::MAX)) {
                 return Err(RowsError::Target { byte: 8 * (count + entry) as u64, entry, target: wide[entry], vertices });
             }
         }

@@ -89,6 +89,11 @@ impl EdgeSlice {
         self.list.listing()
     }
 
+    /// As [`EdgeStream::changed`], of the list.
+    pub(crate) fn changed(&self) -> Option<&Path> {
+        self.list.changed()
+    }
+
     /// Number of entries of the slice.
     pub fn len(&self) -> usize {
         self.range.len()
