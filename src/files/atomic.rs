@@ -187,7 +187,9 @@ impl AtomicFile {
                 let size = file.metadata()?.len();
                 file.rewind()?;
                 // Before the old content is overwritten, the file system must have room for the new one.
-                reserve(target, size)?;
+                let old = target.metadata()?.len();
+                // Some file systems have extended the file by then.
+                reserve(target, size).inspect_err(|_| drop(target.set_len(old)))?;
                 // Under the lock, as above: Ctrl-C waits for the end of the copy.
                 let _registered = temporaries();
                 io::copy(file, target)?;

@@ -95,7 +95,7 @@ pub enum InputError {
         reason: GraphError,
     },
     /// There is not enough memory for the edges.
-    #[error("{}: no memory for {} of edges; {CURE}", .path.display(), words::bytes(*.bytes))]
+    #[error("{}: no memory for {} of the graph; {CURE}", .path.display(), words::bytes(*.bytes))]
     OutOfMemory {
         /// The file.
         path: PathBuf,

@@ -340,7 +340,7 @@ mod tests {
         let size = 17 + 8 * (vertices + 1) + 4 * entries;
         let head = [&[0][..], &entries.to_le_bytes(), &vertices.to_le_bytes()].concat();
         let error = fails("g.sg", &head, size);
-        assert!(error.contains("no memory for 4.7 GiB of edges") && error.contains("a 64-bit build"), "{error}");
+        assert!(error.contains("no memory for 4.7 GiB of the graph") && error.contains("a 64-bit build"), "{error}");
         assert!(fails("short.sg", &head, size - 1).contains("which need 5000000033 bytes, but the file has 5000000032"));
         assert!(fails("g.el", b"0 1\nbad 2\n", size).contains("g.el:2: 'bad' is not a vertex number"));
     }

@@ -17,11 +17,13 @@ pub(super) struct ZstdReader<R> {
     frame: Option<FrameDecoder>,
     /// Bytes of the frame's content that are still to come, if its header gives the size.
     left: Option<u64>,
+    /// The largest window for which there was memory.
+    granted: u64,
 }
 
 impl<R: BufRead> ZstdReader<R> {
     pub(super) fn new(source: R) -> Self {
-        Self { source, frame: None, left: None }
+        Self { source, frame: None, left: None, granted: 0 }
     }
 
     /// Starts the next frame; false at the end of the source.
@@ -52,9 +54,12 @@ impl<R: BufRead> ZstdReader<R> {
             let reason = format!("its decompressor needs a window of {window} bytes, more than the limit of {WINDOW}");
             return Err(beyond_limit("zstd -d --long=31", &reason));
         }
-        // The decoder holds a window of decompressed bytes, which it copies while it grows.
-        let enough = memory::check_available(3 * window, "the window of its decompressor");
-        enough.map_err(|_| beyond_limit("zstd -d", &format!("its decompressor needs {}, more memory than there is", bytes(3 * window))))?;
+        // The decoder reserves a window of decompressed bytes.
+        if window > self.granted {
+            let enough = memory::check_available(window, "the window of its decompressor");
+            enough.map_err(|_| beyond_limit("zstd -d", &format!("its decompressor needs {}, more memory than there is", bytes(window))))?;
+            self.granted = window;
+        }
         let mut decoder = FrameDecoder::new();
         decoder.init((&header[..]).chain(&mut self.source)).map_err(invalid)?;
         // The descriptor says whether the size of the content is in the header.
