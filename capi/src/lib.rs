@@ -619,15 +619,13 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
 pub unsafe extern "C" fn socbfs_search_fallen_back(search: *const socbfs_search) -> *const c_char {
     // SAFETY: the caller's promise.
     let Some(search) = (unsafe { search.as_ref() }) else { return std::ptr::null() };
-    let mut reason = std::ptr::null();
-    // A panic must not unwind into the caller.
-    let _ = entry(|| {
-        if let Some(why) = lock(&search.search)?.get().fallen_back() {
-            reason = search.fallen_back.get_or_init(|| message::without_zeros(why)).as_ptr();
-        }
-        Ok(())
-    });
-    reason
+    // A panic must not unwind into the caller. No message is stored, since this function returns no code.
+    let asked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let guard = lock(&search.search).ok()?;
+        let why = guard.get().fallen_back()?;
+        Some(search.fallen_back.get_or_init(|| message::without_zeros(why)).as_ptr())
+    }));
+    asked.ok().flatten().unwrap_or(std::ptr::null())
 }
 
 /// Stops the running search and those that follow, until socbfs_search_go_on. It may be called from any thread and from a signal handler,

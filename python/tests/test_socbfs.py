@@ -275,11 +275,16 @@ def test_threads_search_one_graph_at_once():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_a_forked_process_ends_well():
     program = """
-import os, sys, socbfs
+import os, sys, numpy, scipy.sparse, socbfs
 graph = socbfs.Graph.from_edges([[0, 1], [1, 2]], threads=2)
 graph.bfs(0), graph.bfs_many([0, 2])
+# With indices of 64 bits, in the parent and in the child.
+matrix = scipy.sparse.csr_matrix(numpy.ones((3, 3)))
+matrix.indptr, matrix.indices = matrix.indptr.astype(numpy.int64), matrix.indices.astype(numpy.int64)
+assert socbfs.Graph.from_scipy(matrix, threads=2).vertices == 3
 child = os.fork()
 if child == 0:
+    assert socbfs.Graph.from_scipy(matrix, threads=2).vertices == 3
     assert graph.bfs(0, levels=True).levels.tolist() == [0, 1, 2]
     del graph
     sys.exit(7)

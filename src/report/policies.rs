@@ -18,7 +18,7 @@ use crate::{
 pub const POLICIES_SCHEMA: &str = "socbfs-policies";
 
 /// Version of the record format.
-pub const POLICIES_SCHEMA_VERSION: u32 = 1;
+pub const POLICIES_SCHEMA_VERSION: u32 = 2;
 
 /// The record of `socbfs policies`.
 #[derive(Debug, Serialize)]

@@ -212,7 +212,7 @@ impl Runtime {
         }
         let (bands, records) = resolve(&sources);
         // If all bounds come from the calibration, its costs decide near the bounds. They must not override bounds of a flag or a board.
-        // (`selective` and `concurrent` set bounds to "never", from which no level is near.)
+        // (No level is near a bound that is "never", such as those that `selective` and `concurrent` set.)
         let is_calibrated = |record: &BandRecord| record.origin == Origin::Calibration.name();
         if records.iter().any(is_calibrated) && records.iter().all(|record| is_calibrated(record) || record.value.is_none()) {
             adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;

@@ -18,9 +18,10 @@ const GRAIN: usize = 4096;
 /// Blocks whose arcs are summed to find the place where a queue is cut.
 const BLOCKS: usize = 256;
 
-/// How many thousandths of both parts together `part` is.
+/// How many thousandths of both parts together `part` is: at least 1 unless it is empty, and at most 999 unless it is all.
 pub(crate) fn thousandths(part: u64, rest: u64) -> u16 {
-    (u128::from(part) * 1000 / u128::from(part + rest).max(1)) as u16
+    let permille = (u128::from(part) * 1000 / u128::from(part + rest).max(1)) as u16;
+    permille.max(u16::from(part > 0))
 }
 
 /// The result of [`CpuEngine::merge_apart`].
@@ -262,6 +263,13 @@ mod tests {
 
     /// After a top-down level that began with an up-to-date bitmap, the bitmap is updated from the frontier alone, without reading all
     /// parents.
+    #[test]
+    fn a_part_counts_unless_it_is_empty() {
+        for (part, rest, permille) in [(0, 7, 0), (1, u64::MAX - 1, 1), (1, 1, 500), (999_999, 1, 999), (7, 0, 1000), (0, 0, 0)] {
+            assert_eq!(thousandths(part, rest), permille, "{part} and {rest}");
+        }
+    }
+
     #[test]
     fn a_bitmap_that_lacks_the_frontier_is_updated_from_it_alone() {
         const N: u32 = 4000;
