@@ -249,6 +249,8 @@ fn graphs_before_an_error_are_published() {
         assert!(stderr(&output).contains("bad.el:2") && stdout(&output).contains("good.el"), "{command:?}: {}", stdout(&output));
         let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
         assert_eq!(record["graphs"].as_array().unwrap().len(), 1, "{command:?}");
+        let warning = record["warnings"][0].as_str().unwrap();
+        assert!(warning.starts_with("graphs are missing, since an error ended the ") && warning.contains("bad.el"), "{warning}");
         // Without any result there is nothing to publish.
         fs::remove_file(&json).unwrap();
         let output = arguments(&[&bad, &good]).output().unwrap();

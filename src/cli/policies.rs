@@ -125,6 +125,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         schema_version: report::POLICIES_SCHEMA_VERSION,
         environment,
         graphs: Vec::new(),
+        warnings: Vec::new(),
     };
     let asked = arguments.energy.is_asked(matches);
     let failed = sources.iter().try_for_each(|source| arguments.graph(source, &config, &only, asked, &mut report));
@@ -132,6 +133,9 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         return failed;
     }
     // The graphs before an error took long.
+    if let Err(failure) = &failed {
+        report.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
+    }
     both(
         failed,
         publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }),

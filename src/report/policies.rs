@@ -31,6 +31,9 @@ pub struct PoliciesReport {
     pub environment: Environment,
     /// The results by graph.
     pub graphs: Vec<PolicyGraph>,
+    /// What a reader has to know, such as an error that ended the comparison.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The results on one graph.
@@ -203,6 +206,9 @@ fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&st
         table(out, &OVERALL, &means.iter().map(overall_cells).collect::<Vec<_>>())?;
         writeln!(out)?;
     }
+    for warning in &report.warnings {
+        writeln!(out, "warning: {warning}")?;
+    }
     Ok(())
 }
 
@@ -325,7 +331,7 @@ mod tests {
 
     fn report(graphs: Vec<PolicyGraph>) -> PoliciesReport {
         let environment = record(&[0.001]).environment;
-        PoliciesReport { schema: POLICIES_SCHEMA, schema_version: POLICIES_SCHEMA_VERSION, environment, graphs }
+        PoliciesReport { schema: POLICIES_SCHEMA, schema_version: POLICIES_SCHEMA_VERSION, environment, graphs, warnings: Vec::new() }
     }
 
     #[test]
