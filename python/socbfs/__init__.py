@@ -38,9 +38,9 @@ class Tree:
     seconds: float
     #: Why the search ended: "complete", "depth" or "target".
     end: str
-    #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
-    fallen_back: Optional[str]
     _core: _Core = field(repr=False, compare=False)
+    #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
+    fallen_back: Optional[str] = None
 
     @cached_property
     def _reached(self) -> Tuple[int, int]:
@@ -166,7 +166,7 @@ class Graph:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         tree, found, deep, seconds, end, fallen_back = self._core.bfs(root, parents, levels, depth, target, timeout)
         tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
-        return Tree(root, tree, found, deep, seconds, end, fallen_back, self._core)
+        return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
         """Searches from many roots, 64 in a pass. `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254)."""

@@ -249,16 +249,18 @@ impl<R: Read> Blocks<R> {
         while !self.ended {
             let want = if block.len() < BLOCK { BLOCK - block.len() } else { block.len() };
             let available = memory::check_available(want as u64, "a block of text");
+            let size = (block.len() + want) as u64;
+            let no_memory =
+                |reason: String| io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {} of text: {reason}", bytes(size)));
             available
                 .map_err(|error| error.to_string())
                 .and_then(|()| block.try_reserve_exact(want).map_err(|error| error.to_string()))
-                .map_err(|reason| {
-                    io::Error::new(
-                        io::ErrorKind::OutOfMemory,
-                        format!("no memory for {} of text: {reason}", bytes((block.len() + want) as u64)),
-                    )
-                })?;
-            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block)?;
+                .map_err(no_memory)?;
+            // Reading may need memory of its own, and its error has no size.
+            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block).map_err(|error| match error.kind() {
+                io::ErrorKind::OutOfMemory if error.get_ref().is_none() => no_memory(error.to_string()),
+                _ => error,
+            })?;
             self.ended = read < want;
             let end = if self.ended { block.len() } else { self.cut.last(&block) };
             if end > 0 || self.ended {
