@@ -27,7 +27,7 @@ use crate::{
     board,
     doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine},
     opencl::exact_choices,
-    runtime::RuntimeError,
+    runtime::{self, RuntimeError},
 };
 
 const EXAMPLES: &str = "\
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     // Also refuses a profile that can't be read, before anything is tried.
     let named = arguments.board.as_deref().map(|name| config::profile(Some(name))).transpose()?;
     let live = root == Path::new("/");
-    let probe = if live { probe(root, arguments.board.as_deref())? } else { Probe::default() };
+    let probe = if live { probe(root, arguments.board.as_deref(), named.as_ref())? } else { Probe::default() };
     let subject = Subject {
         root,
         who: None,
@@ -108,12 +108,12 @@ fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
 }
 
 /// Runs the checks that are possible only on the running machine.
-fn probe(root: &Path, board: Option<&Path>) -> Result<Probe, Failure> {
+fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) -> Result<Probe, Failure> {
     let progress = Progress::start("Looking at other programs", 0);
     // Measured first, while no other check runs.
     let busy = root.join("proc/self/stat").exists().then(|| busiest(root, WATCH));
     drop(progress);
-    let profile = profile_at(board)?;
+    let profile = named.map_or_else(|| profile_at(None), |named| Ok(named.power()))?;
     let auto = automatic(root, profile.as_ref());
     // The sensors are read, since only that shows whether a counter moves.
     let meter = started(discover(&Tree::new(root)), profile.as_ref())?;

@@ -190,6 +190,15 @@ impl ChangeCost {
         self.fixed_ns + self.word_ns * (stats.vertices as f64 / 64.0) + self.frontier_vertex_ns * stats.frontier_vertices as f64
     }
 
+    /// The same in a graph of `vertices` vertices, for any frontier.
+    pub(super) fn linear(&self, vertices: u64) -> Linear {
+        Linear {
+            constant: (self.fixed_ns + self.word_ns * (vertices as f64 / 64.0)) as f32,
+            frontier_vertices: self.frontier_vertex_ns as f32,
+            ..Linear::default()
+        }
+    }
+
     fn terms(&self) -> [(&'static str, f64); 3] {
         [("fixed_ns", self.fixed_ns), ("word_ns", self.word_ns), ("frontier_vertex_ns", self.frontier_vertex_ns)]
     }

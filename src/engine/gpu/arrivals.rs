@@ -30,12 +30,6 @@ pub(super) fn expanded(slot: &Slot) -> u64 {
 }
 
 impl GpuEngine<'_> {
-    /// Checks that every launch has run of the kernels that complete the work of another one. To be called after the counters have been
-    /// read.
-    pub(super) fn check_completions(&self) -> Result<(), DeviceError> {
-        check_completions(&self.arrived, self.completions)
-    }
-
     /// Checks the counters of a step: no more vertices, arcs and levels than there can be. (Before the first level of the device, the arcs
     /// are the host's count, and not checked.)
     pub(super) fn check_counts(&self, slot: &Slot) -> Result<(), DeviceError> {
@@ -113,9 +107,20 @@ impl GpuEngine<'_> {
     }
 }
 
-/// Checks that the device has counted all of the `launched` launches of kernels that complete the work of another one.
-pub(super) fn check_completions(counters: &[u32], launched: u32) -> Result<(), DeviceError> {
-    demand(counters[COMPLETIONS as usize] == launched)
+/// The host's number of launches of kernels that complete the work of another one; see [`COMPLETIONS`].
+#[derive(Debug, Default)]
+pub(super) struct Completions(u32);
+
+impl Completions {
+    /// Counts a launch.
+    pub(super) fn add(&mut self) {
+        self.0 = self.0.wrapping_add(1);
+    }
+
+    /// Checks that all launches have run, given the counters as they were read.
+    pub(super) fn check(&self, counters: &[u32]) -> Result<(), DeviceError> {
+        demand(counters[COMPLETIONS as usize] == self.0)
+    }
 }
 
 /// Checks parents by original vertex: each is below `vertices`, or [`NONE`].

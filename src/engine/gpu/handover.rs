@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
-use super::{GpuEngine, arguments as args, arrivals::demand, slots::IS_QUEUE};
+use super::{
+    GpuEngine, arguments as args,
+    arrivals::{Completions, demand},
+    slots::IS_QUEUE,
+};
 use crate::{
     engine::state::{Frontier, SearchState},
     graph::Vertex,
@@ -79,7 +83,7 @@ impl GpuEngine<'_> {
         self.device.finish()?;
         self.slot = 0;
         self.counters.fill(0)?;
-        self.completions = 0;
+        self.completions = Completions::default();
         self.clear_masks()?;
         self.device.finish()
     }

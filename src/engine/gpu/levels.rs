@@ -373,7 +373,7 @@ impl GpuEngine<'_> {
         if self.has_long_lists || self.bins {
             self.kernels.tg_pieces.set(args::tg_pieces::slot, slot)?;
             self.start(&self.kernels.tg_pieces, self.groups)?;
-            self.completions = self.completions.wrapping_add(1);
+            self.completions.add();
         }
         Ok(())
     }
@@ -392,7 +392,7 @@ impl GpuEngine<'_> {
         if let Some(kernel) = self.kernels.tgm_pieces.as_ref().filter(|_| self.has_long_lists) {
             kernel.set(args::tgm_pieces::slot, slot)?;
             self.start(kernel, self.groups)?;
-            self.completions = self.completions.wrapping_add(1);
+            self.completions.add();
         }
         Ok(())
     }
@@ -425,7 +425,7 @@ impl GpuEngine<'_> {
     /// for the device.
     pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
         self.slots_in_flight = false;
-        self.check_completions()?;
+        self.completions.check(&self.arrived)?;
         let last = self.read_slot(self.slot);
         // The step after TGM has converted the mask to a queue.
         let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };

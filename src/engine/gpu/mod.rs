@@ -22,7 +22,7 @@ pub(crate) use {
     part::{PartArrays, PartFrontier, PartGpu, PartState},
 };
 
-use self::{graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
+use self::{arrivals::Completions, graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
 use super::state::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
@@ -147,7 +147,7 @@ pub(crate) struct GpuEngine<'g> {
     arrived: Slab<u32>,
     slots_in_flight: bool,
     /// Launches of kernels that complete the work of another one; see [`slots::COMPLETIONS`].
-    completions: u32,
+    completions: Completions,
     /// Conditions under which steps apply that are launched before they are planned.
     guards: Buffer<u32>,
     /// Source of writes to `guards`; not on the stack for the same reason.
@@ -262,7 +262,7 @@ impl GpuEngine<'_> {
     /// Waits for the slots of all steps, and reads them.
     fn read_slots(&mut self) -> Result<(), DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
-        self.check_completions()
+        self.completions.check(&self.arrived)
     }
 
     /// Slot `slot` as it was last read.

@@ -12,7 +12,7 @@ use std::{sync::Arc, time::Instant};
 
 use super::{
     GpuEngineError, OnDevice, arguments as args,
-    arrivals::{check_completions, demand},
+    arrivals::{Completions, demand},
     graph::{DeviceGraph, GraphArrays, MOST_PARTS},
     setup::{Built, Kernels},
     slots::{self, COUNTERS, IS_BITMAP, IS_QUEUE, LEVELS, SLOTS, Slot, TAIL},
@@ -120,7 +120,7 @@ pub(crate) struct PartGpu<'g> {
     counters: Buffer<u32>,
     arrived: Slab<u32>,
     /// Launches of `tg_pieces`; see [`slots::COMPLETIONS`].
-    completions: u32,
+    completions: Completions,
     slot: u32,
     /// A frontier that was converted from a bitmap, and the rows found top-down. The host reads neither.
     frontier: Buffer<Vertex>,
@@ -147,7 +147,7 @@ impl<'g> PartGpu<'g> {
         let gpu = Self {
             counters: Buffer::new(device, COUNTERS, "counters")?,
             arrived: Slab::zeroed(COUNTERS, "counters")?,
-            completions: 0,
+            completions: Completions::default(),
             slot: 0,
             // Four more entries for what kernels write and do not keep, as in other searches.
             frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
@@ -328,7 +328,7 @@ impl<'g> PartGpu<'g> {
             kernel.set_buffer(args::tg_pieces::queue_a, &self.frontier)?;
             kernel.set(args::tg_pieces::slot, slot)?;
             self.start(kernel, self.groups)?;
-            self.completions = self.completions.wrapping_add(1);
+            self.completions.add();
         }
         let found = self.wait(slot)?;
         let back = Instant::now();
@@ -373,7 +373,7 @@ impl<'g> PartGpu<'g> {
     /// Waits for a level. Returns the number of rows it found.
     fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
-        check_completions(&self.arrived, self.completions)?;
+        self.completions.check(&self.arrived)?;
         let level = Slot::of(&self.arrived, slot);
         demand(level.get(LEVELS) == 1)?;
         Ok(u64::from(level.get(TAIL)))

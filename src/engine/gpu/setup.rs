@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::{
     GpuEngine, GpuEngineError, GpuOptions,
+    arrivals::Completions,
     graph::{DeviceGraph, MOST_PARTS},
     levels::{MOST_STEPS, RunAhead},
     sampling::{MOST_PROBES, PLACES},
@@ -243,7 +244,7 @@ impl<'g> GpuEngine<'g> {
             counters: Buffer::new(device, COUNTERS, "counters")?,
             arrived: Slab::zeroed(COUNTERS, "counters")?,
             slots_in_flight: false,
-            completions: 0,
+            completions: Completions::default(),
             guards: Buffer::new(device, slots::GUARDS, "conditions")?,
             guard_words: Slab::zeroed(slots::GUARDS, "conditions")?,
             slot: 0,

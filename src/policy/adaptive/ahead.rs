@@ -8,7 +8,7 @@ use super::Adaptive;
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
     board::NEVER,
-    policy::{ChangeCost, StrategyCost, rule::LevelDevice},
+    policy::{StrategyCost, rule::LevelDevice},
 };
 
 /// Bounds of the cost of a level, in nanoseconds.
@@ -86,11 +86,11 @@ impl Adaptive {
     /// A bound of the longest conversion that may precede a level of a graph of `vertices` vertices. The frontier is that of the level,
     /// which may be far larger than the present one.
     fn longest_turn(&self, vertices: u64) -> Linear {
-        let [one, other] = [self.model.to_bottom_up, self.model.to_top_down];
-        let of_graph = |change: ChangeCost| change.fixed_ns + change.word_ns * (vertices as f64 / 64.0);
+        let [one, other] = [self.model.to_bottom_up, self.model.to_top_down].map(|change| change.linear(vertices));
         Linear {
-            frontier_vertices: one.frontier_vertex_ns.max(other.frontier_vertex_ns) as f32,
-            ..constant(of_graph(one).max(of_graph(other)))
+            constant: one.constant.max(other.constant),
+            frontier_vertices: one.frontier_vertices.max(other.frontier_vertices),
+            ..Linear::default()
         }
     }
 
@@ -131,7 +131,7 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         board::Band,
-        policy::{Bands, CostModel, SampledCosts, rule::History},
+        policy::{Bands, ChangeCost, CostModel, SampledCosts, rule::History},
     };
 
     /// Amounts of all orders of magnitude.
