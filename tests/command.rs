@@ -133,7 +133,7 @@ fn json_has_schema_environment_and_every_root() {
 }
 
 /// Makes a machine in `folder`, with INA231 rails as on an Odroid-XU3, which read 3 W and 1 W.
-fn board_with_rails(folder: &Folder) -> String {
+pub(crate) fn board_with_rails(folder: &Folder) -> String {
     for (chip, device, label, power) in [("hwmon0", "0-0040", "VDD_ARM", "3000000"), ("hwmon1", "0-0045", "VDD_KFC", "1000000")] {
         let path = Path::new(&folder.path("sys/class/hwmon")).join(chip);
         fs::create_dir_all(&path).unwrap();

@@ -49,6 +49,8 @@ mod opencl;
 #[cfg(feature = "cli")]
 mod pages;
 #[cfg(feature = "cli")]
+mod records;
+#[cfg(feature = "cli")]
 mod replay;
 mod rooms;
 mod search;

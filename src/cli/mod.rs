@@ -272,10 +272,42 @@ fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::BTreeSet, fs};
+
     use super::*;
 
     #[test]
     fn the_arguments_are_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// The flags that an environment variable can set, with the variable.
+    fn variables(command: &clap::Command, found: &mut BTreeSet<(String, String)>) {
+        for argument in command.get_arguments() {
+            if let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) {
+                found.insert((flag.to_owned(), variable.to_string_lossy().into_owned()));
+            }
+        }
+        command.get_subcommands().for_each(|command| variables(command, found));
+    }
+
+    #[test]
+    fn every_variable_is_in_the_help_and_in_the_page_of_settings() {
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/settings.md")).unwrap();
+        let mut found = BTreeSet::new();
+        variables(&Cli::command(), &mut found);
+        assert!(found.len() > 10, "{found:?}");
+        for (flag, variable) in &found {
+            let row = format!("| `--{flag}` | `{variable}` |");
+            assert!(page.lines().any(|line| line.contains(&row)), "docs/settings.md lacks {row}");
+        }
+        let words = |text: &str| -> BTreeSet<String> {
+            let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+            words.filter(|word| word.starts_with("SOCBFS_")).map(str::to_owned).collect()
+        };
+        let others = ["SOCBFS_LOG", "SOCBFS_CACHE_DIR"].map(str::to_owned);
+        let known: BTreeSet<String> = found.into_iter().map(|(_, variable)| variable).chain(others).collect();
+        assert_eq!(words(&page), known);
+        assert_eq!(words(EXAMPLES), known);
     }
 }
