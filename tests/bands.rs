@@ -348,6 +348,25 @@ fn quirks_exclude_sharing_modes() {
     assert_eq!(left, all.into_iter().filter(|way| !way.ends_with("host-ptr")).collect());
 }
 
+#[test]
+fn a_board_without_local_memory_excludes_bgc_from_a_model_of_its_own_speeds() {
+    let Some(user) = User::with_device("a_board_without_local_memory_excludes_bgc_from_a_model_of_its_own_speeds") else { return };
+    let speeds = "tc_mega_edges_per_s = 0.001\nbc_mega_edges_per_s = 0.001\ntg_mega_edges_per_s = 1.0\nbg_mega_edges_per_s = 1.0\n\
+                  bgc_mega_edges_per_s = 1000.0\n";
+    let runs_bgc = |key: &str| {
+        let text = format!(
+            "schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{key}\n[speeds]\n{speeds}"
+        );
+        let board = user.file("b.toml", &text);
+        let record =
+            user.json(&["bench", "kronecker:10", "--roots", "1", "--policy", "cost-model:zhang", "--board", &board, "--json", "-"]);
+        levels(&record).iter().any(|level| level["plan"]["placement"] == serde_json::json!({ "gpu": "bgc" }))
+    };
+    assert!(runs_bgc("bgc = true"));
+    assert!(!runs_bgc("bgc = false"));
+    assert!(!runs_bgc("quirks = ['local-is-global']"));
+}
+
 /// The cost of a bottom-up level on the device is measured unless the board file gives it.
 #[test]
 fn directions_on_a_device_depend_on_its_own_costs() {

@@ -63,6 +63,8 @@ pub struct Costs<'a> {
     pub handover: Option<(ChangeCost, ChangeCost)>,
     /// The cost of a bottom-up level relative to a top-down one, in thousandths of that ratio in [`SampledCosts`], and its origin.
     pub bottom_up: Option<(u32, Origin)>,
+    /// Whether the device has local memory on its chip, without which BGC is left out (`None`: the board does not say).
+    pub local_memory: Option<bool>,
 }
 
 /// Names of the bounds, in the order of [`bounds`].
@@ -101,7 +103,7 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
     pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
-        let mut choice = self.choose_kind(found, with_device)?;
+        let mut choice = self.choose_kind(found, with_device, costs)?;
         let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
         // `concurrent` is chosen because it splits levels, so measured thresholds must not stop it from splitting.
         let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
@@ -118,7 +120,7 @@ impl Runtime {
     }
 
     /// The policy of the flags or the profile. `auto` and some others are replaced by the policy that they stand for on this machine.
-    fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool) -> Result<Choice, RuntimeError> {
+    fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
         // A device that was named searches alone. If a device was only found, each level runs where it is faster.
@@ -131,7 +133,7 @@ impl Runtime {
                     _ if found.is_some() => Origin::Calibration,
                     _ => Origin::BuiltIn,
                 };
-                let policy = self.priced(model, found, with_device)?;
+                let policy = self.priced(model, found, with_device, costs)?;
                 Ok(Choice::new(policy, origin, format!("the cost model is the policy that minimises {objective}")))
             }
             _ if objective != Objective::Time => {
@@ -148,8 +150,8 @@ impl Runtime {
                 if let Some(calibration) = calibration {
                     let decider = calibration.decider();
                     let policy = match decider {
-                        Decider::CostModel => self.priced(calibration.model, found, with_device)?,
-                        Decider::Zhang => self.priced(calibration.model_zhang, found, with_device)?,
+                        Decider::CostModel => self.priced(calibration.model, found, with_device, costs)?,
+                        Decider::Zhang => self.priced(calibration.model_zhang, found, with_device, costs)?,
                         Decider::Sampled => Decider::sampled(with_device),
                         Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
                     };
@@ -163,7 +165,7 @@ impl Runtime {
                 Ok(Choice::new(Policy::default(), Origin::BuiltIn, reason))
             }
             Policy::CostModel(named) => {
-                let policy = self.priced(self.model(found, Some(named)), found, with_device)?;
+                let policy = self.priced(self.model(found, Some(named)), found, with_device, costs)?;
                 Ok(Choice::new(policy, self.policy.origin, "asked for"))
             }
             Policy::Mlp(mlp) => {
@@ -194,7 +196,7 @@ impl Runtime {
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
             // The policy's other costs come from the calibration.
-            adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found));
+            adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found), costs);
         }
         // What was measured here, on this graph, counts more than an estimate.
         if let Some(measured) = costs.measured {
@@ -290,19 +292,26 @@ impl Runtime {
         }
     }
 
-    /// `model` without the costs of BGC if the board says that the calibrated device has no local memory of its own.
-    fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>) -> CostModel {
+    /// `model` without the costs of BGC if the board says that the device has no local memory on its chip. Where the device of the search
+    /// is not known yet, it is that of the calibration.
+    fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>, costs: Costs<'_>) -> CostModel {
         let used = found.and_then(|found| found.calibration.identity.device.as_ref());
-        let table = used.and_then(|used| self.device_table(&used.name, &used.platform));
-        if table.and_then(board::OpenClDevice::has_local_memory) == Some(false) {
+        let of_calibrated = || used.and_then(|used| self.local_memory(&used.name, &used.platform));
+        if costs.local_memory.or_else(of_calibrated) == Some(false) {
             *model.of_mut(Strategy::Bgc) = None;
         }
         model
     }
 
     /// `model` as a policy, with the power of each strategy if the objective needs it.
-    fn priced(&self, model: CostModel, found: Option<&FoundCalibration>, with_device: bool) -> Result<Policy, RuntimeError> {
-        let mut model = self.permitted(CostModel { objective: self.objective.value, ..model }, found);
+    fn priced(
+        &self,
+        model: CostModel,
+        found: Option<&FoundCalibration>,
+        with_device: bool,
+        costs: Costs<'_>,
+    ) -> Result<Policy, RuntimeError> {
+        let mut model = self.permitted(CostModel { objective: self.objective.value, ..model }, found, costs);
         for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
             *model.of_mut(strategy) = None;
         }
@@ -556,6 +565,22 @@ mod tests {
             // Another device's table says nothing.
             assert!(costs(&format!("{NAME}[[opencl.devices]]\nname = 'Adreno*'\nbgc = false\n"), policy).1.is_some());
         }
+    }
+
+    #[test]
+    fn a_board_rules_out_bgc_although_its_own_speeds_have_it() {
+        let bgc = |key: &str, with_device: bool| {
+            let text = format!("{NAME}[[opencl.devices]]\nname = 'Mali*'\n{key}\n[speeds]\nbgc_mega_edges_per_s = 900.0\n");
+            let runtime = runtime(&text, Some("cost-model:zhang"));
+            let costs = Costs { local_memory: runtime.local_memory("Mali-G610", "p"), ..Costs::default() };
+            match runtime.choose(None, with_device, costs).unwrap().policy {
+                Policy::CostModel(model) => model.bgc,
+                other => panic!("{other}"),
+            }
+        };
+        assert!(bgc("bgc = true", true).is_some() && bgc("", true).is_some());
+        assert!(bgc("bgc = false", true).is_none() && bgc("quirks = ['local-is-global']", true).is_none());
+        assert!(bgc("bgc = true", false).is_none());
     }
 
     #[test]

@@ -86,7 +86,8 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Runtime::choose`].
     pub fn choose(&self, runtime: &Runtime, with_device: bool) -> Result<Choice, RuntimeError> {
-        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover, bottom_up: self.bottom_up };
+        let local_memory = self.devices.first().and_then(|device| runtime.local_memory(&device.used.name, &device.used.platform));
+        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover, bottom_up: self.bottom_up, local_memory };
         runtime.choose(self.calibration.as_ref(), with_device, costs)
     }
 
@@ -172,8 +173,10 @@ impl Runtime {
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
         let handover = first.handover.of_state(first.setup.way, layout.csr().vertices() as u64);
-        let mut bottom_up = self.bottom_up(first.setup.device.info(), calibration.as_ref());
-        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover, bottom_up })?;
+        let info = first.setup.device.info();
+        let mut bottom_up = self.bottom_up(info, calibration.as_ref());
+        let local_memory = self.local_memory(&info.name, &info.platform);
+        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover, bottom_up, local_memory })?;
         let is_complete = choice.is_complete();
         // Split levels must be possible if they are to be measured.
         let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
@@ -187,7 +190,7 @@ impl Runtime {
             parallel: Some(self.parallel(calibration.as_ref())),
             ..self.options()
         };
-        let name = &first.setup.device.info().name;
+        let name = &info.name;
         if options.policy.runs_on_both() {
             log::info!("searching on {name} and the CPU");
         } else {
@@ -208,7 +211,7 @@ impl Runtime {
         if every_policy || !is_complete {
             let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits));
             let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
-            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up })?;
+            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up, local_memory })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
             measured = Some(found);
         }
@@ -216,7 +219,7 @@ impl Runtime {
             let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs));
             let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
             bottom_up = found.map(|permille| (permille, Origin::Measured));
-            choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up })?;
+            choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up, local_memory })?;
             search.set_policy(choice.policy.clone(), options.runs)?;
         }
         // A comparison of policies must not continue without the device.
@@ -393,6 +396,11 @@ impl Runtime {
         self.profile.board.opencl.devices.iter().find(|device| device.describes(name, platform))
     }
 
+    /// Whether the device of this name and platform has local memory on its chip, if the board says so.
+    pub fn local_memory(&self, name: &str, platform: &str) -> Option<bool> {
+        self.device_table(name, platform).and_then(OpenClDevice::has_local_memory)
+    }
+
     /// The limits that the board's profile sets for the device.
     pub(super) fn limits(&self, info: &DeviceInfo) -> Limits {
         self.device_profile(info).map_or_else(Limits::default, |profile| Limits {
@@ -405,7 +413,7 @@ impl Runtime {
 
     /// The kernels with which the device runs levels if a policy decides directions only.
     pub(super) fn runs(&self, info: &DeviceInfo) -> LevelDevice {
-        let is_real = self.device_profile(info).and_then(OpenClDevice::has_local_memory).unwrap_or(info.local_is_dedicated);
+        let is_real = self.local_memory(&info.name, &info.platform).unwrap_or(info.local_is_dedicated);
         LevelDevice::Gpu(if is_real { GpuKernel::Bgc } else { GpuKernel::Bg })
     }
 
