@@ -687,6 +687,27 @@ fn errors_name_the_environment_variable_of_an_invalid_value() {
 }
 
 #[test]
+fn errors_name_the_environment_variable_that_sets_a_flag() {
+    let told = |flags: &[&str], variable: (&str, &str)| {
+        let output = socbfs(&[&["run", "grid:2x2", "--root", "0"][..], flags].concat()).env(variable.0, variable.1).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+        stderr(&output).to_owned()
+    };
+    // The cure of the first error names the flag, the message of the others the value.
+    for (flag, variable, value) in [
+        ("--cpus", "SOCBFS_CPUS", "8191"),
+        ("--board", "SOCBFS_BOARD", "/nowhere/b.toml"),
+        ("--calibration", "SOCBFS_CALIBRATION", "/nowhere/c.toml"),
+    ] {
+        let help = format!("  help: {flag} is set by the environment variable {variable}\n");
+        assert!(told(&[], (variable, value)).ends_with(&help), "{}", told(&[], (variable, value)));
+        // A flag overrides the variable. An error that has nothing to do with the variable does not name it.
+        assert!(!told(&[flag, value], (variable, "0")).contains(variable));
+        assert!(!told(&["--parents", "/nowhere/tree.npy"], ("SOCBFS_THREADS", "1")).contains("SOCBFS_THREADS"));
+    }
+}
+
+#[test]
 fn a_missing_device_is_reported_before_the_graph_is_read() {
     for command in [&["bench"][..], &["run", "--root", "0"]] {
         for (flags, words) in [

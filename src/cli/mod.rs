@@ -46,6 +46,7 @@ use clap::{
     ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::Resettable,
     error::{ContextKind, ContextValue},
+    parser::ValueSource,
 };
 
 use error::Failure;
@@ -166,6 +167,7 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
+            tell_variables(&failure, &matches);
             ExitCode::from(failure.code())
         }
     }
@@ -233,6 +235,33 @@ fn tell(failure: &Failure) {
         say(&shown::line(&format!("error: {message}")));
         if let Some(cure) = cure {
             say(&shown::line(&format!("  help: {cure}")));
+        }
+    }
+}
+
+/// Names the environment variables whose flag or value `failure` names, since neither stands on the command line.
+fn tell_variables(failure: &Failure, matches: &ArgMatches) {
+    let Failure::Error { message, cure } = failure else { return };
+    let texts = [Some(message), cure.as_ref()];
+    let names = |word: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        texts.into_iter().flatten().any(|text| text.split(|c: char| !is_part(c)).any(|part| part == word))
+    };
+    let cli = Cli::command();
+    let (mut command, mut matches) = (&cli, matches);
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(subcommand) = command.find_subcommand(name) else { return };
+        (command, matches) = (subcommand, below);
+        for argument in command.get_arguments() {
+            let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) else { continue };
+            if matches.value_source(argument.get_id().as_str()) != Some(ValueSource::EnvVariable) {
+                continue;
+            }
+            let value = std::env::var(variable).unwrap_or_default();
+            // A single character is in many messages.
+            if names(&format!("--{flag}")) || (value.len() > 1 && message.contains(&value)) {
+                say(&format!("  help: --{flag} is set by the environment variable {}", variable.to_string_lossy()));
+            }
         }
     }
 }

@@ -149,7 +149,7 @@ impl RuntimeError {
             Self::TooManyThreads(_) => "omit --threads: every CPU then gets one".to_owned(),
             Self::Threads { .. } => "ask for fewer with --threads".to_owned(),
             Self::Bind { .. } | Self::NotOnline(_) => {
-                "`cat /sys/devices/system/cpu/online` shows the CPUs; a container may allow fewer".to_owned()
+                "`cat /sys/devices/system/cpu/online` shows the CPUs that --cpus can name; a container may allow fewer".to_owned()
             }
             Self::NoBinding(_) => "omit --cpus".to_owned(),
             Self::Replay(ReplayError::OtherGraph { .. }) => {
