@@ -54,10 +54,12 @@ impl<R: BufRead> ZstdReader<R> {
             let reason = format!("its decompressor needs a window of {window} bytes, more than the limit of {WINDOW}");
             return Err(beyond_limit("zstd -d --long=31", &reason));
         }
-        // The decoder reserves a window of decompressed bytes.
+        // The decoder reserves nothing at its first frame. Its buffer doubles until it holds a window and a block: if the window is a power
+        // of two, a buffer of two windows is made while the one of a window is copied. It panics if that fails.
         if window > self.granted {
-            let enough = memory::check_available(window, "the window of its decompressor");
-            enough.map_err(|_| beyond_limit("zstd -d", &format!("its decompressor needs {}, more memory than there is", bytes(window))))?;
+            let needed = 3 * window;
+            let enough = memory::check_available(needed, "the window of its decompressor");
+            enough.map_err(|_| beyond_limit("zstd -d", &format!("its decompressor needs {}, more memory than there is", bytes(needed))))?;
             self.granted = window;
         }
         let mut decoder = FrameDecoder::new();
