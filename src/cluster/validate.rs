@@ -102,24 +102,33 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// Number of trees to check at a time: as many as fit a quarter of the available memory of every host, shared by its ranks; at least
     /// one.
     pub fn batch(&self, trees: usize) -> usize {
-        let (fixed, one) = (2 * self.bytes(1) - self.bytes(2), self.bytes(2) - self.bytes(1));
         let own = Host::read(Path::new("/"));
         // If the hosts can't be exchanged, all ranks may share one.
         let here = all_gather(self.ranks, &own).map_or(self.ranks.size(), |all| all.iter().filter(|host| **host == own).count());
-        let fit = (memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64).saturating_sub(fixed) / one.max(1);
+        let fit = self.fitting(memory::available_bytes().unwrap_or(256 << 20) / 4 / here.max(1) as u64);
         let smallest = values(self.ranks, fit).into_iter().min().unwrap_or(1);
         usize::try_from(smallest).unwrap_or(usize::MAX).clamp(1, trees.max(1))
     }
 
-    /// The most memory that the check of `trees` trees takes. First the levels of each tree are found one after the other, with its
-    /// children and, if most vertices are on one level, with that level as it arrives and as the frontier. Then all edges are compared with
-    /// the levels and parents of all trees.
+    /// How many trees fit `bytes` with their check. Their parents, which the caller keeps for it, count as well.
+    fn fitting(&self, bytes: u64) -> u64 {
+        let parents = 4 * self.part.input_degrees().len() as u64;
+        let [finding, comparing] = self.stages().map(|(fixed, one)| bytes.saturating_sub(fixed) / (one + parents).max(1));
+        finding.min(comparing)
+    }
+
+    /// The most memory that the check of `trees` trees takes.
     fn bytes(&self, trees: usize) -> u64 {
-        let (n, owned, trees) = (self.part.vertices() as u64, self.part.input_degrees().len() as u64, trees as u64);
-        let found = 4 * n * trees;
-        let finding = 12 * n + 20 * owned;
-        let comparing = (4 * n + 5 * owned) * trees + 4 * n;
-        found.saturating_add(finding.max(comparing))
+        let [finding, comparing] = self.stages().map(|(fixed, one)| one.saturating_mul(trees as u64).saturating_add(fixed));
+        finding.max(comparing)
+    }
+
+    /// The most memory of both stages of a check: once, and for each tree. First the levels of each tree are found one after the other,
+    /// with its children and, if most vertices are on one level, with that level as it arrives and as the frontier. Then all edges are
+    /// compared with the levels and parents of all trees.
+    fn stages(&self) -> [(u64, u64); 2] {
+        let (n, owned) = (self.part.vertices() as u64, self.part.input_degrees().len() as u64);
+        [(12 * n + 20 * owned, 4 * n), (4 * n, 8 * n + 5 * owned)]
     }
 
     /// The part of a whole tree that belongs to this rank. All ranks pass the same tree, as read from a file. All get the same error if a
@@ -470,6 +479,24 @@ mod tests {
                 }
             });
         }
+    }
+
+    #[test]
+    fn as_many_trees_are_checked_at_a_time_as_fit() {
+        let edges = EdgeList::new(1000, (0..1000).map(|v| [v, (v + 1) % 1000]).collect(), Listing::Once).unwrap();
+        ThreadRanks::run(1, |ranks| {
+            let part = Part::build(&edges, Order::Original, ranks).unwrap();
+            let validator = ClusterValidator::new(&part, ranks);
+            let (n, owned) = (1000, part.input_degrees().len() as u64);
+            // For each tree two arrays of levels, two of parents, and whether these are confirmed; and the rows of all vertices.
+            let ten = 10 * (8 * n + 9 * owned) + 4 * n;
+            assert_eq!([ten, ten - 1].map(|bytes| validator.fitting(bytes)), [10, 9]);
+            assert_eq!(validator.bytes(10), ten - 10 * 4 * owned);
+            // A single tree needs most memory while its levels are found.
+            let one = 16 * n + 24 * owned;
+            assert_eq!([one, one - 1].map(|bytes| validator.fitting(bytes)), [1, 0]);
+            assert_eq!(validator.bytes(1), one - 4 * owned);
+        });
     }
 
     /// One rank has to check far more trees than fit its memory: the others do not wait for it.
