@@ -261,8 +261,6 @@ mod tests {
         graph::{BuildOptions, EdgeList, Layout, Listing},
     };
 
-    /// After a top-down level that began with an up-to-date bitmap, the bitmap is updated from the frontier alone, without reading all
-    /// parents.
     #[test]
     fn a_part_counts_unless_it_is_empty() {
         for (part, rest, permille) in [(0, 7, 0), (1, u64::MAX - 1, 1), (1, 1, 500), (999_999, 1, 999), (7, 0, 1000), (0, 0, 0)] {
@@ -270,6 +268,8 @@ mod tests {
         }
     }
 
+    /// After a top-down level that began with an up-to-date bitmap, the bitmap is updated from the frontier alone, without reading all
+    /// parents.
     #[test]
     fn a_bitmap_that_lacks_the_frontier_is_updated_from_it_alone() {
         const N: u32 = 4000;
