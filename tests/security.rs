@@ -793,6 +793,13 @@ fn json_on_a_terminal_is_safe_and_stays_json() {
     assert!(!shown.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{shown:?}");
     let detected: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
     assert_eq!(detected["evidence"]["model"], model);
+    // Also a record that takes the place of the text.
+    let graph = folder.file("g\x7f\u{9b}\u{202e}.el", "0 1\n1 2\n");
+    let output = socbfs(&["bench", &graph, "--roots", "1", "--energy", "off", "--json", "-"]).output().unwrap();
+    let shown = text(&output.stdout);
+    assert!(!shown.chars().any(|c| c.is_control() && c != '\n' || c == '\u{202e}'), "{shown:?}");
+    let record: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+    assert_eq!(record["graph"]["source"], graph);
 }
 
 // --- What every output does ----------------------------------------------------------------------------------------------

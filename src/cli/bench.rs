@@ -315,7 +315,7 @@ pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output
     }
     let in_place = take_stdout([&json, &html]);
     // The record comes first: a page can be made from it again.
-    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
     let drawn = html.map_or(Ok(()), |html| write_page(html, record));
     let printed = if in_place { Ok(()) } else { print(&report::graph500(record)) };
     both(both(both(written, drawn), printed), verdict(record))

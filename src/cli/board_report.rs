@@ -231,7 +231,7 @@ fn one_line(run: &Record) -> String {
 fn publish(made: &mut Progress) -> Result<(), Failure> {
     let json = made.json.take();
     let in_place = take_stdout([&json, &made.html]);
-    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(&made.record, out)));
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(&made.record, out)));
     let drawn = made.html.take().map_or(Ok(()), |html| write_page(html, &made.record));
     both(both(written, drawn), if in_place { Ok(()) } else { print(&report::board(&made.record)) })
 }

@@ -350,7 +350,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
         let cure = unavailable.and_then(|record| record.cure);
         say(&summary(&record, cure.as_deref()));
     }
-    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(&record, out)));
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(&record, out)));
     if code == 0 {
         return written;
     }

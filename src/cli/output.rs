@@ -68,7 +68,7 @@ pub(super) fn publish(
 ) -> Result<(), Failure> {
     let in_place = take_stdout([&json, &html]);
     // The record comes first: a page can be made from it again.
-    let written = json.map_or(Ok(()), |json| json.finish(|out| report::json(record, out)));
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
     let drawn = html.map_or(Ok(()), |html| write_page(html, record));
     both(both(written, drawn), if in_place { Ok(()) } else { print(&words()) })
 }
@@ -149,6 +149,19 @@ impl Output {
                     .map_err(|error| Failure::because(&format!("can't write {}", path.display()), &error))
             }
         }
+    }
+
+    /// As [`Output::finish`] for JSON, in which standard output gets the escapes of [`print_json`].
+    pub(super) fn finish_json(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let is_stdout = matches!(self, Self::Stdout(_));
+        self.finish(|out| {
+            if !is_stdout {
+                return write(out);
+            }
+            let mut json = Vec::new();
+            write(&mut json)?;
+            out.write_all(shown::json(&String::from_utf8_lossy(&json)).as_bytes())
+        })
     }
 }
 

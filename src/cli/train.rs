@@ -198,7 +198,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         result = both(result, written);
     }
     if let Some(json) = json {
-        let written = json.finish(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from));
+        let written = json.finish_json(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from));
         result = both(result, written);
     }
     both(result, if in_place { Ok(()) } else { print(&table(&judged)) })
