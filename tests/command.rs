@@ -648,6 +648,16 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
+#[cfg(not(feature = "train"))]
+#[test]
+fn training_is_refused_before_measuring_if_the_program_has_none() {
+    let folder = Folder::new();
+    let records = folder.path("r.jsonl");
+    let train = ["train", "grid:8x8", "--generated", "0", "--roots", "1", "--turns", "1", "--device", "cpu", "--records", &records];
+    refused(&train, &["built without training", "--features train", "--collect-only"]);
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
 #[test]
 fn records_of_training_are_not_continued_in_another_structure() {
     let folder = Folder::new();

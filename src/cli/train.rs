@@ -35,6 +35,9 @@ Examples:
   socbfs train --mlp mlp.toml                  weights in a file of their own
   socbfs bench kronecker:20 --policy mlp:mlp.toml
 
+Training needs a build with `--features train`. Without it there are only
+--collect-only and --judge-only.
+
 Without --surf and --mlp the weights go into the calibration of this machine, which
 `socbfs calibrate` makes. --calibration FILE names another calibration. With
 --calibration off the networks are only scored.";
@@ -156,6 +159,10 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     let mlp = arguments.mlp.as_deref().map(Output::open).transpose()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let in_place = take_stdout([&surf, &mlp, &json]);
+    if !arguments.collect_only && !arguments.judge_only && cfg!(not(feature = "train")) {
+        // Refused now, since to measure takes hours.
+        return Err(without_training());
+    }
     if for_calibration {
         // Checked now, so that a missing calibration does not fail after hours.
         target(&config)?;
@@ -271,8 +278,12 @@ fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<
 
 #[cfg(not(feature = "train"))]
 fn learn_all(_searches: &[&SearchSample], _seed: u64, _steps: usize) -> Result<Vec<Mlp>, Failure> {
-    Err(Failure::new("this program was built without training: the records are kept, but nothing is learned from them")
-        .cure("build it with `cargo build --release --features train`, or stop after measuring with --collect-only"))
+    Err(without_training())
+}
+
+fn without_training() -> Failure {
+    Failure::new("this program was built without training")
+        .cure("build it with `cargo build --release --features train`, or only measure with --collect-only")
 }
 
 /// The scores of a policy on the held-out graphs.
