@@ -32,7 +32,8 @@ const GRAPH_HELP: &str = "\
 GRAPH is a file or a generator:
   FILE               edge list (SNAP, .el), MatrixMarket .mtx, DIMACS .gr,
                      METIS .graph, GAP .sg, Ligra .adj, bfs input of Rodinia
-                     and Parboil, Graph500 edges; also as .gz, .xz, .zst
+                     and Parboil, Graph500 edges; also as .gz, .xz, .zst,
+                     and SuiteSparse's .tar.gz
   kronecker:SCALE    Graph500's Kronecker graph  [,edgefactor=16,seed=2]
   rmat:SCALE         R-MAT  [,edgefactor=16,a=0.57,b=0.19,c=0.19,d=0.05,seed=1]
   uniform:SCALE      uniform random graph        [,edgefactor=16,seed=1]

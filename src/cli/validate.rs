@@ -24,8 +24,9 @@ PARENTS has one number per vertex: its parent (the root is its own parent), or -
 was not reached.
   .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
   .csv                 vertex,parent (the header line may be missing; a vertex without a row was
-                       not reached; the last line must end like the others)
+                       not reached)
   .txt                 one number per line: the first line is vertex 0
+The last line of a .csv or .txt file must end like the others.
 
 Examples:
   socbfs validate road.gr tree.npy --root 0 && echo a breadth-first tree";
