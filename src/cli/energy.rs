@@ -252,7 +252,7 @@ Examples:
 The command keeps its standard output: the energy is reported on standard error, as
 perf stat does. Ctrl-C and signals are passed on to the command; the energy until it
 ends is reported. Exit code: the command's, 128 + n if signal n ended it, 127 if there
-is no such command.";
+is no such command, 126 if it can't be run.";
 
 /// Measure the energy of a command
 ///
