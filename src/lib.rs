@@ -40,6 +40,8 @@
 //! # }
 //! ```
 //!
+//! The programs in `examples/` read a file, choose a device, measure the energy of a search, and define a policy.
+//!
 //! # The rooms
 //!
 //! Data flows one way: input, graph, layout, then a policy and an engine per level, tree, validation, record.
@@ -53,6 +55,7 @@
 //! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
 //! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
 //! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
+//! | [`power`] | power sensors, and the energy of a window of time |
 //! | [`cluster`] | one search over several ranks |
 //! | `report`, `analysis`, `train` (with `cli`) | tables and pages; what the papers count and draw; networks that learn |
 //! | [`files`], [`words`] | output files that appear complete or not at all; numbers, counts and errors as text |
