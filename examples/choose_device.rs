@@ -1,4 +1,5 @@
-//! Lists the OpenCL devices of this machine, and searches on the CPU and the chosen device.
+//! Lists the OpenCL devices of this machine, and searches with the chosen one. With `auto`, a GPU shares the levels with the CPU; a device
+//! that is named searches alone.
 //!
 //! ```text
 //! cargo run --release --example choose_device -- [DEVICE]      cpu, gpu, auto, or (a part of) the device's name
@@ -12,8 +13,8 @@ use socbfs::{
     runtime::{Given, Profile, Setting},
 };
 
-/// Searches a Kronecker graph on the CPU and the device that `choice` means. Returns the names of the devices besides the CPU, and the
-/// outcome.
+/// Searches a Kronecker graph with the device that `choice` means. Returns the names of the OpenCL devices (none: the CPU searched
+/// alone), and the outcome.
 pub fn search_on(choice: DeviceChoice) -> Result<(Vec<String>, Outcome), Box<dyn Error>> {
     let edges = Generator::graph500(12).generate(&|_| ())?;
     let layout = Layout::build(&edges, &BuildOptions::default())?;
@@ -33,6 +34,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let choice = env::args().nth(1).unwrap_or_else(|| "auto".to_owned()).parse()?;
     let (names, outcome) = search_on(choice)?;
-    println!("beside the CPU: {names:?}; {} vertices in {:?}", outcome.reached, outcome.elapsed);
+    println!("devices: {names:?}; {} vertices in {:?}", outcome.reached, outcome.elapsed);
     Ok(())
 }

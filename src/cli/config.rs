@@ -74,7 +74,8 @@ pub(super) struct SearchArgs {
     #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
     device: Option<DeviceChoice>,
 
-    /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: the fastest measured]
+    /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: from the board file or
+    /// the calibration, else the fastest measured]
     #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
     memory_way: Option<SharingMode>,
 
