@@ -307,13 +307,19 @@ impl Selection {
         let mut absent = Vec::new();
         for rail in profile.rails.iter().filter(|rail| rail.counted) {
             let channels = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
-            let mut matching = channels.filter(|(_, channel)| rail.matches(channel)).peekable();
-            if matching.peek().is_none() {
+            let matching: Vec<(&Source, &Channel)> = channels.filter(|(_, channel)| rail.matches(channel)).collect();
+            if matching.is_empty() {
                 // A profile may serve several boards, or several kernels of one board, so an absent rail is reported and is not an error.
                 absent.push(Skipped { sensor: rail.name(), reason: "in the board profile but not on this machine".to_owned(), cure: None });
             }
-            // A rail that is present but dead is an error, since the sum without it would be a different one.
-            let dead = matching.find_map(|(source, channel)| Some((channel, source.sensor.as_ref().err()?)));
+            // A rail that is present but dead is an error, since the sum without it would be a different one. A mirror of a sensor that is
+            // counted is not missing in the sum: zones of intel-rapl-mmio have the labels of those of intel-rapl.
+            let counted: Vec<String> =
+                matching.iter().filter(|(source, _)| source.sensor.is_ok()).map(|(_, channel)| channel.name()).collect();
+            let dead = matching.iter().find_map(|&(source, channel)| match source.sensor.as_ref().err()? {
+                Unusable::Mirror { of } if counted.contains(of) => None,
+                problem => Some((channel, problem)),
+            });
             if let Some((channel, problem)) = dead {
                 return Err(SelectError::Unusable(Skipped::new(channel, problem)));
             }
@@ -762,6 +768,27 @@ mod tests {
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));
         // A profile of another board does not prevent the use of this machine's sensors.
         assert_eq!(counted(&Selection::automatic(rapl(), Some(&profile)).unwrap()).len(), 3);
+    }
+
+    #[test]
+    fn a_mirror_of_a_profiled_sensor_is_not_a_dead_rail() {
+        let with_mirror = || {
+            let mut sources = rapl();
+            let (domain, scope) = (Domain::Package, Scope::CpuPackage);
+            let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", domain, scope, Part::package(0));
+            mirror.sensor = Err(Unusable::Mirror { of: "powercap:intel-rapl:0".into() });
+            sources.push(mirror);
+            sources
+        };
+        let profile = |id: Option<&str>, label: Option<&str>| Profile {
+            scope: Scope::CpuPackage,
+            rails: vec![Rail { family: Family::Powercap, factor: 1.0, ..rail(id, label, Domain::Package, true) }],
+        };
+        let selection = Selection::automatic(with_mirror(), Some(&profile(None, Some("package-0")))).unwrap();
+        assert_eq!(counted(&selection), ["powercap:intel-rapl:0"]);
+        // A rail that means the mirror alone would measure nothing.
+        let error = Selection::automatic(with_mirror(), Some(&profile(Some("intel-rapl-mmio:0"), None))).unwrap_err();
+        assert!(error.to_string().contains("the same as powercap:intel-rapl:0"), "{error}");
     }
 
     #[test]
