@@ -82,9 +82,9 @@ pub enum SignalKind {
 pub struct DomainPower {
     /// The domain.
     pub domain: Domain,
-    /// Sum of its complete rails.
+    /// Sum of its counted rails, or of all its rails if none is counted.
     pub watts: Watts,
-    /// Whether all these rails are in the counted sum.
+    /// Whether these rails are in the counted sum.
     pub counted: bool,
 }
 
@@ -93,17 +93,6 @@ pub(crate) fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails
     let counted = || rails.iter().filter(|rail| rail.counted);
     let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
     let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
-    let mut domains: Vec<DomainPower> = Vec::new();
-    for rail in &rails {
-        let Some(watts) = rail.watts else { continue };
-        match domains.iter_mut().find(|domain| domain.domain == rail.domain) {
-            Some(domain) => {
-                domain.watts += watts;
-                domain.counted &= rail.counted;
-            }
-            None => domains.push(DomainPower { domain: rail.domain, watts, counted: rail.counted }),
-        }
-    }
     Energy {
         scope: scope.to_owned(),
         begin_monotonic_seconds,
@@ -112,9 +101,22 @@ pub(crate) fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails
         complete: joules.is_some(),
         joules,
         problem,
+        domains: domains(&rails),
         rails,
-        domains,
     }
+}
+
+/// The power of every domain of which all rails are complete. Counted rails do not overlap. A rail that is not counted may contain one of
+/// them (the input of a meter and its outputs, amdgpu and RAPL), so it is added only where no rail of its domain is counted.
+fn domains(rails: &[RailEnergy]) -> Vec<DomainPower> {
+    let is_first = |place: usize| !rails[..place].iter().any(|before| before.domain == rails[place].domain);
+    let power = |place: usize| {
+        let domain = rails[place].domain;
+        let counted = rails.iter().any(|rail| rail.domain == domain && rail.counted);
+        let added = rails.iter().filter(|rail| rail.domain == domain && rail.counted == counted);
+        Some(DomainPower { domain, watts: added.map(|rail| rail.watts).sum::<Option<Watts>>()?, counted })
+    };
+    (0..rails.len()).filter(|&place| is_first(place)).filter_map(power).collect()
 }
 
 /// A sum that is `None` if one of its parts is, or if it has no parts.
@@ -166,6 +168,25 @@ mod tests {
         assert_eq!((energy.joules, energy.watts, energy.complete), (Some(Joules(11.0)), Some(Watts(5.5)), true));
         let domains: Vec<_> = energy.domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect();
         assert_eq!(domains, [(Domain::CpuBig, 3.0, true), (Domain::Gpu, 2.5, true), (Domain::Memory, 1.0, false)]);
+    }
+
+    #[test]
+    fn a_domain_adds_its_counted_rails_or_all_of_them() {
+        let domains = |rails: Vec<RailEnergy>| -> Vec<(Domain, f64, bool)> {
+            sum("board-input", 0.0, 2.0, rails).domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect()
+        };
+        // The input of a meter contains its two outputs, which are counted.
+        let meter = vec![
+            rail(Domain::Board, false, Some(11.0)),
+            rail(Domain::Board, true, Some(6.0)),
+            rail(Domain::Board, true, Some(4.0)),
+            rail(Domain::Cpu, false, Some(3.0)),
+            rail(Domain::Cpu, false, Some(1.0)),
+        ];
+        assert_eq!(domains(meter), [(Domain::Board, 5.0, true), (Domain::Cpu, 2.0, false)]);
+        // A domain that lacks the power of a rail has none.
+        let lost = vec![rail(Domain::Board, true, Some(6.0)), rail(Domain::Cpu, false, Some(3.0)), rail(Domain::Cpu, false, None)];
+        assert_eq!(domains(lost), [(Domain::Board, 3.0, true)]);
     }
 
     #[test]
