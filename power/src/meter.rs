@@ -22,8 +22,12 @@ const WARM_UP: Duration = Duration::from_millis(1000);
 /// Interval between two checks of the readings, during warm-up and after a window.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// A window is complete if readings cover at least this share of it, and one comes after its end.
+/// A window is complete if readings of a power cover at least this share of it, and one comes after its end. Across a gap, the power is
+/// taken as linear.
 const LEAST_COVERAGE: f64 = 0.95;
+
+/// The same share for a counter, save for rounding: its energy in a gap, during which it was reset or may have wrapped unseen, is unknown.
+const LEAST_COVERAGE_OF_COUNTER: f64 = 1.0 - 1e-9;
 
 /// How long a window waits for a reading after its end, in addition to four refreshes of the sensor.
 const PATIENCE: Duration = Duration::from_millis(1500);
@@ -361,10 +365,14 @@ fn rail_energy(pick: &Pick, seconds: f64, begin: &Totals, end: Option<&Totals>, 
     let until = end.unwrap_or(last);
     let covered = until.covered.saturating_sub(begin.covered) as f64 / 1e9;
     let coverage = if seconds > 0.0 { (covered / seconds).min(1.0) } else { 0.0 };
-    let reason = || lost.clone().unwrap_or_else(|| "readings are missing".to_owned());
+    let (least, gap) = match pick.channel.signal {
+        Signal::Counter { .. } => (LEAST_COVERAGE_OF_COUNTER, "the counter was reset, or was not read for too long"),
+        Signal::Power => (LEAST_COVERAGE, "readings are missing"),
+    };
+    let reason = || lost.clone().unwrap_or_else(|| gap.to_owned());
     let problem = if end.is_none() {
         Some(format!("no reading after the end of the window ({}); {:.1} % of it is covered", reason(), 100.0 * coverage))
-    } else if coverage < LEAST_COVERAGE {
+    } else if coverage < least {
         Some(format!("only {:.1} % of the window is covered ({})", 100.0 * coverage, reason()))
     } else {
         None
@@ -533,6 +541,28 @@ mod tests {
     fn a_counter_that_does_not_change_is_refused() {
         let error = meter(vec![source("psys", COUNTER, 0.0, &never())]).unwrap_err();
         assert!(error.to_string().contains("did not change"), "{error}");
+    }
+
+    #[test]
+    fn a_counter_that_was_reset_in_a_window_leaves_it_incomplete() {
+        let channel = source("a", COUNTER, 10.0, &never()).channels.remove(0);
+        let pick = Pick { domain: channel.domain, channel, counted: true, factor: 1.0, dispensable: false };
+        // 10 W, read once a second for 20 s. The energy of the tenth second is lost if the counter starts again in it.
+        for (reset, joules) in [(u64::MAX, Some(200.0)), (10, None)] {
+            let mut curve = Curve::new(COUNTER, Duration::from_millis(5), 1.0);
+            for second in 0..=20 {
+                let before = if second < reset { 100_000_000_000 } else { 0 };
+                curve.push(second * 1_000_000_000, Reading::Counter(before + second * 10_000_000));
+                if second == 0 {
+                    curve.mark(0, 0);
+                }
+            }
+            curve.mark(1, 20_000_000_000);
+            let (begin, end) = (curve.marked(0).unwrap(), curve.marked(1).unwrap());
+            let rail = rail_energy(&pick, 20.0, &begin, Some(&end), &curve.totals(), None);
+            assert_eq!(rail.joules.map(|joules| joules.0.round()), joules, "{rail:?}");
+            assert_eq!(rail.problem.is_some_and(|problem| problem.contains("the counter was reset")), joules.is_none());
+        }
     }
 
     #[test]
