@@ -2,14 +2,16 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// A node in the tree of parts: the wall outlet contains the board, the board its chip and its memory, the chip its packages, a package its
 /// cores. Two sensors may be added up only if neither part contains the other.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Path from the outermost part: `board/soc/package-0/core`. It is empty for the wall outlet, which contains everything.
     path: String,
     /// Kind and name of one of several shares of the part's load (the rails of a board, its batteries). Shares of one kind add up.
-    share: Option<(&'static str, String)>,
+    share: Option<(String, String)>,
 }
 
 impl Part {
@@ -25,13 +27,13 @@ impl Part {
 
     /// One of several supplies of the board that share its load.
     pub fn supply(name: &str) -> Self {
-        Self { share: Some(("supply", name.to_owned())), ..Self::board() }
+        Self { share: Some(("supply".to_owned(), name.to_owned())), ..Self::board() }
     }
 
     /// A rail of the board that contains no other rail; `id` is unique on the machine. It is not known what the rail feeds, so it may be
     /// added only to other rails.
     pub fn rail(id: &str) -> Self {
-        Self { share: Some(("rail", id.to_owned())), ..Self::board() }
+        Self { share: Some(("rail".to_owned(), id.to_owned())), ..Self::board() }
     }
 
     /// A card with a supply of its own.

@@ -21,7 +21,8 @@ struct RankSensors {
     /// Why the rank has no sensor, and how to cure that.
     unavailable: Option<(String, Option<String>)>,
     scope: String,
-    sensors: Vec<String>,
+    /// The sensors that it counts, each with the part of the board that it measures.
+    sensors: Vec<(String, socbfs_power::Part)>,
     /// Time for which the rank measures the idle machine.
     idle_seconds: f64,
 }
@@ -51,7 +52,8 @@ struct Counting {
     scope: String,
 }
 
-/// Assigns sensors to ranks: a sensor that several ranks of one machine read is counted by the first of them.
+/// Assigns sensors to ranks: what several ranks of one machine measure is counted by the first of them, also if their sensors differ (one
+/// container may read powercap, and another one only perf).
 fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
     let mut hosts: Vec<&Host> = Vec::new();
     for rank in all {
@@ -84,14 +86,22 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
             scopes.push(&rank.scope);
         }
     }
-    let mut taken: Vec<(&Host, &str)> = Vec::new();
+    let mut taken: Vec<(usize, &str, &socbfs_power::Part)> = Vec::new();
     let mut ranks = Vec::with_capacity(all.len());
-    for rank in all {
+    for (number, rank) in all.iter().enumerate() {
         let mut counts = Vec::new();
-        for sensor in &rank.sensors {
-            if !taken.contains(&(&rank.host, sensor)) {
-                taken.push((&rank.host, sensor));
-                counts.push(sensor.clone());
+        for (sensor, part) in &rank.sensors {
+            match taken.iter().find(|(first, _, other)| all[*first].host == rank.host && other.overlaps(part)) {
+                None => {
+                    taken.push((number, sensor, part));
+                    counts.push(sensor.clone());
+                }
+                Some((_, _, other)) if *other == part => {}
+                Some((first, other, _)) => {
+                    let board = name(&rank.host);
+                    let reason = format!("board {board}: {other} of rank {first} and {sensor} of rank {number} measure the same power");
+                    return Err(EnergyRecord::unavailable(reason, Some("give all ranks of a board the same --energy".to_owned())).into());
+                }
             }
         }
         ranks.push((name(&rank.host), counts));
@@ -172,7 +182,9 @@ pub fn measure_cluster_energy<R: Ranks>(
         Ok(meter) => {
             let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh.as_secs_f64()).fold(0.0, f64::max);
             let idle_seconds = f64::max(third.seconds, third.refreshes as f64 * slowest);
-            RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors: meter.sensors(), idle_seconds }
+            let counted = meter.picks().filter(|pick| pick.counted);
+            let sensors = counted.map(|pick| (pick.channel.name(), pick.channel.part.clone())).collect();
+            RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors, idle_seconds }
         }
         Err(record) => {
             let reason = record.reason().unwrap_or("no sensor can be used").to_owned();
@@ -394,7 +406,7 @@ mod tests {
             host,
             unavailable,
             scope: scope.into(),
-            sensors: sensors.iter().map(|&sensor| sensor.to_owned()).collect(),
+            sensors: sensors.iter().map(|&sensor| (sensor.to_owned(), socbfs_power::Part::rail(sensor))).collect(),
             idle_seconds: 0.0,
         }
     }
@@ -422,6 +434,24 @@ mod tests {
         assert_eq!(counting(&containers).unwrap().scope, "board of 1 board");
         let mixed = [sensors_of("x", "1", "board", &[&a]), sensors_of("y", "2", "soc-rails", &[&a])];
         assert_eq!(counting(&mixed).unwrap().scope, "board and soc-rails of 2 boards");
+    }
+
+    #[test]
+    fn different_sensors_of_one_part_of_a_board_are_counted_once() {
+        let package = || socbfs_power::Part::package(0);
+        let rank = |sensor: &str, part| RankSensors {
+            sensors: vec![(sensor.to_owned(), part)],
+            ..sensors_of("x", "1", "cpu-package", &["replaced"])
+        };
+        let (powercap, perf) = ("powercap:intel-rapl:0", "perf:energy-pkg/0");
+        let same = [rank(powercap, package()), rank(perf, package())];
+        assert_eq!(counted(&same), [("x".into(), vec![powercap.to_owned()]), ("x".into(), vec![])]);
+        // The cores are inside the package, so neither sensor stands for the other.
+        let error = counting(&[rank("powercap:intel-rapl:0:0", package().inner("core")), rank(perf, package())]).unwrap_err();
+        assert_eq!(
+            error.unavailable.as_deref(),
+            Some("board x: powercap:intel-rapl:0:0 of rank 0 and perf:energy-pkg/0 of rank 1 measure the same power")
+        );
     }
 
     #[test]
