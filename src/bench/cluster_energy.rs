@@ -213,15 +213,11 @@ pub fn measure_cluster_energy<R: Ranks>(
         rails: Vec::new(),
         domains: Vec::new(),
     };
-    // A rank without a sensor shares its board with a rank that has one. It sleeps during the measurement, since MPI waits with a busy CPU.
-    let idle = match meter {
-        Ok(meter) => idle(meter, &third),
-        Err(_) => {
-            let longest = all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max);
-            std::thread::sleep(Duration::from_secs_f64(longest * 1.1));
-            nothing.clone()
-        }
-    };
+    // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured, since MPI waits with a
+    // busy CPU.
+    let (begin, longest) = (Instant::now(), all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max));
+    let idle = meter.map_or_else(|_| nothing.clone(), |meter| idle(meter, &third));
+    std::thread::sleep(Duration::from_secs_f64(longest * 1.1).saturating_sub(begin.elapsed()));
     ranks.barrier();
     finished(1);
     let mut own = Measured { idle, windows: Vec::new() };
