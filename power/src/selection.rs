@@ -221,7 +221,7 @@ impl Selection {
         let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
         // Of two GPUs, or two inputs of one board, only the first is taken.
         let picks = without_overlaps(picks);
-        Self::checked(sources, picks, None)
+        Self::checked(sources, picks, None, profile)
     }
 
     /// The sensors in `names`. A name is `FAMILY`, or `FAMILY:` with an id, a label, or the place of a meter, which is then opened.
@@ -267,37 +267,27 @@ impl Selection {
                 wanted[source][channel] = true;
             }
         }
-        let rail = |channel: &Channel| profile.and_then(|profile| profile.rails.iter().find(|rail| rail.matches(channel)));
         let mut picks = picks_of(&sources, |_| None);
         for (source, row) in picks.iter_mut().enumerate() {
-            for (channel, pick) in row.iter_mut().enumerate() {
-                let described = &sources[source].channels[channel];
-                if wanted[source][channel] {
+            for (place, pick) in row.iter_mut().enumerate() {
+                let channel = &sources[source].channels[place];
+                if wanted[source][place] {
                     if let Err(problem) = &sources[source].sensor {
-                        return Err(SelectError::Unusable(Skipped::new(described, problem)));
+                        return Err(SelectError::Unusable(Skipped::new(channel, problem)));
                     }
-                    *pick = Some(Pick {
-                        channel: described.clone(),
-                        domain: rail(described).map_or(described.domain, |rail| rail.domain),
-                        counted: true,
-                        factor: rail(described).map_or(1.0, |rail| rail.factor),
-                        dispensable: false,
-                    });
+                    *pick =
+                        Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable: false });
                 }
             }
         }
-        Self::checked(sources, picks, None)
+        Self::checked(sources, picks, None, profile)
     }
 
     /// Every usable channel, none of them counted, with the domains and factors of `profile` if it has the rail. For display.
     pub fn everything(sources: Vec<Source>, profile: Option<&Profile>) -> Self {
-        let mut picks = picks_of(&sources, |_| Some(true));
+        let mut picks = described(picks_of(&sources, |_| Some(true)), profile);
         for pick in picks.iter_mut().flatten().flatten() {
             pick.counted = false;
-            if let Some(rail) = profile.and_then(|profile| profile.rails.iter().find(|rail| rail.matches(&pick.channel))) {
-                pick.domain = rail.domain;
-                pick.factor = rail.factor;
-            }
         }
         let skipped = skipped(&sources);
         Self { sources, picks, scope: String::new(), skipped }
@@ -337,13 +327,13 @@ impl Selection {
                 });
             }
         }
-        let mut selection = Self::checked(sources, picks, Some(profile.scope))?;
+        let mut selection = Self::checked(sources, picks, Some(profile.scope), Some(profile))?;
         selection.skipped.extend(absent);
         Ok(selection)
     }
 
     /// Makes the selection if no two counted channels overlap. Every selection with counted channels is made here.
-    fn checked(sources: Vec<Source>, picks: Vec<Picks>, scope: Option<Scope>) -> Result<Self, SelectError> {
+    fn checked(sources: Vec<Source>, picks: Vec<Picks>, scope: Option<Scope>, profile: Option<&Profile>) -> Result<Self, SelectError> {
         let counted: Vec<&Pick> = picks.iter().flatten().flatten().filter(|pick| pick.counted).collect();
         if counted.is_empty() {
             return Err(nothing(&sources));
@@ -365,7 +355,7 @@ impl Selection {
             }
         };
         let skipped = skipped(&sources);
-        let picks = with_parts(&sources, picks);
+        let picks = described(with_parts(&sources, picks), profile);
         Ok(Self { sources, picks, scope, skipped })
     }
 
@@ -456,6 +446,18 @@ fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
             if pick.is_none() && source.sensor.is_ok() && families.contains(&channel.family) {
                 *pick = Some(Pick { channel: channel.clone(), domain: channel.domain, counted: false, factor: 1.0, dispensable: true });
             }
+        }
+    }
+    picks
+}
+
+/// Gives every pick the domain and the factor of its rail in `profile`.
+fn described(mut picks: Vec<Picks>, profile: Option<&Profile>) -> Vec<Picks> {
+    let rails: &[Rail] = profile.map_or(&[][..], |profile| &profile.rails[..]);
+    for pick in picks.iter_mut().flatten().flatten() {
+        if let Some(rail) = rails.iter().find(|rail| rail.matches(&pick.channel)) {
+            pick.domain = rail.domain;
+            pick.factor = rail.factor;
         }
     }
     picks
@@ -752,6 +754,10 @@ mod tests {
         };
         let selection = Selection::automatic(rails(), Some(&profile)).unwrap();
         assert_eq!(counted(&selection), ["ina2xx:0-0040", "ina2xx:0-0045"]);
+        let memory = selection.picks().find(|pick| pick.channel.id == "0-0041").unwrap();
+        assert_eq!((memory.domain, memory.counted, memory.factor.to_bits()), (Domain::Memory, false, 2.0_f64.to_bits()));
+        // It also describes rails that are named, and those that are shown beside them.
+        let selection = Selection::named(rails(), &names(&["ina2xx:0-0040"]), Some(&profile)).unwrap();
         let memory = selection.picks().find(|pick| pick.channel.id == "0-0041").unwrap();
         assert_eq!((memory.domain, memory.counted, memory.factor.to_bits()), (Domain::Memory, false, 2.0_f64.to_bits()));
         // Without the profile it is unknown what adds up.
