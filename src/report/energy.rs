@@ -59,9 +59,13 @@ pub(super) fn figures(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
 }
 
 fn per_search(out: &mut String, summary: &EnergySummary) -> fmt::Result {
-    writeln!(out, "  {:<26}{}", "Energy of a search", joules(summary.joules_per_search.mean))?;
-    writeln!(out, "  {:<26}{}", "  net of idle", joules(summary.joules_per_search_net_of_idle.mean))?;
-    writeln!(out, "  {:<26}{} J s", "  times its time", general(summary.energy_delay_joule_seconds.mean, 4))
+    let spread = |q: &stats::Summary| q.stddev.map_or_else(String::new, |spread| format!("  +/- {}", joules(spread)));
+    let (total, net) = (&summary.joules_per_search, &summary.joules_per_search_net_of_idle);
+    let delay = &summary.energy_delay_joule_seconds;
+    writeln!(out, "  {:<26}{}{}", "Energy of a search", joules(total.mean), spread(total))?;
+    writeln!(out, "  {:<26}{}{}", "  net of idle", joules(net.mean), spread(net))?;
+    let spread = delay.stddev.map_or_else(String::new, |spread| format!("  +/- {}", general(spread, 3)));
+    writeln!(out, "  {:<26}{} J s{spread}", "  times its time", general(delay.mean, 4))
 }
 
 fn model(out: &mut String, model: &Model) -> fmt::Result {
@@ -118,8 +122,8 @@ mod tests {
             "Power                     25.00 W",
             "  idle                    5.000 W",
             "  package                 25.00 W",
-            "Energy of a search        250 mJ",
-            "  net of idle             200 mJ",
+            "Energy of a search        250 mJ  +/- 70.71 mJ",
+            "  net of idle             200 mJ  +/- 70.71 mJ",
             "Modelled, not measured      measured - modelled: -1.25 %",
             "  bottom-up on cpu        104 mJ of a search: 40 % of the time at 26.00 W",
         ] {
