@@ -117,7 +117,7 @@ class Graph:
             vertices = high + 1
         if not 0 <= vertices < 2**31:
             raise ValueError(f"a graph has from 0 to 2**31 - 1 vertices, not {vertices}")
-        pairs = np.ascontiguousarray(given, dtype=np.uint32)
+        pairs = np.require(given, np.uint32, "CA")  # contiguous and aligned; it copies only what is not
         return cls(_Core.from_pairs(pairs, vertices, directed, _settings(device, policy, board, threads)))
 
     @classmethod

@@ -141,10 +141,13 @@ impl<'py> Indices<'py> {
     }
 
     fn numbers(&self, what: &str) -> PyResult<Numbers<'_>> {
-        let strided = |_| PyValueError::new_err(format!("{what} is not contiguous: numpy.ascontiguousarray({what}) is"));
+        let refused = |_| {
+            let cure = format!("numpy.require({what}, requirements=\"CA\")");
+            PyValueError::new_err(format!("{what} is not contiguous, or its elements are not aligned: use {cure}"))
+        };
         Ok(match self {
-            Self::Int32(array) => numbers32(array.as_slice().map_err(strided)?),
-            Self::Int64(array) => numbers64(array.as_slice().map_err(strided)?),
+            Self::Int32(array) => numbers32(array.as_slice().map_err(refused)?),
+            Self::Int64(array) => numbers64(array.as_slice().map_err(refused)?),
         })
     }
 }

@@ -253,6 +253,30 @@ def test_misuse():
     assert socbfs.Graph.from_edges([]).vertices == 0
 
 
+def unaligned(values):
+    """A copy whose elements are not aligned, as in a structure of a file."""
+    room = np.zeros(values.nbytes + 1, np.uint8)
+    array = room[1:].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    assert array.flags.c_contiguous and not array.flags.aligned
+    return array
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_arrays_that_are_not_aligned_are_taken_or_refused_with_a_cure(dtype):
+    for kind in (dtype, np.uint32):
+        path = unaligned(np.array([[0, 1], [1, 2]], kind))
+        assert socbfs.Graph.from_edges(path).bfs(0).parents.tolist() == [0, 0, 1]
+    matrix = random_matrix(100, 300, 5, dtype)
+    wanted = socbfs.Graph.from_scipy(matrix).bfs(3, levels=True).levels
+    for name in ("indptr", "indices"):
+        setattr(matrix, name, unaligned(getattr(matrix, name)))
+        with pytest.raises(ValueError, match=rf"{name} is not contiguous, or its elements are not aligned: use numpy\.require\({name}, "):
+            socbfs.Graph.from_scipy(matrix)
+        setattr(matrix, name, np.require(getattr(matrix, name), requirements="CA"))
+    np.testing.assert_array_equal(socbfs.Graph.from_scipy(matrix).bfs(3, levels=True).levels, wanted)
+
+
 def test_threads_search_one_graph_at_once():
     matrix = random_matrix(20000, 200000, 9)
     graph = socbfs.Graph.from_scipy(matrix, threads=1)
