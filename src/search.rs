@@ -271,7 +271,8 @@ pub struct Search<'g> {
     traced: usize,
     /// When the last search began.
     begun: Instant,
-    /// Whether the engine has the tree of the last search: false if that search was stopped, or wrote its tree into the caller's arrays.
+    /// Whether the engine has the tree of the last search: false if that search was stopped or failed, or wrote its tree into the caller's
+    /// arrays.
     has_tree: bool,
 }
 
@@ -561,6 +562,8 @@ impl<'g> Search<'g> {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
+        // An error leaves no tree, also one in the work that the search before left for this one.
+        self.has_tree = false;
         let searched = match self.search(root, until, output.as_deref_mut()) {
             Ok(searched) => searched,
             Err(error) => {

@@ -21,7 +21,7 @@ use socbfs::{
     memory::SharingMode,
     opencl::{Device, Limits, kept_bytes},
     policy::{Band, Bands, LevelDevice, Parting, Policy},
-    search::{Search, SearchError, SearchOptions},
+    search::{Search, SearchError, SearchOptions, Until},
 };
 
 use crate::{
@@ -414,6 +414,25 @@ fn searches_after_a_failed_search_are_right() {
                 assert!(after >= 6, "{policy} {way}: lost at {after} points only");
             }
         }
+    });
+}
+
+/// A search that ends early leaves work for the next one. If the device is lost in that work, the tree of the search before is gone too.
+#[test]
+fn a_device_lost_after_an_early_end_leaves_no_tree() {
+    with_a_device_to_lose("a_device_lost_after_an_early_end_leaves_no_tree", |device, file| {
+        let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let options = options(device, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, false);
+        let mut search = Search::new(&layout, &options).unwrap();
+        search.run_until(3, Until { depth: Some(1), ..Until::default() }).unwrap();
+        assert_eq!(search.parents()[3], 3);
+        fs::write(file, "0").unwrap();
+        assert!(matches!(search.run(3), Err(SearchError::Device { .. })));
+        assert!(search.parents().is_empty() && search.result(3).parent.is_empty());
+        fs::remove_file(file).unwrap();
+        search.run(3).unwrap();
+        assert_eq!(search.parents()[3], 3);
     });
 }
 
