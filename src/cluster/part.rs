@@ -121,7 +121,7 @@ impl Part {
             return Err(GraphError::TooManyVertices(n as u64).into());
         }
         let room = memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from);
-        let mut degrees = all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own())).map_err(ClusterError::from))?;
+        let mut degrees = all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own(), n)).map_err(ClusterError::from))?;
         if let Edges::Slice(_) = edges {
             degrees.add_up(ranks);
         }

@@ -70,9 +70,9 @@ fn fingerprint(low: Vertex, high: Vertex) -> u64 {
     x ^ x >> 33
 }
 
-/// Counts the degrees, checks every end, and finds out whether the list is symmetric.
-pub(crate) fn count_degrees(edges: &impl EdgeStream) -> Result<Degrees, GraphError> {
-    let n = edges.vertices();
+/// Counts the degrees of the vertices `0..n`, checks every end, and finds out whether the list is symmetric. It does not ask `edges` for
+/// the number of vertices: safe code may give another one each time, and the searches rely on one number in all arrays.
+pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize) -> Result<Degrees, GraphError> {
     let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
     let mut incoming = Slab::zeroed(n, "vertex degrees")?;
     // The first entry that names a vertex the graph does not have: its position and its ends.

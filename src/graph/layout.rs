@@ -198,7 +198,7 @@ impl Layout {
         if n > MAX_VERTICES {
             return Err(GraphError::TooManyVertices(n as u64));
         }
-        let mut degrees = count_degrees(edges)?;
+        let mut degrees = count_degrees(edges, n)?;
         let listed = degrees.entries;
         let mirrored = edges.listing().is_mirrored(options.directed);
         let both_directions = !options.directed && degrees.symmetric();
@@ -676,6 +676,33 @@ mod tests {
         let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
         let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));
+    }
+
+    /// A path that has more vertices each time it is asked for their number.
+    struct Growing(AtomicUsize);
+
+    impl EdgeStream for Growing {
+        fn vertices(&self) -> usize {
+            10 + self.0.fetch_add(1000, Relaxed)
+        }
+        fn listing(&self) -> Listing {
+            Listing::Once
+        }
+        fn parts(&self) -> usize {
+            1
+        }
+        fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
+            (1..10).for_each(|v| visit(v - 1, v));
+        }
+    }
+
+    #[test]
+    fn a_source_that_changes_its_number_of_vertices_is_asked_once() {
+        for order in [Order::Original, Order::Degree] {
+            let options = BuildOptions { order, ..BuildOptions::default() };
+            let layout = Layout::build_from(&Growing(AtomicUsize::new(0)), &options).unwrap();
+            assert_eq!((layout.vertices(), layout.input_degrees().len()), (10, 10));
+        }
     }
 
     #[test]
