@@ -678,6 +678,32 @@ mod tests {
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));
     }
 
+    /// A star that changes: from the second reading on, the edge of its first leaf leads to the second leaf instead.
+    struct Moving(AtomicUsize);
+
+    impl EdgeStream for Moving {
+        fn vertices(&self) -> usize {
+            5
+        }
+        fn listing(&self) -> Listing {
+            Listing::Once
+        }
+        fn parts(&self) -> usize {
+            1
+        }
+        fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
+            visit(0, if self.0.fetch_add(1, Relaxed) == 0 { 1 } else { 2 });
+            (2..5).for_each(|v| visit(0, v));
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the edges changed")]
+    fn a_leaf_that_loses_its_edge_between_readings_makes_the_build_panic() {
+        let options = BuildOptions { order: Order::Degree, ..BuildOptions::default() };
+        let _ = Layout::build_from(&Moving(AtomicUsize::new(0)), &options);
+    }
+
     /// A path that has more vertices each time it is asked for their number.
     struct Growing(AtomicUsize);
 

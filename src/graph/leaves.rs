@@ -36,6 +36,8 @@ impl Leaves {
     /// The lists of the other rows must no longer contain these rows.
     pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {
         let core_arcs = csr.offsets[core] as usize;
+        // The searches rely on it that every leaf gets a place.
+        assert_eq!(csr.targets.len() - core_arcs, to_original.len() - core, "the edges changed while the graph was built from them");
         let mut keys: Vec<u64> = csr.targets[core_arcs..]
             .par_iter()
             .zip(&to_original[core..])
