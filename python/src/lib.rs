@@ -48,7 +48,12 @@ impl From<PyErr> for Failure {
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
         let text = with_causes("", &error);
-        Self(if matches!(error, GraphError::OutOfMemory(_)) { PyMemoryError::new_err(text) } else { PyValueError::new_err(text) })
+        Self(match error {
+            GraphError::OutOfMemory(_) => PyMemoryError::new_err(text),
+            // The file changed while it was read.
+            GraphError::Changed(_) => PyOSError::new_err(text),
+            _ => PyValueError::new_err(text),
+        })
     }
 }
 

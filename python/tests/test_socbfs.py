@@ -1,6 +1,7 @@
 """Results against SciPy, NetworkX and igraph, and what callers may do wrong."""
 
 import gzip
+import itertools
 import lzma
 import os
 import pathlib
@@ -294,6 +295,32 @@ def test_threads_search_one_graph_at_once():
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error_of_the_file(tmp_path):
+    # A ring in the format of GAP, whose rows are read in place.
+    path, vertices = tmp_path / "ring.sg", 100_000
+    counts, offsets = np.array([2 * vertices, vertices], "<i8"), np.arange(0, 2 * vertices + 1, 2, dtype="<i8")
+    neighbours = (np.arange(vertices)[:, np.newaxis] + [-1, 1]) % vertices
+    path.write_bytes(b"\0" + counts.tobytes() + offsets.tobytes() + neighbours.astype("<i4").tobytes())
+    assert socbfs.Graph.from_file(path).edges == vertices
+    is_over = threading.Event()
+
+    def touch():
+        for now in itertools.count(1):
+            if is_over.is_set():
+                return
+            os.utime(path, ns=(now, now))
+
+    thread = threading.Thread(target=touch)
+    thread.start()
+    try:
+        with pytest.raises(OSError, match="changed while it was read"):
+            for _ in range(100):
+                socbfs.Graph.from_file(path)
+    finally:
+        is_over.set()
+        thread.join()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
