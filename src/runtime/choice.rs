@@ -198,14 +198,17 @@ impl Runtime {
             // The policy's other costs come from the calibration.
             adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found), costs);
         }
+        // A calibration has no shares of the GPU, since its costs give one for each level. No other share must replace them.
+        let has_costs = found.is_some_and(|found| found.calibration.bands.is_some());
+        let open = |bands: Bands| if has_costs { bands.without_shares() } else { bands };
         // What was measured here, on this graph, counts more than an estimate.
         if let Some(measured) = costs.measured {
-            sources.push((measured.bands, Origin::Measured));
+            sources.push((open(measured.bands), Origin::Measured));
             if found.is_none() {
                 adaptive.model = measured.adaptive().model;
             }
         }
-        sources.push((self.board_bands(true), Origin::Estimate));
+        sources.push((open(self.board_bands(true)), Origin::Estimate));
         if let Some((to_gpu, to_cpu)) = costs.handover {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (to_gpu, to_cpu);
         }
@@ -478,6 +481,28 @@ mod tests {
             assert!(near(NAME) > 1.0, "{policy}");
             assert_eq!(near(&format!("{NAME}[adaptive.top_down]\nup_to = 800\n")), 1.0, "{policy}");
         }
+    }
+
+    #[test]
+    fn calibrated_costs_give_the_share_that_a_board_estimates() {
+        let text = "schema = 1\nestimates = ['adaptive']\n[board]\nname = 'b'\n[adaptive.top_down]\ngpu_from = 7\ngpu_permille = 400\n";
+        // `calibrate` writes bounds, and no shares.
+        let mut found = calibrated_bands(600);
+        found.calibration.bands = found.calibration.bands.map(Bands::without_shares);
+        let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
+        let measured = measured(Bands { top_down: full, bottom_up: full });
+        let chosen = |text: &str, found: Option<&FoundCalibration>, measured| {
+            let choice = runtime(text, Some("adaptive")).choose(found, true, Costs { measured, ..Costs::default() }).unwrap();
+            let share = of(&choice, "top_down.gpu_permille").map(|(share, origin)| (share, origin.to_owned()));
+            (share, choice.policy.adaptive().unwrap().near > 1.0)
+        };
+        for measured in [None, Some(&measured)] {
+            assert_eq!(chosen(text, Some(&found), measured), (None, true), "{measured:?}");
+        }
+        assert_eq!(chosen(text, None, None), (Some((Some(400), "board's estimate".to_owned())), false));
+        assert_eq!(chosen(text, None, Some(&measured)), (Some((Some(7), "measured".to_owned())), false));
+        let given = text.replace("estimates = ['adaptive']\n", "");
+        assert_eq!(chosen(&given, Some(&found), None), (Some((Some(400), "board file".to_owned())), false));
     }
 
     #[test]

@@ -146,6 +146,12 @@ impl Bands {
         Self { top_down: self.top_down.or(other.top_down), bottom_up: self.bottom_up.or(other.bottom_up) }
     }
 
+    /// The same bounds, without the shares of the GPU.
+    pub(crate) fn without_shares(self) -> Self {
+        let without = |band: Band| Band { gpu_permille: None, ..band };
+        Self { top_down: without(self.top_down), bottom_up: without(self.bottom_up) }
+    }
+
     /// Whether both bands are complete.
     pub fn is_complete(&self) -> bool {
         self.top_down.is_complete() && self.bottom_up.is_complete()
