@@ -371,11 +371,13 @@ fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
             let point = |size: &HandoverTimes| (size.bytes as f64, of(size) as f64 / 1e3);
             Series::new(format!("{} {name}", way.way), way.sizes.iter().map(point))
         };
+        // A mode may have failed at large sizes, so all are compared at the largest size that every one of them reached.
+        let common = device.table.ways.iter().filter_map(|way| way.sizes.last()).map(|size| size.bytes).min().unwrap_or(0);
         let least = device
             .table
             .ways
             .iter()
-            .filter_map(|way| way.sizes.last().map(|size| (way, size)))
+            .filter_map(|way| way.sizes.iter().rfind(|size| size.bytes <= common).map(|size| (way, size)))
             .min_by_key(|(_, size)| of[0](size) + of[1](size));
         Figure {
             id,
@@ -589,7 +591,32 @@ fn paper(found: &PaperComparison) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::RedundantLevel;
+    use crate::{analysis::RedundantLevel, calibrate::HandoverTable, memory::SharingMode};
+
+    #[test]
+    fn sharing_modes_are_compared_at_a_size_that_all_of_them_reached() {
+        let size = |bytes: u64, ns: u64| HandoverTimes {
+            bytes,
+            first_to_device_ns: ns,
+            first_to_host_ns: ns,
+            to_device_ns: ns,
+            to_host_ns: ns,
+            least_both_ns: 2 * ns,
+            turns: 3,
+            pointer_moved: false,
+            device_fill_ns: 1,
+            host_read_ns: 1,
+        };
+        let way = |way: SharingMode, sizes: Vec<HandoverTimes>| WayTimes { way, copies: false, sizes, problem: None };
+        // Larger sizes of the second mode failed.
+        let (all, few) = (vec![size(1 << 10, 50), size(1 << 20, 9000)], vec![size(1 << 10, 60)]);
+        let table = HandoverTable { ways: vec![way(SharingMode::Copy, all), way(SharingMode::SvmFine, few)] };
+        let figures = device(&DeviceHandover { device: "d".into(), way: SharingMode::SvmFine, table }, &[]).figures;
+        assert_eq!(figures.len(), 2);
+        for figure in figures {
+            assert_eq!(figure.sentence, "copy is the fastest there and back for 1.0 KiB. Searches use svm-fine.");
+        }
+    }
 
     #[test]
     fn levels_are_named_in_the_plural_if_there_are_several() {
