@@ -229,7 +229,8 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     let cells: Vec<Vec<Option<f64>>> =
         levels.iter().map(|&level| plans.iter().map(|&plan| own_ns(table, level, plan).map(|ns| ns / MS)).collect()).collect();
     let sums: Vec<Option<f64>> = (0..plans.len()).map(|column| cells.iter().map(|row| row[column]).sum()).collect();
-    let best = sums.iter().flatten().copied().fold(f64::INFINITY, f64::min) * MS;
+    // The strategies come first among the plans, and split levels after them.
+    let best = sums.iter().take(table.strategies.len()).flatten().copied().fold(f64::INFINITY, f64::min) * MS;
     let named = |level: usize| {
         let [vertices, arcs] = sizes(graph, table, level);
         format!("level {level}: |F| {}, E {}", vertices.text, arcs.text)
@@ -655,6 +656,18 @@ mod tests {
         assert_eq!([counts(0), counts(1)], [["12", "3,456"], ["~12", "~3,456"]].map(|row| row.map(str::to_owned)));
         let Some(Chart::Heat(chart)) = figure.chart else { panic!("no heat map") };
         assert_eq!(chart.rows, ["level 0: |F| 12, E 3,456", "level 1: |F| ~12, E ~3,456", "sum"]);
+    }
+
+    #[test]
+    fn a_split_of_all_levels_is_no_single_strategy() {
+        let mut graph = graph(1.0, None);
+        let split = |plan: LevelPlan| matches!(plan.placement, Placement::Split { .. });
+        let own = |plan: LevelPlan| Some(if split(plan) { 1.5 * MS } else { 2.0 * MS });
+        let root = &mut graph.evaluation.roots[0];
+        root.table.levels = vec![LevelTimes::simulated(LevelStats::default(), 0, own, |_, _| 0.0)];
+        root.table.strategies = vec![Strategy::Tc, Strategy::Tg];
+        let sentence = heat(&graph).unwrap().sentence;
+        assert!(sentence.starts_with("The fastest single strategy takes 2.000 ms, the oracle's plan 1.500 ms "), "{sentence}");
     }
 
     #[test]
