@@ -674,6 +674,20 @@ fn records_of_training_are_not_continued_in_another_structure() {
 }
 
 #[test]
+fn train_measures_whatever_the_environment_says_of_searches() {
+    let folder = Folder::new();
+    let (records, plans) = (folder.path("r.jsonl"), folder.path("plans.json"));
+    good(&["bench", "--kronecker", "6", "--roots", "1", "--threads", "1", "--json", &plans]);
+    let collect = ["train", "grid:8x8", "--generated", "0", "--roots", "1", "--turns", "1", "--threads", "1", "--device", "cpu"];
+    let collect = [&collect[..], &["--collect-only", "--records", &records]].concat();
+    for (variable, value) in [("SOCBFS_POLICY", format!("replay:{plans}")), ("SOCBFS_OBJECTIVE", "energy".to_owned())] {
+        let output = socbfs(&collect).env(variable, &value).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{variable}: {}", stderr(&output));
+    }
+    refused(&[&collect[..], &["--objective", "energy"]].concat(), &["--objective has no effect here", "omit --objective"]);
+}
+
+#[test]
 fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
     let folder = Folder::new();
     folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");

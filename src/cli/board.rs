@@ -287,6 +287,7 @@ impl TuneArgs {
         let mut config = self.search.resolve_on(&Path::new(".").join(&self.file), matches)?;
         // These override the environment: tune measures bands, and ignores the policy that is set there.
         config.policy = Setting::flag(Policy::Adaptive(Box::default()));
+        config.recorded = None;
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;

@@ -21,7 +21,7 @@ use crate::{
     bench::Environment,
     bfs::Strategy,
     calibrate::{Trained, Turns},
-    policy::{Mlp, Policy, mlp::Form},
+    policy::{Mlp, Objective, Policy, mlp::Form},
     runtime::{self, CalibrationChoice, FoundCalibration, Runtime},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
@@ -130,7 +130,7 @@ const ENOUGH_LEVELS: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
-    without_effect(matches, &["policy"], "train measures both directions", "omit --FLAG")?;
+    without_effect(matches, &["policy", "objective"], "train measures both directions", "omit --FLAG")?;
     let mut config = arguments.search.resolve_for_calibration(matches)?;
     let for_calibration = arguments.for_calibration(&config);
     match &config.calibration.value {
@@ -143,6 +143,9 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     // No policy chooses what is measured: a fixed one prepares the search for the device or the CPU.
     config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
+    // The environment sets these for searches; this command ignores them too.
+    config.recorded = None;
+    config.objective.value = Objective::Time;
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);
     let named = |paths: &[PathBuf]| paths.iter().map(|path| (path.display().to_string(), path.clone())).collect::<Vec<_>>();
