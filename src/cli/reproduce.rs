@@ -342,3 +342,20 @@ fn named<'f>(files: &'f [String], names: &[&str]) -> Option<&'f str> {
         names.iter().any(|wanted| name.starts_with(wanted))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::{Analysis, Claim};
+
+    #[test]
+    fn the_table_of_the_thesis_has_a_row_for_each_of_its_graphs() {
+        let analysis = Analysis::new(serde_json::Value::Null, Vec::new());
+        let cells = PaperComparison::new(Paper::Remis, false, &analysis, Vec::new(), Vec::new()).cells;
+        for wanted in &REMIS {
+            let start = format!("{}, million ", wanted.name);
+            let own: Vec<&Claim> = cells.iter().filter(|cell| cell.what.starts_with(&start)).collect();
+            assert_eq!(own.len(), 2, "{}: {own:?}", wanted.name);
+        }
+    }
+}

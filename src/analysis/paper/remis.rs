@@ -8,7 +8,7 @@ const TOGETHER: [&str; 5] = ["selective", "concurrent", "adaptive", "remis-selec
 /// Policies with one strategy for all levels.
 const SINGLE: [&str; 6] = ["tc", "bc", "tg", "tgm", "bg", "bgc"];
 /// Table 2.1: millions of vertices and of edges.
-const TABLE_2_1: [(&str, f64, f64); 11] = [
+const TABLE_2_1: [(&str, f64, f64); 13] = [
     ("google", 0.875, 5.105),
     ("youtube", 1.13, 2.98),
     ("amazon", 0.33, 0.92),
@@ -17,8 +17,10 @@ const TABLE_2_1: [(&str, f64, f64); 11] = [
     ("graph2M", 2.09, 12.58),
     ("graph4M", 4.19, 25.16),
     ("graph8M", 8.38, 50.34),
+    ("graph16M", 16.77, 100.62),
     ("NY", 0.27, 0.74),
     ("SF", 1.25, 7.23),
+    ("rmat", 2.13, 81.16),
     ("kron", 1.75, 41.10),
 ];
 const NOT_THERE: &str = "the graph was not searched";
