@@ -332,6 +332,15 @@ fn tuned_values_are_written_once_and_not_measured_again() {
 }
 
 #[test]
+fn a_sharing_mode_given_to_tune_is_not_called_measured() {
+    let Some(user) = User::with_device("a_sharing_mode_given_to_tune_is_not_called_measured") else { return };
+    let board = user.file("given.toml", "schema = 1\n[board]\nname = 'given'\n");
+    user.run(&["board", "tune", &board, "--graph", "kronecker:8", "--memory-way", "copy", "--work-group", "32"]);
+    let after = fs::read_to_string(&board).unwrap();
+    assert!(after.contains("memory_way = \"copy\" # given to socbfs board tune 20") && after.contains("# measured 20"), "{after}");
+}
+
+#[test]
 fn quirks_exclude_sharing_modes() {
     let Some(user) = User::with_device("quirks_exclude_sharing_modes") else { return };
     let board =

@@ -151,8 +151,8 @@ struct ShowArgs {
 ///
 /// Searches a graph on the CPU, on the device and on both. Writes into FILE the amounts of work from which the device, or both, are faster,
 /// the share of the GPU in split levels, and the cost of a handover. If FILE has no sharing mode or size of work-groups, it writes the
-/// fastest too. A comment beside each value names the date, the driver and the graph. The values are removed from `estimates`. A search
-/// with this profile then measures nothing before it starts.
+/// fastest too; a sharing mode of --memory-way it writes as given. A comment beside each measured value names the date, the driver and the
+/// graph. The values are removed from `estimates`. A search with this profile then measures nothing before it starts.
 #[derive(Debug, Args)]
 struct TuneArgs {
     /// Profile to change (`socbfs board init` writes one)

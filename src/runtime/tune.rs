@@ -67,7 +67,10 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     set("adaptive.handover.mega_vertex_us".to_owned(), mega_vertex_us.map(Into::into));
     let measured_permille = prepared.bottom_up.filter(|(_, origin)| *origin == Origin::Measured).map(|(permille, _)| permille);
     for (key, value) in described(runtime, used, device.memory_way, group, measured_permille) {
-        set(key, Some(value));
+        // A sharing mode that was given was not compared with others.
+        let is_given = runtime.memory_way.value.is_some() && key.ends_with("memory_way");
+        let comment = if is_given { format!("given to socbfs board tune {day}") } else { comment.clone() };
+        changes.push(Change { path: key, value: Some(value), comment });
     }
     let text = board::edit(&runtime.profile.text, &runtime.profile.place, &changes).map_err(RuntimeError::Profile)?;
     let board = board::Board::parse(&text, &runtime.profile.place).map_err(RuntimeError::Profile)?;
