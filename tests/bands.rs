@@ -396,6 +396,8 @@ fn directions_on_a_device_depend_on_its_own_costs() {
     let (policy, reason) = chosen("kronecker:14", "sampled", &doubled);
     assert_eq!(policy, "sampled:1,0.5,0.7", "{reason}");
     assert!(reason.contains("(board file)"), "{reason}");
+    let shown = user.json(&["board", "show", "--board", &doubled, "--policy", "sampled", "--json"]);
+    assert_eq!(shown["policy"]["policy"], "sampled:1,0.5,0.7", "{shown}");
     // Costs given by the user are kept, and nothing is measured for a small graph.
     assert_eq!(chosen("kronecker:14", "sampled:1,1,2", &doubled).0, "sampled:1,1,2");
     assert_eq!(chosen("kronecker:9", "sampled", &plain).0, "sampled");

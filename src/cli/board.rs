@@ -318,8 +318,13 @@ impl ShowArgs {
             None => Vec::new(),
         };
         let devices = config.chosen().unwrap_or_default();
-        let local_memory = devices.first().and_then(|info| config.local_memory(&info.name, &info.platform));
-        let choice = config.choose(found.as_ref(), !devices.is_empty(), Costs { local_memory, ..Costs::default() })?;
+        let first = devices.first();
+        let costs = Costs {
+            bottom_up: first.and_then(|info| config.bottom_up(info, found.as_ref())),
+            local_memory: first.and_then(|info| config.local_memory(&info.name, &info.platform)),
+            ..Costs::default()
+        };
+        let choice = config.choose(found.as_ref(), !devices.is_empty(), costs)?;
         let bands = config.bands(found.as_ref());
         if !self.json {
             let mut text = settings_text(&config, devices.first(), found.as_ref(), &choice);
