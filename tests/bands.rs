@@ -363,9 +363,7 @@ fn a_board_without_local_memory_excludes_bgc_from_a_model_of_its_own_speeds() {
     let speeds = "tc_mega_edges_per_s = 0.001\nbc_mega_edges_per_s = 0.001\ntg_mega_edges_per_s = 1.0\nbg_mega_edges_per_s = 1.0\n\
                   bgc_mega_edges_per_s = 1000.0\n";
     let runs_bgc = |key: &str| {
-        let text = format!(
-            "schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{key}\n[speeds]\n{speeds}"
-        );
+        let text = format!("schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\n{key}\n[speeds]\n{speeds}");
         let board = user.file("b.toml", &text);
         let record =
             user.json(&["bench", "kronecker:10", "--roots", "1", "--policy", "cost-model:zhang", "--board", &board, "--json", "-"]);

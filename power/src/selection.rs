@@ -275,8 +275,7 @@ impl Selection {
                     if let Err(problem) = &sources[source].sensor {
                         return Err(SelectError::Unusable(Skipped::new(channel, problem)));
                     }
-                    *pick =
-                        Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable: false });
+                    *pick = Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable: false });
                 }
             }
         }
