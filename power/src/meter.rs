@@ -145,6 +145,8 @@ pub struct Meter {
     scope: String,
     skipped: Vec<Skipped>,
     marks: std::cell::Cell<u64>,
+    /// The process that started the threads: a forked child has none of them.
+    process: u32,
 }
 
 impl Meter {
@@ -181,7 +183,8 @@ impl Meter {
             }
             slots.push(Slot { sensor, curves: places, due: 0 });
         }
-        let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, marks: std::cell::Cell::new(0) };
+        let (marks, process) = (std::cell::Cell::new(0), std::process::id());
+        let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, marks, process };
         for (index, (slots, curves)) in lanes.into_iter().enumerate() {
             let lane = Arc::new(Lane { state: Mutex::new(State { curves, stop: false, calls: 0 }), wake: Condvar::new() });
             meter.lanes.push(lane.clone());
@@ -350,6 +353,11 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // A fork copies none of the threads. They can't be waited for, and one may have held a lock that nothing releases here.
+            self.threads.drain(..).for_each(std::mem::forget);
+            return;
+        }
         for lane in &self.lanes {
             lane.state().stop = true;
             lane.wake.notify_all();
@@ -535,6 +543,30 @@ mod tests {
             assert!(energy.rails[0].missed > 0 && energy.rails[0].coverage < 0.9, "{:?}", energy.rails[0]);
             assert!(energy.rails[1].joules.is_some());
         }
+    }
+
+    #[test]
+    fn a_forked_process_drops_a_meter_whose_threads_it_does_not_have() {
+        let meter = meter(vec![source("a", Signal::Power, 3.0, &never())]).unwrap();
+        // SAFETY: the child only drops the meter, which frees memory, and ends.
+        let child = unsafe { nix::libc::fork() };
+        assert!(child >= 0);
+        if child == 0 {
+            drop(meter);
+            // SAFETY: ends the child without the parent's handlers.
+            unsafe { nix::libc::_exit(7) };
+        }
+        let begin = Instant::now();
+        let mut status = 0;
+        // SAFETY: `status` outlives the call.
+        while unsafe { nix::libc::waitpid(child, &raw mut status, nix::libc::WNOHANG) } == 0 {
+            if begin.elapsed() > Duration::from_secs(20) {
+                // SAFETY: ends the child, which has not been waited for.
+                unsafe { nix::libc::kill(child, nix::libc::SIGKILL) };
+            }
+            thread::sleep(LOOK);
+        }
+        assert!(nix::libc::WIFEXITED(status) && nix::libc::WEXITSTATUS(status) == 7, "{status}");
     }
 
     #[test]
