@@ -361,6 +361,22 @@ fn the_energy_of_a_command_is_reported_beside_its_own_output() {
 }
 
 #[test]
+fn a_command_that_is_too_short_for_the_sensor_gets_a_warning() {
+    let folder = Folder::new();
+    let root = board_with_rails(&folder);
+    let told = |milliseconds: &str, command: &[&str]| {
+        fs::write(folder.path("sys/class/hwmon/hwmon0/update_interval"), milliseconds).unwrap();
+        let energy = ["energy", "--sysfs-root", &root, "--energy", "ina2xx:0-0040", "--"];
+        let measured = || stderr(&run(&[&energy, command].concat())).to_owned();
+        crate::undisturbed(measured, |told| told.contains("sum of the counted"))
+    };
+    let short = told("500", &["true"]);
+    assert!(short.contains("warning: ina2xx:0-0040 has a new value every 500.0 ms: measure a command that takes longer"), "{short}");
+    let long = told("2", &["sleep", "0.3"]);
+    assert!(long.contains("sum of the counted") && !long.contains("warning: ina2xx"), "{long}");
+}
+
+#[test]
 fn run_shows_the_mapping_only_if_vertices_are_renumbered() {
     for (order, is_mapped) in [("degree", true), ("original", false)] {
         let output = good(&["run", "kronecker:6", "--root", "1", "--order", order, "--device", "cpu"]);

@@ -364,12 +364,13 @@ pub fn measure_policies_energy(
         .iter()
         .zip(windows)
         .map(|(contestant, windows)| {
-            let ratios: Vec<f64> =
-                windows.iter().zip(&against).filter_map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
+            // An incomplete window leaves the policy without any statistics.
+            let ratios: Option<Vec<f64>> =
+                windows.iter().zip(&against).map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
             PolicyEnergy {
                 policy: contestant.name.clone(),
                 summary: EnergySummary::new(&idle, &windows),
-                over_baseline: stats::Summary::of(&ratios),
+                over_baseline: ratios.and_then(|ratios| stats::Summary::of(&ratios)),
                 windows,
             }
         })

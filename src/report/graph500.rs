@@ -71,7 +71,7 @@ fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     // The figure of Green Graph500 is marked, as the harmonic mean is.
     let total = number(summary.map(|s| s.mteps_per_watt.mean));
     writeln!(out, "{:<width$}!  {total}", "energy  mean_MTEPS_per_watt:", width = COLUMN - 3)?;
-    line(out, "energy  stddev_MTEPS_per_watt", &number(summary.map(|s| s.mteps_per_watt.stddev.unwrap_or(0.0))))?;
+    line(out, "energy  stddev_MTEPS_per_watt", &number(summary.and_then(|s| s.mteps_per_watt.stddev)))?;
     match energy.reason() {
         Some(reason) => line(out, "energy  reason", reason),
         None => Ok(()),
