@@ -649,84 +649,65 @@ mod tests {
         }
     }
 
-    /// A star that changes: from the second reading on, its first edge leads to a vertex that had no edge in the first reading.
-    struct Changing(AtomicUsize);
+    /// Edges that depend on how often they have been read before, and a number of vertices that depends on how often it has been asked.
+    struct Changing {
+        listing: Listing,
+        vertices: fn(usize) -> usize,
+        edges: fn(usize) -> Vec<[u32; 2]>,
+        asked: AtomicUsize,
+        read: AtomicUsize,
+    }
+
+    impl Changing {
+        fn new(listing: Listing, vertices: fn(usize) -> usize, edges: fn(usize) -> Vec<[u32; 2]>) -> Self {
+            Self { listing, vertices, edges, asked: AtomicUsize::new(0), read: AtomicUsize::new(0) }
+        }
+    }
 
     impl EdgeStream for Changing {
         fn vertices(&self) -> usize {
-            42
+            (self.vertices)(self.asked.fetch_add(1, Relaxed))
         }
         fn listing(&self) -> Listing {
-            Listing::Unknown
+            self.listing
         }
         fn parts(&self) -> usize {
             1
         }
         fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
-            let first = if self.0.fetch_add(1, Relaxed) == 0 { 1 } else { 41 };
-            visit(0, first);
-            (2..41).for_each(|v| visit(0, v));
-            visit(1, 2);
+            (self.edges)(self.read.fetch_add(1, Relaxed)).into_iter().for_each(|[u, v]| visit(u, v));
         }
     }
 
+    /// A star that changes: from the second reading on, its first edge leads to a vertex that had no edge in the first reading.
     #[test]
     #[should_panic(expected = "the edges changed")]
     fn edges_that_change_between_readings_make_the_build_panic() {
+        let edges = |before: usize| -> Vec<[u32; 2]> {
+            let first = if before == 0 { 1 } else { 41 };
+            [[0, first]].into_iter().chain((2..41).map(|v| [0, v])).chain([[1, 2]]).collect()
+        };
         let options = BuildOptions { directed: true, order: Order::Degree, ..BuildOptions::default() };
-        let layout = Layout::build_from(&Changing(AtomicUsize::new(0)), &options).unwrap();
+        let layout = Layout::build_from(&Changing::new(Listing::Unknown, |_| 42, edges), &options).unwrap();
         assert!(layout.csr().targets.iter().all(|&v| (v as usize) < layout.csr().vertices()));
     }
 
     /// A star that changes: from the second reading on, the edge of its first leaf leads to the second leaf instead.
-    struct Moving(AtomicUsize);
-
-    impl EdgeStream for Moving {
-        fn vertices(&self) -> usize {
-            5
-        }
-        fn listing(&self) -> Listing {
-            Listing::Once
-        }
-        fn parts(&self) -> usize {
-            1
-        }
-        fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
-            visit(0, if self.0.fetch_add(1, Relaxed) == 0 { 1 } else { 2 });
-            (2..5).for_each(|v| visit(0, v));
-        }
-    }
-
     #[test]
     #[should_panic(expected = "the edges changed")]
     fn a_leaf_that_loses_its_edge_between_readings_makes_the_build_panic() {
+        let edges = |before: usize| vec![[0, if before == 0 { 1 } else { 2 }], [0, 2], [0, 3], [0, 4]];
         let options = BuildOptions { order: Order::Degree, ..BuildOptions::default() };
-        let _ = Layout::build_from(&Moving(AtomicUsize::new(0)), &options);
+        let _ = Layout::build_from(&Changing::new(Listing::Once, |_| 5, edges), &options);
     }
 
     /// A path that has more vertices each time it is asked for their number.
-    struct Growing(AtomicUsize);
-
-    impl EdgeStream for Growing {
-        fn vertices(&self) -> usize {
-            10 + self.0.fetch_add(1000, Relaxed)
-        }
-        fn listing(&self) -> Listing {
-            Listing::Once
-        }
-        fn parts(&self) -> usize {
-            1
-        }
-        fn for_each_of(&self, _: usize, mut visit: impl FnMut(u32, u32)) {
-            (1..10).for_each(|v| visit(v - 1, v));
-        }
-    }
-
     #[test]
     fn a_source_that_changes_its_number_of_vertices_is_asked_once() {
         for order in [Order::Original, Order::Degree] {
             let options = BuildOptions { order, ..BuildOptions::default() };
-            let layout = Layout::build_from(&Growing(AtomicUsize::new(0)), &options).unwrap();
+            let path = Changing::new(Listing::Once, |before| 10 + 1000 * before, |_| (1..10).map(|v| [v - 1, v]).collect());
+            let layout = Layout::build_from(&path, &options).unwrap();
             assert_eq!((layout.vertices(), layout.input_degrees().len()), (10, 10));
         }
     }
