@@ -150,10 +150,13 @@ impl HandoverTable {
         Some((cost(to_device), cost(to_host)))
     }
 
+    /// The largest size that every mode reached, but for those that failed below `least`. `None` if all did.
+    pub(crate) fn common_bytes(&self, least: u64) -> Option<u64> {
+        self.ways.iter().filter_map(|way| way.sizes.last()).map(|times| times.bytes).filter(|&bytes| bytes >= least).min()
+    }
+
     fn access_is_quick(&self, way: &WayTimes) -> bool {
-        // Compared at the largest size that all modes reached, but for those that failed at small ones.
-        let largest = |way: &WayTimes| way.sizes.last().map(|times| times.bytes).filter(|&bytes| bytes >= LEAST_ACCESS_BYTES);
-        let Some(size) = self.ways.iter().filter_map(largest).min() else { return true };
+        let Some(size) = self.common_bytes(LEAST_ACCESS_BYTES) else { return true };
         let least = |of: fn((u64, u64)) -> u64| self.ways.iter().filter_map(|way| way.accesses(size)).map(of).min().unwrap_or(0);
         way.accesses(size).is_some_and(|(device, host)| device <= least(|a| a.0) * ACCESS_FACTOR && host <= least(|a| a.1) * ACCESS_FACTOR)
     }
@@ -289,10 +292,10 @@ fn median(mut values: Vec<u64>) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn times(bytes: u64, to_device_ns: u64, to_host_ns: u64) -> HandoverTimes {
+    pub(crate) fn times(bytes: u64, to_device_ns: u64, to_host_ns: u64) -> HandoverTimes {
         HandoverTimes {
             bytes,
             first_to_device_ns: 0,

@@ -22,8 +22,6 @@ mod watts;
 mod work_group;
 
 pub use bands::bands;
-#[cfg(test)]
-pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
@@ -46,3 +44,5 @@ pub use training::{TRAINING_GRAPHS, training_graph};
 pub(crate) use watts::impossible;
 pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};
 pub use work_group::{GroupTimes, best_work_group, measure_work_groups};
+#[cfg(test)]
+pub(crate) use {calibration::tests::with_device as example, handover::tests::times as handover_times};

@@ -210,7 +210,7 @@ fn micro(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::HandoverTimes;
+    use crate::calibrate::{HandoverTimes, handover_times};
 
     #[test]
     fn missing_opencl_is_reported_as_information() {
@@ -220,18 +220,7 @@ mod tests {
 
     #[test]
     fn the_table_marks_the_chosen_way_of_every_size() {
-        let times = |bytes, ns| HandoverTimes {
-            bytes,
-            first_to_device_ns: 2 * ns,
-            first_to_host_ns: 3 * ns,
-            to_device_ns: ns,
-            to_host_ns: ns,
-            least_both_ns: 2 * ns,
-            turns: 3,
-            pointer_moved: false,
-            device_fill_ns: 1,
-            host_read_ns: 1,
-        };
+        let times = |bytes, ns| HandoverTimes { first_to_device_ns: 2 * ns, first_to_host_ns: 3 * ns, ..handover_times(bytes, ns, ns) };
         let mapped = WayTimes {
             way: SharingMode::AllocHostPtr,
             copies: false,

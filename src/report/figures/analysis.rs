@@ -372,7 +372,7 @@ fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
             Series::new(format!("{} {name}", way.way), way.sizes.iter().map(point))
         };
         // A mode may have failed at large sizes, so all are compared at the largest size that every one of them reached.
-        let common = device.table.ways.iter().filter_map(|way| way.sizes.last()).map(|size| size.bytes).min().unwrap_or(0);
+        let common = device.table.common_bytes(0).unwrap_or(0);
         let least = device
             .table
             .ways
@@ -591,22 +591,15 @@ fn paper(found: &PaperComparison) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{analysis::RedundantLevel, calibrate::HandoverTable, memory::SharingMode};
+    use crate::{
+        analysis::RedundantLevel,
+        calibrate::{HandoverTable, handover_times},
+        memory::SharingMode,
+    };
 
     #[test]
     fn sharing_modes_are_compared_at_a_size_that_all_of_them_reached() {
-        let size = |bytes: u64, ns: u64| HandoverTimes {
-            bytes,
-            first_to_device_ns: ns,
-            first_to_host_ns: ns,
-            to_device_ns: ns,
-            to_host_ns: ns,
-            least_both_ns: 2 * ns,
-            turns: 3,
-            pointer_moved: false,
-            device_fill_ns: 1,
-            host_read_ns: 1,
-        };
+        let size = |bytes, ns| HandoverTimes { first_to_device_ns: ns, first_to_host_ns: ns, ..handover_times(bytes, ns, ns) };
         let way = |way: SharingMode, sizes: Vec<HandoverTimes>| WayTimes { way, copies: false, sizes, problem: None };
         // Larger sizes of the second mode failed.
         let (all, few) = (vec![size(1 << 10, 50), size(1 << 20, 9000)], vec![size(1 << 10, 60)]);
