@@ -144,8 +144,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
     let mut config = arguments.graphs.search.resolve(matches)?;
     // The environment and the board set these for searches, and no figure depends on them.
-    config.policy = Setting { value: Policy::default(), origin: Origin::BuiltIn };
-    config.recorded = None;
+    config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
     let sources = arguments.graphs.sources()?;
     let environment = Environment::read(Path::new(ROOT));
     let energy = arguments.energy.is_asked(matches);

@@ -286,8 +286,7 @@ impl TuneArgs {
         // The `./` makes it a path: a profile that is compiled in may have the same name.
         let mut config = self.search.resolve_on(&Path::new(".").join(&self.file), matches)?;
         // These override the environment: tune measures bands, and ignores the policy that is set there.
-        config.policy = Setting::flag(Policy::Adaptive(Box::default()));
-        config.recorded = None;
+        config.set_policy(Setting::flag(Policy::Adaptive(Box::default())));
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;

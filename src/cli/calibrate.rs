@@ -31,7 +31,7 @@ use crate::{
     input::generate::Generator,
     policy::{LevelDevice, Objective, Policy, mlp::Form},
     report::{self, CalibrationReport},
-    runtime::{self, CalibrationChoice, Machine, Origin, RuntimeError, Step},
+    runtime::{self, CalibrationChoice, Machine, Origin, RuntimeError, Setting, Step},
     search::Search,
     stats::Summary,
 };
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     }
     let mut config = arguments.search.resolve_for_calibration(matches)?;
     // The environment sets these for searches; this command ignores them too.
-    config.policy.value = Policy::default();
+    config.set_policy(Setting { value: Policy::default(), origin: config.policy.origin });
     config.calibration.value = CalibrationChoice::Off;
     config.objective.value = Objective::Time;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;

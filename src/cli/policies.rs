@@ -109,8 +109,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
     let mut config = arguments.graphs.search.resolve(matches)?;
     // The environment and the board set these for searches, and this command compares policies.
-    config.policy = Setting { value: Policy::default(), origin: Origin::BuiltIn };
-    config.recorded = None;
+    config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
     let sources = arguments.graphs.sources()?;
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
@@ -202,7 +201,7 @@ fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<
         !prepared.devices.is_empty()
     };
     let mut config = config.clone();
-    config.policy = Setting::flag(policy.clone());
+    config.set_policy(Setting::flag(policy.clone()));
     // The objective is for cost models only: the policies that they are compared with minimise time.
     if config.wants_objective() {
         config.objective.value = objective;

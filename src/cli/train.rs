@@ -22,7 +22,7 @@ use crate::{
     bfs::Strategy,
     calibrate::{Trained, Turns},
     policy::{Mlp, Objective, Policy, mlp::Form},
-    runtime::{self, CalibrationChoice, FoundCalibration, Runtime},
+    runtime::{self, CalibrationChoice, FoundCalibration, Runtime, Setting},
     search::Search,
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
@@ -142,9 +142,9 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         protect(&arguments.records)?;
     }
     // No policy chooses what is measured: a fixed one prepares the search for the device or the CPU.
-    config.policy.value = if arguments.gpu { Policy::Fixed(Strategy::Tg) } else { Policy::Fixed(Strategy::Tc) };
-    // The environment sets these for searches; this command ignores them too.
-    config.recorded = None;
+    let fixed = Policy::Fixed(if arguments.gpu { Strategy::Tg } else { Strategy::Tc });
+    config.set_policy(Setting { value: fixed, origin: config.policy.origin });
+    // The environment sets the objective for searches; this command ignores it too.
     config.objective.value = Objective::Time;
     config.apply()?;
     let generated = train::generated(arguments.generated, arguments.seed, arguments.largest_scale);

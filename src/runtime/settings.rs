@@ -195,6 +195,12 @@ impl Runtime {
         })
     }
 
+    /// Replaces the policy. A record to replay belongs to the policy before, and goes with it.
+    pub fn set_policy(&mut self, policy: Setting<Policy>) {
+        self.policy = policy;
+        self.recorded = None;
+    }
+
     /// The options of the search.
     pub fn options(&self) -> SearchOptions {
         SearchOptions {

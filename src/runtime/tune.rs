@@ -28,7 +28,7 @@ pub struct Tuned {
 /// [`RuntimeError`] if there is no device, a search fails, or the profile can't be changed.
 pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<'_>) -> Result<Tuned, RuntimeError> {
     let mut measuring = runtime.clone();
-    measuring.policy = Setting::flag(Policy::Adaptive(Box::default()));
+    measuring.set_policy(Setting::flag(Policy::Adaptive(Box::default())));
     // The old bands must not affect the measurement.
     measuring.profile.board.adaptive = board::Adaptive::default();
     let machine = measuring.machine()?;
