@@ -22,6 +22,8 @@ mod watts;
 mod work_group;
 
 pub use bands::bands;
+#[cfg(test)]
+pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
     Calibration, Difference, GraphNumbers, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
@@ -31,6 +33,8 @@ pub use directions::{bottom_up_permille, measure_bottom_up};
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
 pub use figures::numbers;
 pub use fit::{fit, fit_zhang};
+#[cfg(all(test, feature = "cli"))]
+pub(crate) use handover::tests::times as handover_times;
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
 pub use holdout::{Candidate, Contest, Decider, held_out};
 pub use json_lines::{JsonLines, complete_lines};
@@ -44,5 +48,3 @@ pub use training::{TRAINING_GRAPHS, training_graph};
 pub(crate) use watts::impossible;
 pub use watts::{PowerWindows, StrategyPowers, measure_power, strategy_watts, watts_of};
 pub use work_group::{GroupTimes, best_work_group, measure_work_groups};
-#[cfg(test)]
-pub(crate) use {calibration::tests::with_device as example, handover::tests::times as handover_times};
