@@ -140,7 +140,10 @@ pub(crate) fn board_with_rails(folder: &Folder) -> String {
         for (name, text) in [("name", "ina231"), ("power1_input", power), ("update_interval", "2"), ("label", label)] {
             fs::write(path.join(name), text).unwrap();
         }
-        std::os::unix::fs::symlink(format!("../../../{device}"), path.join("device")).unwrap();
+        let link = path.join("device");
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(format!("../../../{device}"), link).unwrap();
+        }
     }
     folder.path("")
 }
@@ -210,6 +213,10 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     // Sensors are found but nothing says which of them add up, which is reported.
     let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
     assert!(stderr(&rails).contains("ina2xx:0-0045 found, but no board profile says which of them to add up"), "{}", stderr(&rails));
+    // The profile counts more than is found, which is reported too.
+    let board = format!("{}/boards/odroid-xu3.toml", env!("CARGO_MANIFEST_DIR"));
+    let short = good(&["energy", "--board", &board, "--energy", "auto", "--sysfs-root", &board_with_rails(&folder), "--", "true"]);
+    assert!(stderr(&short).contains("warning: the energy is without that of memory, gpu: the board profile counts it"), "{}", stderr(&short));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    channel::{Pace, Reading, Sensor, Signal, Sink, monotonic},
+    channel::{Domain, Pace, Reading, Sensor, Signal, Sink, monotonic},
     curve::{Curve, Totals},
     energy::{Energy, RailEnergy, SignalKind, sum},
     problem::Unusable,
@@ -144,6 +144,7 @@ pub struct Meter {
     rails: Vec<Rail>,
     scope: String,
     skipped: Vec<Skipped>,
+    missing: Vec<Domain>,
     marks: std::cell::Cell<u64>,
     /// The process that started the threads: a forked child has none of them.
     process: u32,
@@ -155,7 +156,7 @@ impl Meter {
     /// # Errors
     /// [`SelectError`] if a sensor that the sum needs is one of those, or a thread can't be started.
     pub fn start(selection: Selection) -> Result<Self, SelectError> {
-        let (sources, scope, skipped) = selection.into_parts();
+        let (sources, scope, skipped, missing) = selection.into_parts();
         // The first lane has all sensors whose reads return at once.
         let mut lanes = vec![(Vec::<Slot>::new(), Vec::<Curve>::new())];
         let mut rails = Vec::new();
@@ -184,7 +185,7 @@ impl Meter {
             slots.push(Slot { sensor, curves: places, due: 0 });
         }
         let (marks, process) = (std::cell::Cell::new(0), std::process::id());
-        let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, marks, process };
+        let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, missing, marks, process };
         for (index, (slots, curves)) in lanes.into_iter().enumerate() {
             let lane = Arc::new(Lane { state: Mutex::new(State { curves, stop: false, calls: 0 }), wake: Condvar::new() });
             meter.lanes.push(lane.clone());
@@ -265,6 +266,11 @@ impl Meter {
     /// Sensors that were found and are not measured, with the reasons.
     pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
+    }
+
+    /// The parts of the machine that the board profile counts and that no counted sensor measures: the sum is without them.
+    pub fn missing(&self) -> &[Domain] {
+        &self.missing
     }
 
     /// Names of the counted sensors.

@@ -180,6 +180,7 @@ pub struct Selection {
     picks: Vec<Picks>,
     scope: String,
     skipped: Vec<Skipped>,
+    missing: Vec<Domain>,
 }
 
 impl Selection {
@@ -289,7 +290,7 @@ impl Selection {
             pick.counted = false;
         }
         let skipped = skipped(&sources);
-        Self { sources, picks, scope: String::new(), skipped }
+        Self { sources, picks, scope: String::new(), skipped, missing: Vec::new() }
     }
 
     fn profiled(sources: Vec<Source>, profile: &Profile) -> Result<Self, SelectError> {
@@ -299,7 +300,7 @@ impl Selection {
             let matching: Vec<(&Source, &Channel)> = channels.filter(|(_, channel)| rail.matches(channel)).collect();
             if matching.is_empty() {
                 // A profile may serve several boards, or several kernels of one board, so an absent rail is reported and is not an error.
-                absent.push(Skipped { sensor: rail.name(), reason: "in the board profile but not on this machine".to_owned(), cure: None });
+                absent.push(rail);
             }
             // A rail that is present but dead is an error, since the sum without it would be a different one. A mirror of a sensor that is
             // counted is not missing in the sum: zones of intel-rapl-mmio have the labels of those of intel-rapl.
@@ -327,7 +328,16 @@ impl Selection {
             }
         }
         let mut selection = Self::checked(sources, picks, Some(profile.scope), Some(profile))?;
-        selection.skipped.extend(absent);
+        let counted: Vec<Domain> = selection.picks().filter(|pick| pick.counted).map(|pick| pick.domain).collect();
+        for rail in absent {
+            let reason = "in the board profile but not on this machine".to_owned();
+            selection.skipped.push(Skipped { sensor: rail.name(), reason, cure: None });
+            // The input of a board includes everything else.
+            let covered = counted.iter().any(|&domain| domain == rail.domain || domain == Domain::Board);
+            if !covered && !selection.missing.contains(&rail.domain) {
+                selection.missing.push(rail.domain);
+            }
+        }
         Ok(selection)
     }
 
@@ -355,7 +365,7 @@ impl Selection {
         };
         let skipped = skipped(&sources);
         let picks = described(with_parts(&sources, picks), profile);
-        Ok(Self { sources, picks, scope, skipped })
+        Ok(Self { sources, picks, scope, skipped, missing: Vec::new() })
     }
 
     /// What the counted channels cover together: one or several names of [`Scope`], joined with "+".
@@ -373,8 +383,13 @@ impl Selection {
         &self.skipped
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<(Source, Picks)>, String, Vec<Skipped>) {
-        (self.sources.into_iter().zip(self.picks).collect(), self.scope, self.skipped)
+    /// The parts of the machine that the board profile counts and that no counted channel measures: the sum is without them.
+    pub fn missing(&self) -> &[Domain] {
+        &self.missing
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<(Source, Picks)>, String, Vec<Skipped>, Vec<Domain>) {
+        (self.sources.into_iter().zip(self.picks).collect(), self.scope, self.skipped, self.missing)
     }
 }
 
@@ -768,6 +783,16 @@ mod tests {
         let selection = Selection::automatic(short, Some(&profile)).unwrap();
         assert_eq!(counted(&selection), ["ina2xx:0-0040"]);
         assert_eq!(selection.skipped()[0].sensor, "ina2xx:vdd_k*");
+        assert_eq!(selection.missing(), [Domain::CpuLittle]);
+        // A rail that another kernel of the same board calls differently is not missing, nor what the input of the board includes.
+        for domain in [Domain::CpuLittle, Domain::Board] {
+            let mut other = profile.clone();
+            other.rails[2] = rail(Some("0-0041"), None, domain, true);
+            let mut short = rails();
+            short.remove(3);
+            let selection = Selection::automatic(short, Some(&other)).unwrap();
+            assert_eq!((selection.skipped().len(), selection.missing()), (1, &[][..]), "{domain}");
+        }
         let mut dead = rails();
         dead[0].sensor = Err(Unusable::Still { milliseconds: 5 });
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));

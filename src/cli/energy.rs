@@ -114,6 +114,13 @@ impl SensorArgs {
                 let sources = self.sources();
                 let skipped = Selection::everything(sources, None).skipped().to_vec();
                 let started = Selection::automatic(self.sources(), profile).and_then(Meter::start);
+                if let Ok([first, rest @ ..]) = started.as_ref().map(Meter::missing) {
+                    let domains = rest.iter().fold(first.to_string(), |names, domain| format!("{names}, {domain}"));
+                    log::warn!(
+                        "the energy is without that of {domains}: the board profile counts it, and no sensor of it was found \
+                         (`socbfs sensors` lists the sensors; is the driver of the missing one loaded?)"
+                    );
+                }
                 Ok(started.map_err(|error| refused(error, skipped)))
             }
             Wish::Named(names) => {
