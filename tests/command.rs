@@ -216,7 +216,11 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     // The profile counts more than is found, which is reported too.
     let board = format!("{}/boards/odroid-xu3.toml", env!("CARGO_MANIFEST_DIR"));
     let short = good(&["energy", "--board", &board, "--energy", "auto", "--sysfs-root", &board_with_rails(&folder), "--", "true"]);
-    assert!(stderr(&short).contains("warning: the energy is without that of memory, gpu: the board profile counts it"), "{}", stderr(&short));
+    assert!(
+        stderr(&short).contains("warning: the energy is without that of memory, gpu: the board profile counts it"),
+        "{}",
+        stderr(&short)
+    );
 }
 
 #[test]
