@@ -332,12 +332,17 @@ fn tuned_values_are_written_once_and_not_measured_again() {
 }
 
 #[test]
-fn a_sharing_mode_given_to_tune_is_not_called_measured() {
-    let Some(user) = User::with_device("a_sharing_mode_given_to_tune_is_not_called_measured") else { return };
+fn what_is_given_to_tune_is_written_and_not_called_measured() {
+    let Some(user) = User::with_device("what_is_given_to_tune_is_written_and_not_called_measured") else { return };
     let board = user.file("given.toml", "schema = 1\n[board]\nname = 'given'\n");
     user.run(&["board", "tune", &board, "--graph", "kronecker:8", "--memory-way", "copy", "--work-group", "32"]);
     let after = fs::read_to_string(&board).unwrap();
     assert!(after.contains("memory_way = \"copy\" # given to socbfs board tune 20") && after.contains("# measured 20"), "{after}");
+    assert!(after.contains("work_group = 32 # given to socbfs board tune 20"), "{after}");
+    // The bands are those of the new setting, so it replaces that of the profile.
+    user.run(&["board", "tune", &board, "--graph", "kronecker:8", "--work-group", "64"]);
+    let after = fs::read_to_string(&board).unwrap();
+    assert!(after.contains("memory_way = \"copy\" # given") && after.contains("work_group = 64 # given"), "{after}");
 }
 
 #[test]

@@ -67,8 +67,9 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<
     set("adaptive.handover.mega_vertex_us".to_owned(), mega_vertex_us.map(Into::into));
     let measured_permille = prepared.bottom_up.filter(|(_, origin)| *origin == Origin::Measured).map(|(permille, _)| permille);
     for (key, value) in described(runtime, used, device.memory_way, group, measured_permille) {
-        // A sharing mode that was given was not compared with others.
-        let is_given = runtime.memory_way.value.is_some() && key.ends_with("memory_way");
+        // What was given was not compared with anything else.
+        let is_given = (runtime.memory_way.value.is_some() && key.ends_with("memory_way"))
+            || (runtime.work_group.value.is_some() && key.ends_with("work_group"));
         let comment = if is_given { format!("given to socbfs board tune {day}") } else { comment.clone() };
         changes.push(Change { path: key, value: Some(value), comment });
     }
@@ -90,7 +91,8 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> (Option<f64>, Option<f
     (Some(round(fixed)), Some(round((million - fixed).max(0.0))))
 }
 
-/// Settings of the device that the profile lacks. Without them, the next start would measure them again.
+/// Settings of the device that the profile lacks, since the next start would measure them again, and those that were given: the bands were
+/// measured with them.
 fn described(
     runtime: &Runtime,
     used: &DeviceUse,
@@ -105,11 +107,11 @@ fn described(
     if described.is_none() {
         all.push((key("name"), used.name.clone().into()));
     }
-    if described.is_none_or(|place| devices[place].memory_way.is_none()) {
+    if runtime.memory_way.value.is_some() || described.is_none_or(|place| devices[place].memory_way.is_none()) {
         all.push((key("memory_way"), way.to_string().into()));
     }
     // Sizes were compared only if neither board nor flag gives one.
-    if let Some(items) = group.and_then(|items| i64::try_from(items).ok()) {
+    if let Some(items) = runtime.work_group.value.or(group).and_then(|items| i64::try_from(items).ok()) {
         all.push((key("work_group"), items.into()));
     }
     if let Some(permille) = bottom_up {
