@@ -672,6 +672,9 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
         let train = ["train", "grid:8x8", "--generated", "0", "--records", &records, part, output, &folder.path("out")];
         refused(&train, &[part, output, "cannot be used with"]);
     }
+    for (part, flags) in [("--judge-only", ["--turns", "3"]), ("--judge-only", ["--steps", "9"]), ("--collect-only", ["--steps", "9"])] {
+        refused(&["train", "grid:8x8", "--records", &records, part, flags[0], flags[1]], &[part, flags[0], "has no effect here"]);
+    }
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 

@@ -35,6 +35,7 @@ class graph {
 public:
     static graph from_csr(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &targets, bool directed = false) {
         if (offsets.empty() || offsets.back() != targets.size()) throw std::invalid_argument("offsets must end with the number of targets");
+        if (uint64_t{offsets.size() - 1} > UINT32_MAX) throw std::invalid_argument("a graph has less than 2^32 vertices");
         graph made;
         socbfs_graph *out = nullptr;
         check(socbfs_graph_from_csr(static_cast<uint32_t>(offsets.size() - 1), offsets.data(), targets.data(), flags(directed), 0, &out));

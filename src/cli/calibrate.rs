@@ -366,8 +366,11 @@ impl CalibrateArgs {
         let warm = Generator::Uniform { vertices: 256, edges: 1024, seed: self.seed };
         self.measured(machine, strategies, &Care { turns: Turns { turns: 1, ..care.turns }, ..*care }, 0, &warm)?;
         let warm_up = begin.elapsed().as_secs_f64();
-        let mut place = graphs.last().map_or(0, |graph| graph.place + 1);
-        while place < usize::from(self.graphs) {
+        for place in 0..usize::from(self.graphs) {
+            // Of a calibration that is continued. Graphs that its budget left out are measured if there is time now.
+            if graphs.iter().any(|graph| graph.place == place) {
+                continue;
+            }
             let spent: f64 = graphs.iter().map(|graph| graph.seconds).sum();
             let left = (budget - warm_up - spent).max(0.0);
             progress.between_saying(spent as u64, format!("Calibrating: {} graphs, {} left", graphs.len(), clock(left + for_power)));
@@ -384,7 +387,6 @@ impl CalibrateArgs {
                     graphs.push(graph);
                 }
             }
-            place += 1;
         }
         Ok(())
     }

@@ -374,7 +374,7 @@ fn summary(record: &CommandRecord, cure: Option<&str>) -> String {
     // Writing to a String can't fail.
     let _ = match (&record.runs[..], &record.unavailable) {
         ([], reason) => writeln!(text, "  n/a: {}", reason.as_deref().unwrap_or("the command was not measured")),
-        (runs, _) => runs.iter().try_for_each(|energy| one_run(&mut text, energy)).and_then(|()| spread(&mut text, runs)),
+        (runs, _) => runs.iter().try_for_each(|energy| one_run(&mut text, energy)).and_then(|()| spread(&mut text, record)),
     };
     if let Some(cure) = cure {
         let _ = writeln!(text, "  help: {cure}");
@@ -423,8 +423,10 @@ fn rail_line(rail: &RailEnergy) -> String {
     )
 }
 
-fn spread(text: &mut String, runs: &[Energy]) -> std::fmt::Result {
-    let joules: Option<Vec<f64>> = runs.iter().map(|run| run.joules.map(|joules| joules.0)).collect();
+/// The mean over the runs, without one that failed: it may have ended early.
+fn spread(text: &mut String, record: &CommandRecord) -> std::fmt::Result {
+    let good = record.runs.iter().zip(&record.exit_codes).filter(|(_, code)| **code == Some(0));
+    let joules: Option<Vec<f64>> = good.map(|(run, _)| run.joules.map(|joules| joules.0)).collect();
     match joules.filter(|joules| joules.len() > 1).and_then(|joules| stats::Summary::of(&joules)) {
         Some(summary) => writeln!(
             text,

@@ -131,6 +131,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy", "objective"], "train measures both directions", "omit --FLAG")?;
+    if arguments.judge_only {
+        let measured = ["generated", "largest_scale", "roots", "turns", "gpu", "steps"];
+        without_effect(matches, &measured, "--judge-only scores the searches in the records", "omit --FLAG")?;
+    }
+    if arguments.collect_only {
+        without_effect(matches, &["steps"], "--collect-only trains no network", "omit --FLAG")?;
+    }
     let mut config = arguments.search.resolve_for_calibration(matches)?;
     let for_calibration = arguments.for_calibration(&config);
     match &config.calibration.value {

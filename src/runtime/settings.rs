@@ -267,6 +267,9 @@ impl Runtime {
 /// # Errors
 /// [`RuntimeError::Threads`] if the system refuses the threads, or the pool was started before.
 pub fn start_threads(threads: usize) -> Result<(), RuntimeError> {
+    // With 0, rayon would obey RAYON_NUM_THREADS.
+    let usable = || std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let threads = if threads == 0 { usable() } else { threads };
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global().map_err(|source| RuntimeError::Threads { threads, source })
 }
 
