@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{
     EdgeList, GraphError, Vertex,
     buckets::{Buckets, for_each},
+    build::count_degrees,
 };
 use crate::memory;
 
@@ -99,7 +100,9 @@ pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
 
     let (components, largest_component) = components(edges);
     let listed = edges.len() as u64;
-    let both_directions = !edges.listing().is_once() && pairs.edges > 0 && !pairs.asymmetric;
+    // With repeats, the entries of a vertex may be equally many in both directions although those of a pair are not.
+    let may_be = !edges.listing().is_once() && pairs.edges > 0 && !pairs.asymmetric;
+    let both_directions = may_be && (pairs.listed == 2 * pairs.edges || count_degrees(edges, n)?.symmetric());
     let once = if both_directions { 2 * pairs.edges } else { pairs.edges };
     let vertices = n as u64;
     Ok(GraphInfo {
@@ -131,7 +134,7 @@ struct Pairs {
     edges: u64,
     /// Directions in which pairs are joined: one or two for each pair.
     arcs: u64,
-    /// Some pair is not listed equally often in both directions.
+    /// Some pair is listed in one direction only, or the entries of some vertex are not equally many in both.
     asymmetric: bool,
 }
 
@@ -281,6 +284,9 @@ mod tests {
         assert_eq!((symmetric.both_directions, symmetric.repeats, symmetric.distinct_edges, symmetric.distinct_arcs), (false, 1, 2, 4));
         assert!(!of(3, &both[..5], Listing::Unknown).both_directions);
         assert!(!of(3, &both[..3], Listing::BothDirections).both_directions);
+        // Vertex 0 has three entries in each direction, but neither pair is listed equally often.
+        let uneven = of(3, &[[0, 1], [0, 1], [1, 0], [0, 2], [2, 0], [2, 0]], Listing::Unknown);
+        assert_eq!((uneven.both_directions, uneven.repeats, uneven.distinct_edges), (false, 4, 2));
     }
 
     #[test]
