@@ -209,6 +209,8 @@ pub fn measure_cluster<R: Ranks>(
             }
         }
     }
+    // The roots after one that failed were searched in the same batch, but have no record.
+    exchanged.truncate(records.len());
     let devices = all_gather(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
     Ok(MeasuredRoots { records, exchanged, devices })
 }
@@ -221,6 +223,20 @@ mod tests {
         cluster::ThreadRanks,
         graph::{EdgeList, Listing, Order},
     };
+
+    #[test]
+    fn a_run_that_a_wrong_tree_ends_has_the_traffic_of_the_roots_in_its_record() {
+        let list = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        // When the trees are checked, vertex 3 has another neighbour.
+        let other = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [1, 3]], Listing::Once).unwrap();
+        ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Auto, ranks).unwrap();
+            let options = ClusterOptions::default();
+            let measured = measure_cluster(&other, &part, ranks, &options, &[0, 1, 2], &mut |_| ()).unwrap();
+            assert!(!measured.records[0].validation.passed);
+            assert_eq!((measured.records.len(), measured.exchanged.len()), (1, 1));
+        });
+    }
 
     #[test]
     fn the_first_level_of_a_leaf_does_not_count_for_the_device() {

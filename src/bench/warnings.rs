@@ -92,8 +92,10 @@ fn huge_pages(record: &Record) -> Option<String> {
 }
 
 fn waiting(record: &Record) -> Option<String> {
+    // A search that failed validation has no time.
+    let cluster = record.cluster.as_ref().filter(|_| record.valid)?;
     let seconds = record.roots.iter().filter_map(|root| root.seconds).sum();
-    waits_too_long(&record.cluster.as_ref()?.roots, seconds)
+    waits_too_long(&cluster.roots, seconds)
 }
 
 /// `seconds`: the time of all searches together.
