@@ -29,8 +29,9 @@ fn source(device: &Path) -> Option<Source> {
     let path = device.join("in_power2_raw");
     let place = path.display().to_string();
     let hertz = line(device.join("in_sampling_frequency")).and_then(|text| text.parse::<f64>().ok()).filter(|&hertz| hertz > 0.0);
-    let interval =
-        hertz.map_or(USUAL_INTERVAL, |hertz| Duration::from_secs_f64(1.0 / hertz)).clamp(Duration::from_millis(5), Duration::from_secs(5));
+    // A number that is no frequency of a chip may have a period that no `Duration` can hold.
+    let period = |hertz: f64| Duration::from_secs_f64((1.0 / hertz).clamp(0.005, 5.0));
+    let interval = hertz.map_or(USUAL_INTERVAL, period);
     let scale = Held::open(&device.join("in_power2_scale")).and_then(|scale| {
         // In milliwatts per count.
         scale.number().map_err(|reason| Unusable::Dead { place: place.clone(), reason })
@@ -80,5 +81,16 @@ mod tests {
         assert_eq!(found[0].channels[0].name(), "iio-ina2xx:2-0044");
         assert_eq!((found[0].channels[0].domain, found[0].channels[0].refresh), (Domain::Gpu, Duration::from_millis(20)));
         assert!((watts(&mut found[0]) - 18.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn any_frequency_gives_an_interval() {
+        let fixture = Fixture::new();
+        let device = "sys/bus/iio/devices/iio:device0";
+        fixture.files(device, &[("name", "ina219"), ("in_power2_raw", "1"), ("in_power2_scale", "1")]);
+        for (hertz, milliseconds) in [("1e-30", 5000), ("0.5", 2000), ("1e30", 5), ("0", 20), ("-1", 20), ("x", 20)] {
+            fixture.file(&format!("{device}/in_sampling_frequency"), hertz);
+            assert_eq!(discover(&fixture.tree())[0].channels[0].refresh, Duration::from_millis(milliseconds), "{hertz}");
+        }
     }
 }
