@@ -141,8 +141,10 @@ impl Counting {
         // Windows of boards end within one search of each other, so the mean powers over the boards' own windows are added.
         let (joules, watts) =
             (added(|rail| Some(rail.joules?.0)).map(socbfs_power::Joules), added(|rail| Some(rail.watts?.0)).map(socbfs_power::Watts));
+        // As on one board, a domain that lacks the power of a rail has none.
+        let lacks = |of: &RailEnergy| rails.iter().any(|rail| rail.domain == of.domain && rail.watts.is_none());
         let mut domains: Vec<DomainPower> = Vec::new();
-        for rail in &rails {
+        for rail in rails.iter().filter(|&rail| !lacks(rail)) {
             let Some(watts) = rail.watts else { continue };
             match domains.iter_mut().find(|found| found.domain == rail.domain) {
                 Some(found) => found.watts += watts,
@@ -393,6 +395,9 @@ mod tests {
         assert_eq!(of_ranks[0].summary(), None);
         let reason = of_ranks[0].reason().unwrap();
         assert!(reason.contains("board pi: ina2xx:") && reason.contains("the sensor has disappeared"), "{reason}");
+        // The power of the other board alone is not that of the domain.
+        let energy = &of_ranks[0].measured.as_ref().unwrap().windows[1].energy;
+        assert!(energy.rails.iter().any(|rail| rail.watts.is_none()) && energy.domains.is_empty(), "{energy:?}");
     }
 
     fn sensors_of(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> RankSensors {
