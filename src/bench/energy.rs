@@ -499,13 +499,17 @@ impl EnergySummary {
 
 /// Mean power by domain, each over the windows that have it.
 fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
-    let Some(first) = windows.first() else { return Vec::new() };
-    let mean = |domain: Domain| {
-        let of = |window: &EnergyWindow| window.energy.domains.iter().find(|found| found.domain == domain).map(|found| found.watts);
-        let found: Vec<Watts> = windows.iter().filter_map(of).collect();
-        Watts(found.iter().copied().sum::<Watts>().0 / found.len().max(1) as f64)
-    };
-    first.energy.domains.iter().map(|d| DomainWatts { domain: d.domain, watts: mean(d.domain), counted: d.counted }).collect()
+    let all = || windows.iter().flat_map(|window| &window.energy.domains);
+    let mut found: Vec<DomainWatts> = Vec::new();
+    for power in all() {
+        if found.iter().any(|known| known.domain == power.domain) {
+            continue;
+        }
+        let watts: Vec<f64> = all().filter(|other| other.domain == power.domain).map(|other| other.watts.0).collect();
+        let mean = watts.iter().sum::<f64>() / watts.len() as f64;
+        found.push(DomainWatts { domain: power.domain, watts: Watts(mean), counted: power.counted });
+    }
+    found
 }
 
 pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
@@ -594,7 +598,7 @@ fn apply(
 mod tests {
     use std::{fs, path::Path};
 
-    use socbfs_power::{Selection, Tree, discover};
+    use socbfs_power::{DomainPower, Selection, Tree, discover};
 
     use super::*;
     use crate::{
@@ -640,6 +644,29 @@ mod tests {
             assert!(summary.is_none() && why.contains("must be above 0"), "{micro_watts}: {why}");
         }
         assert!(power("3000000").0.is_some());
+    }
+
+    #[test]
+    fn the_power_of_a_domain_is_that_of_the_windows_that_have_it() {
+        let window = |powers: &[(Domain, f64)]| {
+            let domains = powers.iter().map(|&(domain, watts)| DomainPower { domain, watts: Watts(watts), counted: false }).collect();
+            let energy = Energy {
+                scope: String::new(),
+                begin_monotonic_seconds: 0.0,
+                seconds: 1.0,
+                joules: None,
+                watts: None,
+                complete: false,
+                problem: None,
+                rails: Vec::new(),
+                domains,
+            };
+            EnergyWindow { energy, searches: 1, search_seconds: 1.0, teps: 1.0, refreshes: 1, strategies: Vec::new() }
+        };
+        // A rail that is not counted had a gap in the first window.
+        let windows = [window(&[(Domain::Cpu, 2.0)]), window(&[(Domain::Cpu, 4.0), (Domain::Memory, 1.0)])];
+        let found: Vec<(Domain, f64)> = domains(&windows).iter().map(|found| (found.domain, found.watts.0)).collect();
+        assert_eq!(found, [(Domain::Cpu, 3.0), (Domain::Memory, 1.0)]);
     }
 
     /// Energy of the idle machine and a window of searches, with a sensor that reads this power.
