@@ -179,6 +179,10 @@ pub fn measure_cluster_energy<R: Ranks>(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<EnergyRecord, EnergyError> {
+    // Without a search, the figures of a window would not be numbers.
+    if records.is_empty() {
+        return Ok(EnergyRecord::unavailable("there is no search to measure", None));
+    }
     let third = options.third();
     let own = match meter {
         Ok(meter) => {
@@ -311,7 +315,7 @@ mod tests {
     /// As [`measured`], but calls `change` with the records of the validated searches, and returns errors.
     fn try_measured(
         during: impl Fn(&Path, usize) + Sync,
-        change: impl Fn(&mut [RootRecord]) + Sync,
+        change: impl Fn(&mut Vec<RootRecord>) + Sync,
     ) -> Vec<Result<EnergyRecord, EnergyError>> {
         let boards = [("odroid", "17000000"), ("pi", "4000000")].map(|(name, micro_watts)| {
             let root = tempfile::tempdir().unwrap();
@@ -382,6 +386,13 @@ mod tests {
     fn all_ranks_report_a_search_that_differs_from_the_validated_one() {
         for found in try_measured(|_, _| (), |records| records[1].levels = 9) {
             assert!(matches!(found, Err(EnergyError::Different { root: 2, validated: 9, .. })), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_measured_without_searches() {
+        for found in try_measured(|_, _| (), Vec::clear) {
+            assert_eq!(found.unwrap().reason(), Some("there is no search to measure"));
         }
     }
 
