@@ -158,7 +158,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// An axis over `values`. With `from_zero`, a linear axis begins at 0 or below.
+    /// An axis over `values`. With `from_zero`, a linear axis contains 0.
     fn over(values: impl Iterator<Item = f64>, log: bool, from_zero: bool) -> Self {
         let (mut from, mut to) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values.filter(|value| value.is_finite() && (!log || *value > 0.0)) {
@@ -174,7 +174,7 @@ impl Scale {
             return Self { log, from: low, to: high.max(low + 1.0) };
         }
         if from_zero {
-            (from, to) = (from.min(0.0), to * 1.04);
+            (from, to) = (from.min(0.0), (to * 1.04).max(0.0));
         }
         if to <= from {
             to = from + 1.0;
@@ -393,4 +393,18 @@ fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
         area.draw(&label(text, left, top + high * MOST_ROWS as i32 + 12, MUTED, HPos::Left, FONT))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_from_zero_are_inside_the_axis() {
+        // The regret of a policy that was measured faster than the oracle is negative.
+        for values in [[-5.0_f64, -0.5], [-5.0, 2.0], [0.5, 2.0]] {
+            let scale = Scale::over(values.into_iter(), false, true);
+            assert!(scale.from <= values[0].min(0.0) && scale.to >= values[1].max(0.0), "{values:?}: {} to {}", scale.from, scale.to);
+        }
+    }
 }
