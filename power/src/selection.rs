@@ -60,8 +60,18 @@ fn glob(pattern: &str, name: &str) -> bool {
 pub struct Profile {
     /// What the sum of the counted rails covers.
     pub scope: Scope,
-    /// The rails.
+    /// The rails; the first that matches a sensor describes it.
     pub rails: Vec<Rail>,
+}
+
+impl Profile {
+    fn rail(&self, channel: &Channel) -> Option<&Rail> {
+        self.rails.iter().find(|rail| rail.matches(channel))
+    }
+
+    fn counts(&self, channel: &Channel) -> bool {
+        self.rail(channel).is_some_and(|rail| rail.counted)
+    }
 }
 
 /// A channel that is measured.
@@ -192,9 +202,8 @@ impl Selection {
     /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure;
     /// [`SelectError::PackageMissing`]; and [`SelectError::Unusable`] or [`SelectError::Overlap`] of the profile's rails.
     pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
-        if let Some(profile) = profile.filter(|profile| profile.rails.iter().any(|rail| rail.counted)) {
-            let counted = |channel: &Channel| profile.rails.iter().any(|rail| rail.counted && rail.matches(channel));
-            if sources.iter().flat_map(|source| &source.channels).any(counted) {
+        if let Some(profile) = profile {
+            if sources.iter().flat_map(|source| &source.channels).any(|channel| profile.counts(channel)) {
                 return Self::profiled(sources, profile);
             }
         }
@@ -308,6 +317,8 @@ impl Selection {
                 matching.iter().filter(|(source, _)| source.sensor.is_ok()).map(|(_, channel)| channel.name()).collect();
             let dead = matching.iter().find_map(|&(source, channel)| match source.sensor.as_ref().err()? {
                 Unusable::Mirror { of } if counted.contains(of) => None,
+                // An earlier rail says that it is not part of the sum.
+                _ if !profile.counts(channel) => None,
                 problem => Some((channel, problem)),
             });
             if let Some((channel, problem)) = dead {
@@ -317,7 +328,7 @@ impl Selection {
         let mut picks = picks_of(&sources, |_| None);
         for (source, row) in sources.iter().zip(&mut picks) {
             for (channel, pick) in source.channels.iter().zip(row) {
-                let rail = profile.rails.iter().find(|rail| rail.matches(channel));
+                let rail = profile.rail(channel);
                 *pick = rail.filter(|_| source.sensor.is_ok()).map(|rail| Pick {
                     channel: channel.clone(),
                     domain: rail.domain,
@@ -467,9 +478,8 @@ fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
 
 /// Gives every pick the domain and the factor of its rail in `profile`.
 fn described(mut picks: Vec<Picks>, profile: Option<&Profile>) -> Vec<Picks> {
-    let rails: &[Rail] = profile.map_or(&[][..], |profile| &profile.rails[..]);
     for pick in picks.iter_mut().flatten().flatten() {
-        if let Some(rail) = rails.iter().find(|rail| rail.matches(&pick.channel)) {
+        if let Some(rail) = profile.and_then(|profile| profile.rail(&pick.channel)) {
             pick.domain = rail.domain;
             pick.factor = rail.factor;
         }
@@ -798,6 +808,23 @@ mod tests {
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));
         // A profile of another board does not prevent the use of this machine's sensors.
         assert_eq!(counted(&Selection::automatic(rapl(), Some(&profile)).unwrap()).len(), 3);
+    }
+
+    #[test]
+    fn the_first_rail_that_matches_a_sensor_describes_it() {
+        let profile = Profile {
+            scope: Scope::SocRails,
+            rails: vec![rail(Some("0-0041"), None, Domain::Memory, false), rail(Some("0-004*"), None, Domain::Soc, true)],
+        };
+        // The sum does not have this sensor, so it may be dead.
+        let mut dead = rails();
+        dead[1].sensor = Err(Unusable::Still { milliseconds: 5 });
+        let selection = Selection::automatic(dead, Some(&profile)).unwrap();
+        assert_eq!(counted(&selection), ["ina2xx:0-0040", "ina2xx:0-0044", "ina2xx:0-0045"]);
+        // A profile that counts none of the sensors of this machine does not prevent the use of others.
+        let mut other = rapl();
+        other.push(rails().remove(1));
+        assert_eq!(counted(&Selection::automatic(other, Some(&profile)).unwrap()).len(), 3);
     }
 
     #[test]
