@@ -1,6 +1,7 @@
-//! A file of time-stamped watts that the program of any meter writes, before, during or shortly after the run. Every line holds the time in
-//! seconds and the watts, separated by comma, semicolon or blanks. Times count from the Unix epoch, or are those of CLOCK_MONOTONIC after a
-//! line `# clock: monotonic`. Other lines that begin with `#`, and a first line without numbers, are skipped.
+//! A file of time-stamped watts that the program of any meter writes, before, during or shortly after the run. The first line must be there
+//! when the measurement starts, or come within 3 s; else the meter counts as silent. Every line holds the time in seconds and
+//! the watts, separated by comma, semicolon or blanks. Times count from the Unix epoch, or are those of CLOCK_MONOTONIC after a line
+//! `# clock: monotonic`. Other lines that begin with `#`, and a first line without numbers, are skipped.
 
 use std::{
     fs::{File, OpenOptions},
