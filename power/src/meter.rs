@@ -156,11 +156,11 @@ impl Meter {
     /// # Errors
     /// [`SelectError`] if a sensor that the sum needs is one of those, or a thread can't be started.
     pub fn start(selection: Selection) -> Result<Self, SelectError> {
-        let (sources, scope, skipped, missing) = selection.into_parts();
+        let Selection { sources, picks, scope, skipped, missing } = selection;
         // The first lane has all sensors whose reads return at once.
         let mut lanes = vec![(Vec::<Slot>::new(), Vec::<Curve>::new())];
         let mut rails = Vec::new();
-        for (source, picks) in sources {
+        for (source, picks) in sources.into_iter().zip(picks) {
             let Ok(sensor) = source.sensor else { continue };
             if picks.iter().all(Option::is_none) {
                 continue;

@@ -185,12 +185,12 @@ type Picks = Vec<Option<Pick>>;
 /// Sensors whose counted channels add up to a scope, with nothing counted twice.
 #[derive(Debug)]
 pub struct Selection {
-    sources: Vec<Source>,
+    pub(crate) sources: Vec<Source>,
     /// The picks of every source.
-    picks: Vec<Picks>,
-    scope: String,
-    skipped: Vec<Skipped>,
-    missing: Vec<Domain>,
+    pub(crate) picks: Vec<Picks>,
+    pub(crate) scope: String,
+    pub(crate) skipped: Vec<Skipped>,
+    pub(crate) missing: Vec<Domain>,
 }
 
 impl Selection {
@@ -397,10 +397,6 @@ impl Selection {
     /// The parts of the machine that the board profile counts and that no counted channel measures: the sum is without them.
     pub fn missing(&self) -> &[Domain] {
         &self.missing
-    }
-
-    pub(crate) fn into_parts(self) -> (Vec<(Source, Picks)>, String, Vec<Skipped>, Vec<Domain>) {
-        (self.sources.into_iter().zip(self.picks).collect(), self.scope, self.skipped, self.missing)
     }
 }
 
