@@ -185,7 +185,7 @@ impl Runtime {
     }
 
     /// Completes the bounds of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive` already had.
-    pub(super) fn complete(
+    fn complete(
         &self,
         adaptive: &mut Adaptive,
         given: Origin,
@@ -224,6 +224,17 @@ impl Runtime {
         }
         adaptive.bands = bands;
         records
+    }
+
+    /// The bounds by which this process, as one of several ranks, places its levels, and whether they leave one open, so that all have to
+    /// be measured. Estimates do not count in that case, since what is measured counts more. (No level is split over ranks, so no share is
+    /// needed.)
+    pub(super) fn rank_bands(&self, found: Option<&FoundCalibration>) -> (Bands, bool) {
+        let of_calibration = found.and_then(|found| found.calibration.bands).unwrap_or_default();
+        let given = self.board_bands(false).or(of_calibration).without_shares();
+        let all = given.or(self.board_bands(true)).without_shares();
+        let is_open = all.top_down.gpu_from.is_none() || all.bottom_up.gpu_from.is_none();
+        (if is_open { given } else { all }, is_open)
     }
 
     /// The bands of the board's profile: the measured ones or, with `estimates`, its estimates.
@@ -503,6 +514,26 @@ mod tests {
         assert_eq!(chosen(text, None, Some(&measured)), (Some((Some(7), "measured".to_owned())), false));
         let given = text.replace("estimates = ['adaptive']\n", "");
         assert_eq!(chosen(&given, Some(&found), None), (Some((Some(400), "board file".to_owned())), false));
+    }
+
+    #[test]
+    fn estimates_that_leave_a_bound_of_a_rank_open_yield_to_measurements() {
+        let of = |text: &str, found: Option<&FoundCalibration>| {
+            let (bands, is_open) = runtime(text, None).rank_bands(found);
+            (bands.top_down.gpu_from, bands.top_down.up_to, bands.bottom_up.gpu_from, is_open)
+        };
+        let down = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\nup_to = 900\n");
+        let both = format!("{down}[adaptive.bottom_up]\ngpu_from = 8\n");
+        let estimated = |text: &str| text.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
+        // What the board gives is kept, and a measurement fills the gap.
+        assert_eq!(of(&down, None), (Some(7), Some(900), None, true));
+        assert_eq!(of(&estimated(&down), None), (None, None, None, true));
+        for text in [both.clone(), estimated(&both)] {
+            assert_eq!(of(&text, None), (Some(7), Some(900), Some(8), false));
+        }
+        let found = calibrated_bands(600);
+        assert_eq!(of(&down, Some(&found)), (Some(7), Some(900), Some(600), false));
+        assert_eq!(of(&estimated(&both), Some(&found)), (Some(600), Some(600), Some(600), false));
     }
 
     #[test]

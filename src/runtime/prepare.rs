@@ -13,7 +13,7 @@ use crate::{
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
-    policy::{Adaptive, Bands, ChangeCost, LevelDevice, SampledCosts},
+    policy::{ChangeCost, LevelDevice, SampledCosts},
     search::{Outcome, Search, SearchOptions},
     words::with_causes,
 };
@@ -333,10 +333,8 @@ impl Runtime {
         };
         let was_found = self.device.value == DeviceChoice::Auto;
         let (places, wants_bounds) = if was_found && !self.policy.value.needs_device() {
-            let mut adaptive = Adaptive::default();
-            self.complete(&mut adaptive, self.policy.origin, calibration.as_ref(), Costs::default());
-            let Bands { top_down, bottom_up } = adaptive.bands;
-            (Places::By(adaptive.bands), top_down.gpu_from.is_none() || bottom_up.gpu_from.is_none())
+            let (bands, is_open) = self.rank_bands(calibration.as_ref());
+            (Places::By(bands), is_open)
         } else {
             (Places::Every, false)
         };
