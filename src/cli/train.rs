@@ -22,8 +22,7 @@ use crate::{
     bfs::Strategy,
     calibrate::{Trained, Turns},
     policy::{Mlp, Objective, Policy, mlp::Form},
-    runtime::{self, CalibrationChoice, FoundCalibration, Runtime, Setting},
-    search::Search,
+    runtime::{self, CalibrationChoice, FoundCalibration, Prepared, Runtime, Setting},
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
 
@@ -406,7 +405,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     let tiny = Source::parse(Path::new("grid:2x2"), None)?.load()?.0;
     let layout = source::build("grid:2x2", &tiny, &arguments.layout.options())?;
     let structure = Structure::from(&arguments.layout.options());
-    let machine = machine(&config.search_telling(&layout, &progress::steps())?.search, structure);
+    let machine = machine(&config.search_telling(&layout, &progress::steps())?, config, structure);
     let mut records = RecordsFile::open(&arguments.records, machine)?;
     let progress = Progress::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
@@ -442,8 +441,12 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     Ok(records)
 }
 
-fn machine(search: &Search<'_>, structure: Structure) -> Machine {
+fn machine(prepared: &Prepared<'_>, config: &Runtime, structure: Structure) -> Machine {
     let cpu = Environment::read(Path::new("/")).cpu.model.unwrap_or_else(|| "unknown".to_owned());
-    let device = search.devices().first().map(|device| format!("TG and BG on {}", device.name));
-    Machine { cpu, threads: search.threads(), simd: search.simd().to_string(), device, structure }
+    let Prepared { search, options, .. } = prepared;
+    // A board may have two devices of one name.
+    let device = search.devices().first().zip(options.devices.first());
+    let device = device.map(|(used, setup)| format!("TG and BG on {}, {} compute units", used.name, setup.device.info().compute_units));
+    let (threads, cpus) = (search.threads(), config.cpus.value.clone());
+    Machine { cpu, threads, cpus, simd: search.simd().to_string(), device, structure }
 }

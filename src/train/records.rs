@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bfs::{Direction, LevelStats},
+    board::CpuList,
     calibrate::{JsonLines, complete_lines},
     files,
     graph::{BuildOptions, Order, Vertex},
@@ -26,13 +27,20 @@ pub struct Machine {
     pub cpu: String,
     /// Threads of a search.
     pub threads: usize,
+    /// CPUs that the threads were bound to (empty, as in older files: not bound).
+    #[serde(default, skip_serializing_if = "is_not_bound")]
+    pub cpus: CpuList,
     /// Vector instructions.
     pub simd: String,
-    /// The OpenCL device whose levels were measured, with the kernels (`None`: levels of the CPU).
+    /// The OpenCL device whose levels were measured, with the kernels and its compute units (`None`: levels of the CPU).
     pub device: Option<String>,
     /// How the searched structures were built (older files do not say it: as by default).
     #[serde(default, skip_serializing_if = "Structure::is_default")]
     pub structure: Structure,
+}
+
+fn is_not_bound(cpus: &CpuList) -> bool {
+    cpus.numbers().is_empty()
 }
 
 /// How searched structures are built: the same root has other levels in other ones.
@@ -217,7 +225,9 @@ pub enum RecordsError {
 
 impl std::fmt::Display for Machine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}, {} threads, {}, {}", self.cpu, self.threads, self.simd, self.device.as_deref().unwrap_or("levels of the CPU"))?;
+        let bound = if is_not_bound(&self.cpus) { String::new() } else { format!(" on CPUs {}", self.cpus) };
+        let device = self.device.as_deref().unwrap_or("levels of the CPU");
+        write!(f, "{}, {} threads{bound}, {}, {device}", self.cpu, self.threads, self.simd)?;
         let Structure { directed, order, keep_leaves } = self.structure;
         let order = match order {
             Order::Auto => "",
@@ -341,7 +351,8 @@ mod tests {
     use super::*;
 
     fn machine(threads: usize) -> Machine {
-        Machine { cpu: "Z80".into(), threads, simd: "scalar".into(), device: None, structure: Structure::default() }
+        let (cpus, structure) = (CpuList::default(), Structure::default());
+        Machine { cpu: "Z80".into(), threads, cpus, simd: "scalar".into(), device: None, structure }
     }
 
     fn search(root: Vertex) -> SearchSample {
@@ -393,6 +404,20 @@ mod tests {
             let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "left as it was");
+        }
+    }
+
+    #[test]
+    fn searches_on_other_cpus_are_not_mixed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("r.jsonl");
+        // Four big cores, and four little ones.
+        let on = |cpus: &str| Machine { cpus: cpus.parse().unwrap(), ..machine(4) };
+        drop(RecordsFile::open(&path, on("4-7")).unwrap());
+        assert_eq!(RecordsFile::open(&path, on("4-7")).unwrap().machine(), &on("4-7"));
+        for other in [on("0-3"), machine(4)] {
+            let error = RecordsFile::open(&path, other).unwrap_err().to_string();
+            assert!(error.contains("(Z80, 4 threads on CPUs 4-7, scalar, levels of the CPU; here: Z80, 4 threads"), "{error}");
         }
     }
 
