@@ -718,6 +718,20 @@ fn train_measures_whatever_the_environment_says_of_searches() {
 }
 
 #[test]
+fn train_measures_the_cpu_unless_it_is_told_to_measure_the_device() {
+    let folder = Folder::new();
+    let records = folder.path("r.jsonl");
+    let collect = ["train", "grid:8x8", "--generated", "0", "--roots", "1", "--turns", "1", "--threads", "1", "--collect-only"];
+    let collect = [&collect[..], &["--records", &records]].concat();
+    refused(&[&collect[..], &["--device", "gpu"]].concat(), &["--device names a device", "add --gpu", "omit --device"]);
+    assert_eq!(folder.names(), Vec::<String>::new());
+    // The environment names the device of searches.
+    let output = socbfs(&collect).env("SOCBFS_DEVICE", "no such").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(fs::read_to_string(&records).unwrap().contains("\"device\":null"));
+}
+
+#[test]
 fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
     let folder = Folder::new();
     folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");

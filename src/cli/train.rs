@@ -21,8 +21,9 @@ use crate::{
     bench::Environment,
     bfs::Strategy,
     calibrate::{Trained, Turns},
+    opencl::DeviceChoice,
     policy::{Mlp, Objective, Policy, mlp::Form},
-    runtime::{self, CalibrationChoice, FoundCalibration, Prepared, Runtime, Setting},
+    runtime::{self, CalibrationChoice, FoundCalibration, Origin, Prepared, Runtime, Setting},
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
 
@@ -138,6 +139,14 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         without_effect(matches, &["steps"], "--collect-only trains no network", "omit --FLAG")?;
     }
     let mut config = arguments.search.resolve_for_calibration(matches)?;
+    if !arguments.gpu {
+        // Weights for levels of the CPU go into the calibration for searches without a device: no other search would use them.
+        if config.device.origin == Origin::Flag && !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu) {
+            return Err(Failure::new("--device names a device, but train measures levels of the CPU")
+                .cure("add --gpu to measure those of the device, or omit --device"));
+        }
+        config.device.value = DeviceChoice::Cpu;
+    }
     let for_calibration = arguments.for_calibration(&config);
     match &config.calibration.value {
         CalibrationChoice::File(file) if !for_calibration => protect(file)?,
