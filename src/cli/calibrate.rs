@@ -295,7 +295,12 @@ fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained>
         }
     };
     let trained = before.trained(form)?;
-    if let Some(difference) = before.identity.difference(identity) {
+    let mut machine = before.identity.clone();
+    if let (Some(before), Some(now)) = (&mut machine.device, &identity.device) {
+        // Calibrations choose these by times, so the next one may choose others. The weights are good for both.
+        (before.memory_way, before.work_group) = (now.memory_way, now.work_group);
+    }
+    if let Some(difference) = machine.difference(identity) {
         log::warn!("weights of {} in {} are not kept: {difference}", form.name(), file.display());
         return None;
     }
@@ -502,6 +507,10 @@ fn clock(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        calibrate::{OpenClIdentity, example},
+        memory::SharingMode,
+    };
 
     #[test]
     fn times_are_read_with_their_units() {
@@ -543,5 +552,23 @@ mod tests {
         let middle = Summary::of(&all).unwrap().median;
         assert!((expected_seconds(&uniform(1_000_000), &measured).unwrap() - 1e6 * middle).abs() < 1e-6);
         assert_eq!(expected_seconds(&Generator::Grid { width: 5, height: 5, deletion: 0.0, seed: 1 }, &measured[..4]), None);
+    }
+
+    #[test]
+    fn trained_weights_are_kept_if_other_settings_of_the_device_are_chosen() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.toml");
+        let before = example();
+        fs::write(&file, before.to_toml().unwrap()).unwrap();
+        let kept = |change: fn(&mut OpenClIdentity)| {
+            let mut identity = before.identity.clone();
+            change(identity.device.as_mut().unwrap());
+            kept_network(&file, &identity, Form::Mlp)
+        };
+        assert!(before.mlp.is_some());
+        assert_eq!(kept(|_| ()), before.mlp);
+        assert_eq!(kept(|device| device.memory_way = SharingMode::Copy), before.mlp);
+        assert_eq!(kept(|device| device.work_group = Some(128)), before.mlp);
+        assert_eq!(kept(|device| device.driver = "r13".into()), None);
     }
 }
