@@ -42,14 +42,17 @@ pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, Docume
 fn remaining(estimates: &[String], text: &str, file: &str, changes: &[Change]) -> Result<Vec<String>, DocumentError> {
     let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     let is_set = |path: &str| changes.iter().any(|change| change.path == path);
-    let mut left = Vec::new();
+    let keys: Vec<String> = document.entries(&[]).into_iter().map(|entry| entry.key).collect();
+    let mut left: Vec<String> = Vec::new();
     for name in estimates {
-        if !changes.iter().any(|change| covers(name, &change.path)) {
-            left.push(name.clone());
-            continue;
+        let is_kept = !changes.iter().any(|change| covers(name, &change.path));
+        let others = keys.iter().filter(|key| !is_kept && covers(name, key) && !is_set(key));
+        for name in is_kept.then_some(name).into_iter().chain(others) {
+            // A profile may name a table and a key in it.
+            if !left.contains(name) {
+                left.push(name.clone());
+            }
         }
-        let keys = document.entries(&[]).into_iter().map(|entry| entry.key);
-        left.extend(keys.filter(|key| covers(name, key) && !is_set(key)));
     }
     Ok(left)
 }
@@ -172,6 +175,16 @@ gpu_from = 15_000
         // One table still has a value from the paper, the other does not.
         assert!(text.contains("# From a paper.") && !text.contains("# From another paper."), "{text}");
         assert!(text.starts_with("# A board.\n") && text.contains("name = \"b\" # mine"), "{text}");
+    }
+
+    #[test]
+    fn a_key_that_is_estimated_twice_stays_once() {
+        let names = "estimates = [\"adaptive\", \"adaptive.top_down\", \"adaptive.bottom_up.gpu_from\", \"cpu.threads\"] # nobody measured";
+        let text = TEXT.replace("estimates = [\"adaptive\", \"cpu.threads\"] # nobody measured", names);
+        assert_ne!(text, TEXT);
+        let edited = edit(&text, "b.toml", &[change("adaptive.top_down.gpu_from", Some(7))]).unwrap();
+        let board = Board::<toml::Table>::parse(&edited, "b.toml").unwrap();
+        assert_eq!(board.estimates, ["adaptive.top_down.up_to", "adaptive.bottom_up.gpu_from", "cpu.threads"]);
     }
 
     #[test]
