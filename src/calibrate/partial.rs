@@ -6,6 +6,7 @@ use std::{io, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{GroupTimes, Identity, JsonLines, LevelTable, complete_lines};
+use crate::memory::SharingMode;
 
 /// Name of the format, in every header.
 const FORMAT: &str = "socbfs-calibration-partial-1";
@@ -33,15 +34,21 @@ impl PartialHeader {
         Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
     }
 
-    /// Takes over the work-group size that was chosen for the measurements in `path`, if nothing else differs from them. (A new comparison
-    /// might choose another size, and they would be lost.) Returns whether it did.
-    pub fn take_group_of(&mut self, path: &Path) -> bool {
+    /// Takes over what was chosen by times for the measurements in `path`, if nothing else differs from them: the sharing mode, if
+    /// `permits` accepts it, and the work-group size, if none is given here. (A new comparison might choose others, and they would be lost.)
+    /// Returns whether it did.
+    pub fn take_choices_of(&mut self, path: &Path, permits: impl Fn(SharingMode) -> bool) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
         let before = complete_lines(&text).next().and_then(|first| serde_json::from_slice::<Self>(first).ok());
         let Some(before) = before else { return false };
         let mut alike = Self { work_groups: before.work_groups.clone(), ..self.clone() };
         match (&mut alike.identity.device, &before.identity.device) {
-            (Some(here), Some(before)) => here.work_group = before.work_group,
+            (Some(here), Some(before)) => {
+                if permits(before.memory_way) {
+                    here.memory_way = before.memory_way;
+                }
+                here.work_group = here.work_group.or(before.work_group);
+            }
             _ => return false,
         }
         let is_alike = alike == before;
@@ -197,28 +204,35 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_calibration_keeps_its_work_group() {
-        let with = |work_group| {
-            let device = crate::calibrate::example().identity.device.map(|device| OpenClIdentity { work_group, ..device });
+    fn an_interrupted_calibration_keeps_its_work_group_and_sharing_mode() {
+        let with = |work_group, memory_way| {
+            let device = crate::calibrate::example().identity.device.map(|device| OpenClIdentity { work_group, memory_way, ..device });
             PartialHeader::new("1 abc".into(), Identity { device, ..identity() }, 1, true)
         };
+        let (before, now) = (SharingMode::SvmFine, SharingMode::UseHostPtr);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml.partial");
-        let mut chosen = with(Some(64));
+        let mut chosen = with(Some(64), before);
         chosen.work_groups = vec![GroupTimes { items: 64, relative: 1.0 }];
         let (mut partial, ..) = Partial::open(&path, &chosen).unwrap();
         partial.add(&graph(0)).unwrap();
         drop(partial);
-        let mut again = with(None);
-        assert!(again.take_group_of(&path));
-        assert_eq!(again, chosen);
-        let (_, graphs, reason) = Partial::open(&path, &again).unwrap();
-        assert_eq!((graphs.len(), reason), (1, None));
-        // Measurements of another kind and absent files change nothing.
-        let mut other = PartialHeader { seed: 2, ..with(None) };
-        assert!(!other.take_group_of(&path) && other == PartialHeader { seed: 2, ..with(None) });
-        assert!(!with(None).take_group_of(&folder.path().join("absent")));
-        assert!(!header(1).take_group_of(&path));
+        // This time another sharing mode was the fastest. A size of work-groups may be given now.
+        for group in [None, Some(64)] {
+            let mut again = with(group, now);
+            assert!(again.take_choices_of(&path, |way| way == before));
+            assert_eq!(again, chosen);
+            let (_, graphs, reason) = Partial::open(&path, &again).unwrap();
+            assert_eq!((graphs.len(), reason), (1, None));
+        }
+        // What is given, or ruled out by the board, is not replaced.
+        for mut other in [with(Some(128), before), with(None, now), PartialHeader { seed: 2, ..with(None, before) }] {
+            let asked = other.clone();
+            assert!(!other.take_choices_of(&path, |_| false) && other == asked);
+        }
+        // Absent files, and calibrations without a device, change nothing.
+        assert!(!with(None, before).take_choices_of(&folder.path().join("absent"), |_| true));
+        assert!(!header(1).take_choices_of(&path, |_| true));
     }
 
     fn graph(place: usize) -> MeasuredGraph {

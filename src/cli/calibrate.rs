@@ -144,16 +144,26 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     partial_name.push(".partial");
     let build = format!("{} {}", Build::THIS.version, Build::THIS.commit);
     let mut header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
-    if let (Some(device), None) = (&mut identity.device, header.identity.device.as_ref().and_then(|device| device.work_group)) {
-        if !header.take_group_of(Path::new(&partial_name)) {
+    if let (Some((device, way)), Some(used)) = (&mut machine.device, &mut identity.device) {
+        let is_measured = config.way_asked(device.info()).is_none();
+        let permits = |way| is_measured && config.permits(device.info(), way);
+        if header.take_choices_of(Path::new(&partial_name), permits) {
+            if let Some(before) = &header.identity.device {
+                used.clone_from(before);
+            }
+        } else if used.work_group.is_none() {
             let progress = steps();
             progress(Some(Step::WorkGroups));
             let measured = measure_work_groups(&machine.options);
             progress(None);
             header.work_groups = measured.map_err(RuntimeError::from)?;
+            used.work_group = best_work_group(&header.work_groups);
         }
-        device.work_group = best_work_group(&header.work_groups);
-        machine.options.devices[0].options.group = device.work_group;
+        *way = used.memory_way;
+        for setup in &mut machine.options.devices {
+            setup.way = used.memory_way;
+            setup.options.group = used.work_group;
+        }
         header.identity = identity.clone();
     }
     let parallel = {

@@ -361,7 +361,7 @@ impl Runtime {
     }
 
     /// Whether this device may use this sharing mode: the device offers it, and no quirk of the board rules it out.
-    pub(super) fn permits(&self, info: &DeviceInfo, way: SharingMode) -> bool {
+    pub fn permits(&self, info: &DeviceInfo, way: SharingMode) -> bool {
         way.offered(info) && self.device_profile(info).is_none_or(|device| device.permits(way))
     }
 
