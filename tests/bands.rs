@@ -292,6 +292,33 @@ fn device_settings_of_a_board_are_shown_with_their_origin() {
 }
 
 #[test]
+fn the_log_has_the_settings_of_the_device_with_their_origin() {
+    let Some(user) = User::with_device("the_log_has_the_settings_of_the_device_with_their_origin") else { return };
+    let board = user.file(
+        "b.toml",
+        "schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\nwork_group = 64\nmemory_way = 'use-host-ptr'\n",
+    );
+    let logged = |flags: &[&str]| {
+        let run = [&["-v", "run", "grid:8x8", "--root", "0", "--policy", "tg", "--device", PLATFORM][..], flags].concat();
+        let output = socbfs(&run).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        let lines = error.lines().filter(|line| line.contains("memory-way = ") || line.contains("work-group = "));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        assert_eq!(lines.len(), 2, "{error}");
+        lines
+    };
+    for (flags, way, group) in [
+        (&["--board", &board][..], "memory-way = \"use-host-ptr\" (board file)", "work-group = \"64\" (board file)"),
+        (&["--memory-way", "copy", "--work-group", "32"], "memory-way = \"copy\" (flag)", "work-group = \"32\" (flag)"),
+        (&[], "\" (measured)", "work-group = \"by the device\" (built-in)"),
+    ] {
+        let lines = logged(flags);
+        assert!(lines[0].ends_with(way) && lines[1].ends_with(group) && !lines[0].contains("\"measured\""), "{lines:?}");
+    }
+}
+
+#[test]
 fn tuned_values_are_written_once_and_not_measured_again() {
     let Some(user) = User::with_device("tuned_values_are_written_once_and_not_measured_again") else { return };
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\

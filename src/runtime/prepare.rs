@@ -21,6 +21,10 @@ use crate::{
 /// Bytes of the handover whose cost decides the sharing mode: parents of a graph of 2^20 vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
 
+/// Names of the settings of [`Runtime::device_settings`] that depend on the device.
+pub(super) const MEMORY_WAY: &str = "memory-way";
+pub(super) const WORK_GROUP: &str = "work-group";
+
 /// A step that takes long enough to be announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
@@ -431,12 +435,19 @@ impl Runtime {
         // If the sharing mode and the board's handover costs are known, nothing has to be measured.
         let is_known = way.is_some() && self.board_handover().is_some();
         let handover = if is_known { HandoverTable::default() } else { measure_permitted(&device, |way| self.permits(info, way)) };
-        let way = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
+        let taken = way.unwrap_or_else(|| handover.best(TYPICAL_BYTES));
+        for (name, origin, value) in self.device_settings(Some(info), calibration) {
+            match name {
+                MEMORY_WAY if way.is_none() => log::info!("{name} = {:?} ({})", taken.to_string(), Origin::Measured),
+                MEMORY_WAY | WORK_GROUP => log::info!("{name} = {value:?} ({origin})"),
+                _ => {}
+            }
+        }
         // If host memory can't be used in place, the graph is copied once to memory of the device.
         let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
         let costs = self.bottom_up(info, calibration).map(|(permille, _)| SampledCosts::default().times(permille));
         let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, costs, ..GpuOptions::default() };
-        Ok(Opened { setup: GpuSetup { device, way, options }, runs: self.runs(info), handover })
+        Ok(Opened { setup: GpuSetup { device, way: taken, options }, runs: self.runs(info), handover })
     }
 
     /// Name, origin and value of the settings of devices and of the cost model, for `device` if one is chosen.
@@ -462,8 +473,8 @@ impl Runtime {
         };
         [
             ("device", self.device.origin, self.device.value.to_string()),
-            ("memory-way", origin, way),
-            ("work-group", of_group, group),
+            (MEMORY_WAY, origin, way),
+            (WORK_GROUP, of_group, group),
             ("parts", self.parts.origin, self.parts.value.to_string()),
             ("objective", self.objective.origin, self.objective.value.to_string()),
         ]

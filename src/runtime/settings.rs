@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use super::{CalibrationChoice, Profile, RuntimeError};
+use super::{
+    CalibrationChoice, Profile, RuntimeError,
+    prepare::{MEMORY_WAY, WORK_GROUP},
+};
 use crate::{
     bench::RecordedPlans,
     board::{CpuList, MOST_THREADS},
@@ -254,7 +257,8 @@ impl Runtime {
             ("policy", self.policy.origin, self.policy_text()),
         ]
         .into_iter()
-        .chain(self.device_settings(None, None))
+        // The device determines the other settings; they are written when it is opened.
+        .chain(self.device_settings(None, None).into_iter().filter(|(name, ..)| ![MEMORY_WAY, WORK_GROUP].contains(name)))
         {
             log::info!("{name} = {value:?} ({origin})");
         }
