@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::Args;
+use clap::{ArgMatches, Args};
 use serde::Deserialize;
 use socbfs_power::{Tree, discover};
 
@@ -73,15 +73,18 @@ const WATCH: Duration = Duration::from_millis(500);
 /// A connected graph, so that a search from vertex 0 reaches every vertex.
 const GRAPH: &str = "grid:32x32,deletion=0";
 
-pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
+pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     #[cfg(feature = "mpi")]
     if let Some(ranks) = crate::cluster::MpiRanks::join() {
         return super::cluster::as_rank(&ranks, || {
+            config::without_effect(matches, &["board"], "doctor over ranks compares the ranks, not a board", "omit --FLAG")?;
             let diagnosis = super::cluster::diagnosis(&ranks, &arguments.root.sysfs_root)?;
             // Rank 0 reports for all.
             if crate::cluster::Ranks::rank(&ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
         });
     }
+    #[cfg(not(feature = "mpi"))]
+    let _ = matches;
     let root = &*arguments.root.sysfs_root;
     let board = board::detect(root).map_err(RuntimeError::Profile)?;
     // Also refuses a profile that can't be read, before anything is tried.

@@ -222,7 +222,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches, cli.quiet),
         Command::Sensors(arguments) => sensors::run(arguments),
-        Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
+        Command::Doctor(arguments) => doctor::run(arguments, matches, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
         Command::Man(arguments) => man::run(arguments, Cli::command()),
