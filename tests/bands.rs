@@ -319,6 +319,21 @@ fn the_log_has_the_settings_of_the_device_with_their_origin() {
 }
 
 #[test]
+fn a_named_device_that_the_policy_does_not_use_is_reported() {
+    if User::with_device("a_named_device_that_the_policy_does_not_use_is_reported").is_none() {
+        return;
+    }
+    // Without a calibration, the cost model has costs of the CPU only.
+    for (policy, is_used) in [("tc", false), ("cost-model", false), ("tg", true)] {
+        let output = socbfs(&["run", "grid:8x8", "--root", "0", "--policy", policy, "--device", PLATFORM]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{error}");
+        let said = format!("is not used: policy {policy} runs every level on the CPU");
+        assert_eq!(error.contains(&said), !is_used, "{error}");
+    }
+}
+
+#[test]
 fn tuned_values_are_written_once_and_not_measured_again() {
     let Some(user) = User::with_device("tuned_values_are_written_once_and_not_measured_again") else { return };
     let before = "# Mine.\nschema = 1\nestimates = ['adaptive', 'cpu.threads']\n\n[board]\nname = 'mine' # I say\n\n[cpu]\nthreads = 2\n\n\

@@ -194,14 +194,19 @@ impl Runtime {
             parallel: Some(self.parallel(calibration.as_ref())),
             ..self.options()
         };
+        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
+        let Some(mut search) = self.unless_optional(made)? else { return self.prepare_cpu(layout, every_policy) };
         let name = &info.name;
-        if options.policy.runs_on_both() {
+        if search.devices().is_empty() {
+            // A device that was only found may be superfluous.
+            if self.device.value != DeviceChoice::Auto {
+                log::warn!("{name} is not used: policy {} runs every level on the CPU", options.policy);
+            }
+        } else if options.policy.runs_on_both() {
             log::info!("searching on {name} and the CPU");
         } else {
             log::info!("searching on {name}");
         }
-        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
-        let Some(mut search) = self.unless_optional(made)? else { return self.prepare_cpu(layout, every_policy) };
         for unused in opened.iter().skip(search.devices().len().max(1)) {
             log::warn!("{} is not used: policy {} splits no level between devices", unused.setup.device.info().name, options.policy);
         }
