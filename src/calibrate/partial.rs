@@ -5,7 +5,7 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
-use super::{GroupTimes, Identity, JsonLines, LevelTable, complete_lines};
+use super::{GroupTimes, Identity, JsonLines, LevelTable, ParallelTimes, complete_lines};
 use crate::memory::SharingMode;
 
 /// Name of the format, in every header.
@@ -26,22 +26,25 @@ pub struct PartialHeader {
     /// Times of the work-group sizes, if they were compared to choose that of the identity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
+    /// Times of the thresholds of threads, by which those of the measurements were chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parallel: Vec<ParallelTimes>,
 }
 
 impl PartialHeader {
-    /// A header for new measurements, without work-group sizes.
+    /// A header for new measurements, before anything was chosen for them.
     pub fn new(build: String, identity: Identity, seed: u64, quick: bool) -> Self {
-        Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
+        Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new(), parallel: Vec::new() }
     }
 
-    /// Takes over what was chosen by times for the measurements in `path`, if nothing else differs from them: the sharing mode, if
-    /// `permits` accepts it, and the work-group size, if none is given here. (A new comparison might choose others, and they would be lost.)
-    /// Returns whether it did.
+    /// Takes over what was chosen by times for the measurements in `path`, if nothing else differs from them: the thresholds of threads;
+    /// the sharing mode, if `permits` accepts it; the work-group size, if none is given here. (A new comparison might choose others. The
+    /// measurements would then be lost, or not fit together.) Returns whether it did.
     pub fn take_choices_of(&mut self, path: &Path, permits: impl Fn(SharingMode) -> bool) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
         let before = complete_lines(&text).next().and_then(|first| serde_json::from_slice::<Self>(first).ok());
         let Some(before) = before else { return false };
-        let mut alike = Self { work_groups: before.work_groups.clone(), ..self.clone() };
+        let mut alike = Self { work_groups: before.work_groups.clone(), parallel: before.parallel.clone(), ..self.clone() };
         match (&mut alike.identity.device, &before.identity.device) {
             (Some(here), Some(before)) => {
                 if permits(before.memory_way) {
@@ -49,6 +52,7 @@ impl PartialHeader {
                 }
                 here.work_group = here.work_group.or(before.work_group);
             }
+            (None, None) => {}
             _ => return false,
         }
         let is_alike = alike == before;
@@ -168,7 +172,7 @@ fn find(text: &[u8], header: &PartialHeader) -> Readable {
         _ => return Readable::NotOurs,
     }
     let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Readable::Other("they have another format") };
-    let found = PartialHeader { work_groups: header.work_groups.clone(), ..found };
+    let found = PartialHeader { work_groups: header.work_groups.clone(), parallel: header.parallel.clone(), ..found };
     if found != *header {
         return Readable::Other(if found.build != header.build {
             "another build of socbfs made them"
@@ -193,7 +197,10 @@ mod tests {
     use std::{fs::OpenOptions, io::Write};
 
     use super::*;
-    use crate::{calibrate::OpenClIdentity, engine::Simd};
+    use crate::{
+        calibrate::{OpenClIdentity, ParallelKey},
+        engine::Simd,
+    };
 
     fn identity() -> Identity {
         Identity { board: "b".into(), cpu_model: None, kernel: None, threads: 2, cpus: Vec::new(), simd: Simd::Scalar, device: None }
@@ -204,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupted_calibration_keeps_its_work_group_and_sharing_mode() {
+    fn an_interrupted_calibration_keeps_what_it_chose() {
         let with = |work_group, memory_way| {
             let device = crate::calibrate::example().identity.device.map(|device| OpenClIdentity { work_group, memory_way, ..device });
             PartialHeader::new("1 abc".into(), Identity { device, ..identity() }, 1, true)
@@ -214,6 +221,7 @@ mod tests {
         let path = folder.path().join("c.toml.partial");
         let mut chosen = with(Some(64), before);
         chosen.work_groups = vec![GroupTimes { items: 64, relative: 1.0 }];
+        chosen.parallel = vec![ParallelTimes { key: ParallelKey::Piece, value: 64, relative: 0.5 }];
         let (mut partial, ..) = Partial::open(&path, &chosen).unwrap();
         partial.add(&graph(0)).unwrap();
         drop(partial);
@@ -230,9 +238,15 @@ mod tests {
             let asked = other.clone();
             assert!(!other.take_choices_of(&path, |_| false) && other == asked);
         }
-        // Absent files, and calibrations without a device, change nothing.
+        // Absent files, and those of another device, change nothing.
         assert!(!with(None, before).take_choices_of(&folder.path().join("absent"), |_| true));
         assert!(!header(1).take_choices_of(&path, |_| true));
+        // Without a device.
+        let path = folder.path().join("cpu.toml.partial");
+        let chosen = PartialHeader { parallel: chosen.parallel, ..header(1) };
+        drop(Partial::open(&path, &chosen).unwrap());
+        let mut again = header(1);
+        assert!(again.take_choices_of(&path, |_| false) && again == chosen);
     }
 
     fn graph(place: usize) -> MeasuredGraph {

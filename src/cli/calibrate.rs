@@ -144,13 +144,14 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     partial_name.push(".partial");
     let build = format!("{} {}", Build::THIS.version, Build::THIS.commit);
     let mut header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
-    if let (Some((device, way)), Some(used)) = (&mut machine.device, &mut identity.device) {
-        let is_measured = config.way_asked(device.info()).is_none();
-        let permits = |way| is_measured && config.permits(device.info(), way);
-        if header.take_choices_of(Path::new(&partial_name), permits) {
-            if let Some(before) = &header.identity.device {
-                used.clone_from(before);
-            }
+    let permits = |way| {
+        let device = machine.device.as_ref().map(|(device, _)| device.info());
+        device.is_some_and(|info| config.way_asked(info).is_none() && config.permits(info, way))
+    };
+    let is_continued = header.take_choices_of(Path::new(&partial_name), permits);
+    if let (Some((_, way)), Some(used)) = (&mut machine.device, &mut identity.device) {
+        if let Some(before) = header.identity.device.as_ref().filter(|_| is_continued) {
+            used.clone_from(before);
         } else if used.work_group.is_none() {
             let progress = steps();
             progress(Some(Step::WorkGroups));
@@ -166,10 +167,11 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
         }
         header.identity = identity.clone();
     }
-    let parallel = {
+    if !is_continued {
         let _progress = Progress::still("Comparing threads", 1);
-        measure_parallel(&machine.options, config.usual_parallel()).map_err(RuntimeError::from)?
-    };
+        header.parallel = measure_parallel(&machine.options, config.usual_parallel()).map_err(RuntimeError::from)?;
+    }
+    let parallel = header.parallel.clone();
     let mut thresholds = config.parallel(None);
     for (key, setting) in config.parallel_settings(None) {
         // A threshold that the board profile gives holds for searches, so for those of this command too.
