@@ -930,6 +930,10 @@ fn boards_are_detected_listed_and_shown() {
     let text = stdout(&good(&["board", "show", "odroid-xu4"])).to_owned();
     let words: Vec<String> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
     assert!(words.iter().any(|line| line == "board odroid-xu4 asked for"), "{text}");
+    // Its estimates lack the bounds of split levels.
+    let superseded = "measures all of them first and uses no estimate";
+    let given = stdout(&good(&["board", "show", "odroid-xu4", "--policy", "selective"])).to_owned();
+    assert!(text.contains(superseded) && !given.contains(superseded), "{text}\n{given}");
     assert!(words.iter().any(|line| line.starts_with("adaptive.top_down.gpu_from 90_000 odroid-xu4:")
         && line.contains("estimate [where top-down levels run] # Remis")));
     assert!(words.iter().any(|line| line.starts_with("cpu.clusters[1].max_mhz 2000 odroid-xu4:") && !line.contains("estimate")));

@@ -16,13 +16,14 @@ use super::{
     source::{self, Source},
 };
 use crate::{
+    bench::BandRecord,
     board::{self, Board, Detection, Entry},
     calibrate::Calibration,
     engine::Simd,
     opencl::DeviceInfo,
     policy::{Objective, Policy},
     report,
-    runtime::{self, CalibrationChoice, Choice, Costs, FoundCalibration, Runtime, RuntimeError, Setting},
+    runtime::{self, CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\
@@ -328,6 +329,9 @@ impl ShowArgs {
         if !self.json {
             let mut text = settings_text(&config, devices.first(), found.as_ref(), &choice);
             text.push_str(&report::bands(&bands));
+            if are_superseded(&bands, &config.policy.value) {
+                text.push_str("(A bound is missing: a search in one process measures all of them first and uses no estimate.)\n");
+            }
             text.push('\n');
             text.push_str(&entries_text(&entries, &profile.place));
             if let Some(found) = &found {
@@ -365,6 +369,15 @@ impl ShowArgs {
             "calibration": found.as_ref().map(|found| json!({ "record": found.record(), "values": calibrated })),
         }))
     }
+}
+
+/// Whether some `bands` are estimates that a search does not use, since they leave a bound open.
+fn are_superseded(bands: &[BandRecord], policy: &Policy) -> bool {
+    let is_given = |key: &str| bands.iter().any(|band| band.key == key);
+    let all = ["top_down.gpu_from", "top_down.split_from", "bottom_up.gpu_from", "bottom_up.split_from"];
+    // `concurrent` has defaults for missing bounds.
+    let is_complete = all.into_iter().all(is_given) || matches!(policy, Policy::Concurrent(_));
+    !is_complete && bands.iter().any(|band| band.origin == Origin::Estimate.name())
 }
 
 /// Name, value and origin of the settings of a search.
