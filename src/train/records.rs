@@ -19,6 +19,9 @@ use crate::{
 /// The schema of the file that this version reads and writes.
 const SCHEMA: u32 = 1;
 
+/// The first bytes of the file.
+const HEAD: &[u8] = b"{\"socbfs_training\"";
+
 /// The settings that must agree for the times of searches to be compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -330,7 +333,9 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
             searches.push(serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?);
         }
     }
-    if machine.is_none() && !text.is_empty() {
+    // A header that was interrupted has no line end, and begins as a header does.
+    let begins = HEAD.starts_with(&text[..text.len().min(HEAD.len())]);
+    if machine.is_none() && !begins {
         return Err(RecordsError::Line { path: path.to_owned(), line: 1, reason: "this is not a file of `socbfs train`".to_owned() });
     }
     Ok((machine, searches, complete))
@@ -404,6 +409,12 @@ mod tests {
             let error = RecordsFile::open(&path, machine(2)).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "left as it was");
+        }
+        // A header that was cut by an interruption.
+        for text in ["{", "{\"socbfs_training\":1,\"cpu\":\"Z"] {
+            fs::write(&path, text).unwrap();
+            drop(RecordsFile::open(&path, machine(2)).unwrap());
+            assert_eq!(fs::read_to_string(&path).unwrap(), header);
         }
     }
 
