@@ -185,13 +185,7 @@ impl Runtime {
     }
 
     /// Completes the bounds of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive` already had.
-    fn complete(
-        &self,
-        adaptive: &mut Adaptive,
-        given: Origin,
-        found: Option<&FoundCalibration>,
-        costs: Costs<'_>,
-    ) -> Vec<BandRecord> {
+    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<BandRecord> {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
