@@ -137,7 +137,7 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
 }
 
 /// The time of a split level beyond the longer of its two parts (`None`: none was measured). As where `model` predicts a split level, a part
-/// of a level costs what a whole one does whatever its size, and its share of the rest.
+/// of it costs what every level does, and its share of the rest.
 fn split_cost(model: &CostModel, tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
     let part = |strategy: Strategy, ns: f64, share: f64| {
         let fixed = model.of(strategy).map_or(0.0, |cost| cost.fixed_ns).min(ns);
