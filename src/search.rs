@@ -271,8 +271,8 @@ pub struct Search<'g> {
     traced: usize,
     /// When the last search began.
     begun: Instant,
-    /// Whether the engine has the tree of the last search: false if that search was stopped or failed, or wrote its tree into the caller's
-    /// arrays.
+    /// Whether the engine has the tree of the last search: false before the first search, and if the last one was stopped or failed, or
+    /// wrote its tree into the caller's arrays.
     has_tree: bool,
 }
 
@@ -331,7 +331,7 @@ impl<'g> Search<'g> {
             single_levels: false,
             traced: 0,
             begun: Instant::now(),
-            has_tree: true,
+            has_tree: false,
         })
     }
 
@@ -735,8 +735,8 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Parents of the last search, by original vertex: the root's is the root itself; [`NONE`] where not reached. Empty after a search that
-    /// was stopped, that failed on a device, or that wrote its tree into the caller's arrays.
+    /// Parents of the last search, by original vertex: the root's is the root itself; [`NONE`] where not reached. Empty before the first
+    /// search, and after one that was stopped, that failed on a device, or that wrote its tree into the caller's arrays.
     pub fn parents(&self) -> &[Vertex] {
         if self.has_tree { self.engine.parents() } else { &[] }
     }

@@ -190,6 +190,25 @@ fn a_root_out_of_range_is_refused() {
 }
 
 #[test]
+fn a_search_without_an_outcome_has_no_tree() {
+    // In the order of degrees the parents are in an array of their own.
+    let star: Vec<[u32; 2]> = (1..200).map(|v| [0, v]).chain([[1, 2], [2, 3]]).collect();
+    let list = EdgeList::new(200, star, Listing::Once).unwrap();
+    for order in [Order::Original, Order::Degree] {
+        let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+        assert!(search.parents().is_empty() && search.result(5).parent.is_empty(), "{order:?}");
+        search.run(200).unwrap_err();
+        assert!(search.parents().is_empty(), "{order:?}");
+        search.run(5).unwrap();
+        assert_eq!((search.parents()[5], search.parents()[0]), (5, 5));
+        // A refused call does not change the last tree.
+        search.run(200).unwrap_err();
+        assert_eq!(search.parents()[0], 5);
+    }
+}
+
+#[test]
 fn a_search_can_be_stopped_and_the_next_one_is_right() {
     // A path, where a single thread runs many levels at a time, and a graph of few levels. (The path is shorter under an emulator, where
     // the stop in the middle of a search is not tested.)

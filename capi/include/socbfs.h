@@ -245,7 +245,7 @@ enum socbfs_code socbfs_search_run_into(const struct socbfs_search *search,
 
 // Gives the parents of the last search, one for each vertex: the root is its own parent, SOCBFS_NONE stands for a vertex not reached. The
 // array belongs to the search, and is valid until its next search or until it is freed. `count` receives the number of parents and may be
-// null. After a search that was stopped the count is 0 and the array null.
+// null. Before the first search, and after one that was stopped, the count is 0 and the array null.
 //
 // # Safety
 // `search` is a search, `parents` points to a pointer, `count` is null or points to a number.

@@ -568,7 +568,7 @@ fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
 
 /// Gives the parents of the last search, one for each vertex: the root is its own parent, SOCBFS_NONE stands for a vertex not reached. The
 /// array belongs to the search, and is valid until its next search or until it is freed. `count` receives the number of parents and may be
-/// null. After a search that was stopped the count is 0 and the array null.
+/// null. Before the first search, and after one that was stopped, the count is 0 and the array null.
 ///
 /// # Safety
 /// `search` is a search, `parents` points to a pointer, `count` is null or points to a number.
@@ -602,7 +602,7 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
         let search = lock(&search.search)?;
         let parents = search.get().parents().len();
         if parents != length {
-            let why = if parents == 0 { "; the last search has no tree" } else { "" };
+            let why = if parents == 0 { "; there is no tree of a search" } else { "" };
             return Err(Failure::argument(format!("there is room for {length} levels, but the tree has {parents} vertices{why}")));
         }
         search.get().levels_into(levels);

@@ -136,6 +136,9 @@ int main(void) {
     socbfs_graph_free(&graph);
     CHECK(socbfs_search_run(search, 2, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "root 2"));
     CHECK(socbfs_search_run(search, (uint32_t)-1, NULL) == SOCBFS_ARGUMENT);
+    /* Neither a new search nor one that was refused has a tree. */
+    CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 0 && !parents);
+    CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no tree"));
     CHECK(socbfs_search_run_until(search, 0, SOCBFS_NONE, 2, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "target 2"));
     CHECK(socbfs_search_levels(search, levels, 3) == SOCBFS_ARGUMENT);
     CHECK(socbfs_search_levels(search, NULL, 2) == SOCBFS_NULL);
