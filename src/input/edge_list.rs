@@ -68,7 +68,8 @@ impl TextReader for EdgeListReader {
                 "the first line '{first} {second}' may be an edge, or a header that gives the numbers of vertices and edges"
             ))
             .cure(
-                "say which: --format el where it is an edge, --format metis where rows of neighbours follow; otherwise remove that line",
+                "say which: --format el (or the ending .el) where it is an edge, --format metis (or .graph) where rows of neighbours \
+                 follow; otherwise remove that line",
             ));
         }
         let &Tallies { entries: found, vertices, note, .. } = found;

@@ -59,7 +59,11 @@ pub enum InputError {
         reason: io::Error,
     },
     /// Neither the name nor the content proves a format.
-    #[error("{}: can't determine the format: {reason}; name it with --format, one of {}", .path.display(), Format::names())]
+    #[error(
+        "{}: can't determine the format: {reason}; name it with --format, one of {}, or by the ending of its name, as in .el",
+        .path.display(),
+        Format::names()
+    )]
     Unrecognised {
         /// The file.
         path: PathBuf,

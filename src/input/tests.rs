@@ -553,6 +553,7 @@ mod recognition {
         ] {
             let error = recognised(name, text).unwrap_err();
             assert!(error.contains(reason) && error.contains(&format!("--format, one of {}", Format::names())), "{text:?}: {error}");
+            assert!(error.contains("the ending of its name"), "{error}");
         }
     }
 
@@ -562,8 +563,12 @@ mod recognition {
             assert!(message("g.txt", text.as_bytes()).contains("--format el"), "{text}");
             assert_eq!(read_as("g.txt", text.as_bytes(), Some(Format::EdgeListText)).unwrap().1.len(), text.lines().count());
             assert!(read_bytes("g.txt", format!("# SNAP\n{text}").as_bytes()).is_ok());
+            // The name of the file says which, too: C and Python have no option for the format.
+            assert!(message("g.txt", text.as_bytes()).contains("the ending .el"), "{text}");
+            assert_eq!(read_bytes("g.el", text.as_bytes()).unwrap().1.len(), text.lines().count());
         }
         assert_eq!(read_as("g.txt", b"3 3\n2 3\n1 3\n1 2\n", Some(Format::Metis)).unwrap().1.len(), 6);
+        assert_eq!(read_bytes("g.graph", b"3 3\n2 3\n1 3\n1 2\n").unwrap().1.len(), 6);
         assert_eq!(ok("g.txt", "5 3\n0 1\n1 6\n3 4\n").1.len(), 4); // vertex 6 is above 5, so the first line is not a header
     }
 
