@@ -94,7 +94,8 @@ class Graph:
         sorted arrays of its own.
         """
         if getattr(matrix, "format", None) != "csr":
-            raise TypeError(f"{type(matrix).__name__} is not in CSR form: use matrix.tocsr()")
+            cure = "matrix.tocsr()" if hasattr(matrix, "tocsr") else "scipy.sparse.csr_matrix(matrix), Graph.from_edges or from_networkx"
+            raise TypeError(f"{type(matrix).__name__} is not in CSR form: use {cure}")
         shape = matrix.shape
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")

@@ -215,6 +215,10 @@ def test_misuse():
         socbfs.Graph([[0, 1]])
     with pytest.raises(TypeError, match="tocsr"):
         socbfs.Graph.from_scipy(random_matrix(5, 5, 1).tocoo())
+    # A cure that these have.
+    for other in (np.eye(3), [[0, 1], [1, 0]]):
+        with pytest.raises(TypeError, match="use scipy.sparse.csr_matrix"):
+            socbfs.Graph.from_scipy(other)
     with pytest.raises(ValueError, match="square"):
         socbfs.Graph.from_scipy(scipy.sparse.csr_matrix((2, 3)))
     with pytest.raises(ValueError, match="square"):
