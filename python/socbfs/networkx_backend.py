@@ -26,10 +26,17 @@ class _Converted:
     def is_multigraph(self) -> bool:
         return self.original.is_multigraph()
 
+    def has(self, node: Any) -> bool:
+        """Whether it is a node. What can't be hashed is none, as in NetworkX."""
+        try:
+            return node in self.places
+        except TypeError:
+            return False
+
     def levels(self, source: Any, depth: Any = None) -> np.ndarray:
         import networkx
 
-        if source not in self.places:
+        if not self.has(source):
             raise networkx.NodeNotFound(f"Source {source} is not in G")
         return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
 
@@ -65,7 +72,7 @@ class backend:
         import networkx
 
         graph = _converted(G)
-        if source not in graph.places:
+        if not graph.has(source):
             raise networkx.NetworkXError(f"The node {source} is not in the graph.")
         if not 0 <= distance < 2**32 - 1:
             return set()
@@ -76,7 +83,7 @@ class backend:
         import networkx
 
         graph = _converted(G)
-        if _is_hashable(sources) and sources in graph.places:
+        if graph.has(sources):
             sources = [sources]
         sources = list(dict.fromkeys(sources))
         for source in sources:
@@ -103,14 +110,6 @@ def _layers(labels: list, nearest: np.ndarray, sources: list) -> Any:
             return
         yield [labels[v] for v in layer]
         level += 1
-
-
-def _is_hashable(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:
-        return False
-    return True
 
 
 def info() -> dict:

@@ -410,6 +410,11 @@ def test_networkx_graphs_and_its_dispatch():
         for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
             with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
                 list(call(graph, "no such node", backend="socbfs"))
+        # As with NetworkX, what can't be hashed is no node.
+        with pytest.raises(networkx.NodeNotFound):
+            networkx.single_source_shortest_path_length(graph, [source], backend="socbfs")
+        with pytest.raises(networkx.NetworkXError):
+            networkx.descendants_at_distance(graph, [source], 1, backend="socbfs")
     path = networkx.path_graph(300)
     wanted = [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2])]
     assert [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2], backend="socbfs")] == wanted
