@@ -9,9 +9,17 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use nix::{
+    libc,
+    sys::{
+        signal::{Signal, kill},
+        wait::{WaitPidFlag, WaitStatus, waitpid},
+    },
+    unistd::{ForkResult, Pid, fork},
+};
 use socbfs::{
     bench::measure_cluster,
     bfs::Placement,
@@ -19,7 +27,7 @@ use socbfs::{
     engine::{GpuOptions, GpuSetup, ParallelThresholds},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
-    opencl::{Device, Limits, kept_bytes},
+    opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
     policy::{Band, Bands, LevelDevice, Parting, Policy},
     search::{Search, SearchError, SearchOptions, Until},
 };
@@ -434,6 +442,58 @@ fn a_device_lost_after_an_early_end_leaves_no_tree() {
         search.run(3).unwrap();
         assert_eq!(search.parents()[3], 3);
     });
+}
+
+/// The exit code of `child`; `None` if it does not end by itself within a minute.
+fn exit_code(child: Pid) -> Option<i32> {
+    let begin = Instant::now();
+    loop {
+        match waitpid(child, Some(WaitPidFlag::WNOHANG)).unwrap() {
+            WaitStatus::Exited(_, code) => return Some(code),
+            WaitStatus::StillAlive if begin.elapsed() > Duration::from_secs(60) => {
+                kill(child, Signal::SIGKILL).unwrap();
+                waitpid(child, None).unwrap();
+                return None;
+            }
+            WaitStatus::StillAlive => std::thread::sleep(Duration::from_millis(5)),
+            _ => return None,
+        }
+    }
+}
+
+/// A fork copies no thread of a driver, so a call of the driver in the child may wait for ever.
+#[test]
+fn a_forked_process_calls_no_driver() {
+    const TEST: &str = "a_forked_process_calls_no_driver";
+    if implementations::device_of(TEST, POCL).is_none() || !inside(module_path!(), TEST, &[("SOCBFS_TEST_DEVICE", POCL)]) {
+        return;
+    }
+    let devices = devices(TEST, Limits::default());
+    let device = &devices.all[0];
+    let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
+        let new = |fall_back| Search::new(&layout, &options(device, way, "tg".parse().unwrap(), LevelDevice::Cpu, fall_back)).unwrap();
+        let (mut named, mut optional) = (new(false), new(true));
+        let reached = optional.run(3).unwrap().reached;
+        assert_eq!(named.run(3).unwrap().reached, reached);
+        // SAFETY: the child searches, frees memory, and ends without the parent's handlers.
+        match unsafe { fork() }.unwrap() {
+            ForkResult::Child => {
+                let refused = matches!(named.run(3), Err(SearchError::Device { source, .. }) if source.code == FORKED);
+                let continued = optional.run(3).is_ok_and(|outcome| outcome.reached == reached) && optional.fallen_back().is_some();
+                let unlisted = matches!(socbfs::devices(), Err(OpenClError::Forked));
+                drop((named, optional));
+                // SAFETY: it ends the process.
+                unsafe { libc::_exit(if refused && continued && unlisted { 7 } else { 1 }) }
+            }
+            ForkResult::Parent { child } => assert_eq!(exit_code(child), Some(7), "{way}"),
+        }
+        // The parent still has its device.
+        assert_eq!(named.run(3).unwrap().reached, reached);
+        assert_eq!(optional.run(3).unwrap().reached, reached);
+        assert_eq!(optional.fallen_back(), None);
+    }
 }
 
 #[test]

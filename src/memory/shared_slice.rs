@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::{OutOfMemory, Plain, Slab};
 use crate::opencl::{
     Access, Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError,
-    PAGE, Pages,
+    PAGE, Pages, is_forked,
 };
 
 /// How an array is shared.
@@ -566,8 +566,11 @@ impl<T: Plain> Default for SharedSlice<T> {
 impl<T: Plain> Drop for SharedSlice<T> {
     fn drop(&mut self) {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
-            // Kernels may keep the memory alive, but it must not stay mapped. At this point no caller could handle an error.
-            let _ = unmap(memory, mapped);
+            // Kernels may keep the memory alive, but it must not stay mapped. At this point no caller could handle an error. The child of a
+            // fork leaves the mapping to its parent.
+            if !is_forked() {
+                let _ = unmap(memory, mapped);
+            }
         }
         if let Backing::Copy { memory, slab, in_flight: true } = &mut self.backing {
             memory.end_transfers(of_slab(slab).as_ptr() as usize, size_of_val(&slab[..]));

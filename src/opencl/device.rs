@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     cache::Cache,
     error::{Called, DeviceError, OpenClError},
+    forked::is_forked,
     held::Held,
     info::{DeviceInfo, KnownDriver},
     kept,
@@ -118,7 +119,7 @@ impl Device {
     /// Opens the device.
     ///
     /// # Errors
-    /// [`OpenClError::Unusable`] if `info` says so, [`OpenClError::Call`] if the driver refuses.
+    /// [`OpenClError::Unusable`] if `info` says so, [`OpenClError::Call`] if the driver refuses, [`OpenClError::Forked`].
     pub fn open(info: &DeviceInfo, limits: Limits) -> Result<Arc<Self>, OpenClError> {
         Self::open_with(info, limits, false)
     }
@@ -135,6 +136,9 @@ impl Device {
     fn open_with(info: &DeviceInfo, limits: Limits, timed: bool) -> Result<Arc<Self>, OpenClError> {
         if let Some(reason) = &info.unusable {
             return Err(OpenClError::Unusable { device: info.name.clone(), reason: reason.clone() });
+        }
+        if is_forked() {
+            return Err(OpenClError::Forked);
         }
         let say = |error: DeviceError| error.on(&info.name);
         let id = info.device_id as cl_device_id;
@@ -200,8 +204,11 @@ impl Device {
     /// Waits until everything launched has ended.
     ///
     /// # Errors
-    /// Errors of the driver, such as the loss of the device.
+    /// Errors of the driver, such as the loss of the device; [`FORKED`](super::FORKED).
     pub fn finish(&self) -> Result<(), DeviceError> {
+        if is_forked() {
+            return Err(DeviceError::FORKED);
+        }
         // Sequentially consistent, as every access to these two counters: a failure on another thread counts either before this wait or
         // after it. Failures are rare, so this costs nothing.
         let failures = self.failures.load(SeqCst);
@@ -226,9 +233,9 @@ impl Device {
     }
 
     /// Whether objects can be released as OpenCL intends: no call has failed since the last successful wait, or another wait succeeds now.
-    /// If `false`, the device may still access everything that it was given.
+    /// If `false`, the device may still access everything that it was given, or the process was forked.
     pub(super) fn is_sound(&self) -> bool {
-        !self.has_failed() || self.finish().is_ok()
+        !is_forked() && (!self.has_failed() || self.finish().is_ok())
     }
 
     /// Makes the device begin with what was launched, without waiting.
@@ -398,6 +405,7 @@ impl Drop for Device {
             kept::count(0, &self.info.name);
             self.queue.keep();
             self.context.keep();
+            std::mem::forget(self.launches.take());
             std::mem::forget(std::mem::take(self.built.get_mut().unwrap_or_else(PoisonError::into_inner)));
         }
     }

@@ -24,6 +24,9 @@ pub enum OpenClError {
          file is in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
     )]
     NoPlatform,
+    /// This process was forked from one that had opened OpenCL.
+    #[error("OpenCL was opened before this process was forked, and drivers do not survive that; search on the CPU here")]
+    Forked,
     /// There are implementations, but no device.
     #[error("no OpenCL device; the platforms found: {}; check that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
     NoDevice {
@@ -136,6 +139,8 @@ pub const NO_DEVICE: i32 = -9007;
 pub const SEARCH_FAILED: i32 = -9008;
 /// The device gave numbers that no search can have.
 pub const WRONG_NUMBERS: i32 = -9009;
+/// The process was forked after the device was opened.
+pub const FORKED: i32 = -9010;
 /// NVIDIA's own code for a kernel that accessed memory it must not access. It is in no header.
 const NVIDIA_FAULT: i32 = -9999;
 
@@ -158,6 +163,9 @@ impl DeviceError {
     /// See [`WRONG_NUMBERS`].
     pub(crate) const WRONG: Self = Self { call: "search", code: WRONG_NUMBERS };
 
+    /// See [`FORKED`].
+    pub(crate) const FORKED: Self = Self { call: "search", code: FORKED };
+
     /// The code's name in OpenCL's headers, or in this module.
     pub fn name(&self) -> &'static str {
         match self.code {
@@ -170,6 +178,7 @@ impl DeviceError {
             NO_DEVICE => "NO_DEVICE",
             SEARCH_FAILED => "SEARCH_FAILED",
             WRONG_NUMBERS => "WRONG_NUMBERS",
+            FORKED => "FORKED",
             NVIDIA_FAULT => "NVIDIA_FAULT",
             code => error_text(code),
         }
@@ -187,6 +196,7 @@ impl DeviceError {
             NO_DEVICE => "the level was planned for a device, but the search was set up without one",
             SEARCH_FAILED => "the search has failed before; begin another",
             WRONG_NUMBERS => "the device gave numbers that no search can have: a bug of its driver; update it, or choose another device",
+            FORKED => "this process was forked after the device was opened, and drivers do not survive that; search on the CPU here",
             NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
             CL_OUT_OF_RESOURCES => {
                 "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"

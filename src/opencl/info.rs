@@ -14,7 +14,10 @@ use opencl3::{
 };
 use serde::Serialize;
 
-use super::error::{DeviceError, OpenClError};
+use super::{
+    error::{DeviceError, OpenClError},
+    forked::{is_forked, note_call},
+};
 
 /// Least size in bytes of a device's largest buffer: smaller buffers hold no graph that is worth a device.
 const LEAST_ALLOC: u64 = 64 << 10;
@@ -143,14 +146,20 @@ pub struct PlatformInfo {
 /// [`PlatformInfo::problem`] and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`].
+/// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`]; [`OpenClError::Forked`] in a process that was forked after such a call.
 pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
+    if is_forked() {
+        return Err(OpenClError::Forked);
+    }
     // Loaders find their drivers at the first call. A second thread that calls meanwhile finds no platform, or part of one and crashes
     // (ocl-icd 2.3.1, seen on slow processors).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     match get_platforms().map_err(|ClError(code)| code) {
-        Ok(found) if !found.is_empty() => Ok(found.iter().map(platform).collect()),
+        Ok(found) if !found.is_empty() => {
+            note_call();
+            Ok(found.iter().map(platform).collect())
+        }
         Ok(_) | Err(CL_PLATFORM_NOT_FOUND_KHR) => Err(OpenClError::NoPlatform),
         Err(DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE) => Err(OpenClError::NoLibrary),
         Err(code) => Err(DeviceError { call: "clGetPlatformIDs", code }.on("the OpenCL library")),
@@ -160,7 +169,7 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
 /// The devices of all platforms. A platform that fails is logged and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here.
+/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here. [`OpenClError::Forked`].
 ///
 /// ```
 /// match socbfs::devices() {

@@ -9,6 +9,8 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
+use super::forked::is_forked;
+
 /// Bytes kept so far.
 static BYTES: AtomicU64 = AtomicU64::new(0);
 /// Whether `RANGES` has entries. Every free tests this, so the test must be cheap.
@@ -23,6 +25,10 @@ pub fn kept_bytes() -> u64 {
 
 /// Counts and logs `bytes` of an object that is not released.
 pub(super) fn count(bytes: u64, device: &str) {
+    // The device did not fail in the child of a fork, which leaves the objects to its parent.
+    if is_forked() {
+        return;
+    }
     let before = BYTES.fetch_add(bytes, Relaxed);
     if before == 0 {
         log::warn!("{device} failed and may still use its memory, which is kept until the process ends");

@@ -19,6 +19,7 @@ mod cache;
 mod choice;
 mod device;
 mod error;
+mod forked;
 mod held;
 mod info;
 mod kept;
@@ -32,8 +33,8 @@ pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, Launch, LaunchTime, Limits};
 pub use error::{
-    ARGUMENT_FREED, DeviceError, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE, OpenClError,
-    SEARCH_FAILED, WRONG_NUMBERS,
+    ARGUMENT_FREED, DeviceError, FORKED, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE,
+    OpenClError, SEARCH_FAILED, WRONG_NUMBERS,
 };
 #[cfg(test)]
 pub(crate) use info::tests::invented;
@@ -42,6 +43,7 @@ pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
 pub use program::Program;
 
+pub(crate) use forked::is_forked;
 pub(crate) use info::KnownDriver;
 pub(crate) use kept::is_kept;
 pub(crate) use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};

@@ -27,7 +27,7 @@ use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, SharingMode, Slab},
-    opencl::{Device, DeviceError, Launch},
+    opencl::{Device, DeviceError, Launch, is_forked},
     policy::SampledCosts,
 };
 
@@ -430,8 +430,11 @@ impl<'g> HybridEngine<'g> {
     /// Restores everything after a search that failed or was given up: the host owns all states, and they are empty.
     ///
     /// # Errors
-    /// A device is still lost.
+    /// A device is still lost, or the process was forked after it was opened.
     fn recover(&mut self) -> Result<(), DeviceError> {
+        if !self.devices.is_empty() && is_forked() {
+            return Err(DeviceError::FORKED);
+        }
         // Kernels launched after the last level of the previous search, or by one that failed, do not belong to the next search.
         for helper in &mut self.helpers {
             helper.gpu.take_counted_ns();
