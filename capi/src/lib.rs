@@ -160,8 +160,8 @@ pub struct socbfs_energy {
 /// Reports steps that take long: a text when a step begins, null when it ends. It must not call the library, and must not throw.
 pub type socbfs_progress = Option<unsafe extern "C" fn(user: *mut c_void, step: *const c_char)>;
 
-/// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. Called from any thread. It must not call
-/// socbfs_log_to, and must not throw.
+/// Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. `message` is valid until the callback returns. Called
+/// from any thread. It must not call socbfs_log_to, and must not throw.
 pub type socbfs_log = Option<unsafe extern "C" fn(user: *mut c_void, level: u32, message: *const c_char)>;
 
 /// The version of the library, as text.
@@ -505,7 +505,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
 /// As socbfs_search_run_until, but writes the parents to `parents` and the levels to `levels`: arrays of the caller with `length` numbers,
 /// one for each vertex. Either may be null; they must not overlap. If no device takes part, nothing is copied, and levels alone (of at most
 /// 255 levels) take no longer than parents alone. Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates
-/// nothing. `outcome` may be null.
+/// nothing. `outcome` may be null; if both arrays are, its `reached` and `edges` are 0.
 ///
 /// # Safety
 /// As for socbfs_search_run; `parents` and `levels` are null or have room for `length` numbers each.
