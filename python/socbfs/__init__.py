@@ -47,6 +47,10 @@ class Tree:
         found = self.levels if self.parents is None else self.parents
         return self._core.reached(found.view(np.uint32))
 
+    def __getstate__(self) -> Dict[str, Any]:
+        # A copy, in this process or in another one, has the counts in place of the graph.
+        return {**self.__dict__, "_reached": self._reached, "_core": None}
+
     @property
     def reached(self) -> int:
         """Number of vertices reached, the root included. Counted when this or `edges` is first read."""

@@ -1,10 +1,12 @@
 """Results against SciPy, NetworkX and igraph, and what callers may do wrong."""
 
+import copy
 import gzip
 import itertools
 import lzma
 import os
 import pathlib
+import pickle
 import re
 import subprocess
 import sys
@@ -359,6 +361,13 @@ def test_results_outlive_their_graph():
     parents, levels = graph.bfs(0).parents, graph.bfs_many([0, 2]).levels
     del graph
     assert parents.tolist() == [0, 0, 1] and levels.tolist() == [[0, 1, 2], [2, 1, 0]]
+
+
+def test_trees_can_be_copied_and_pickled():
+    tree = socbfs.Graph.from_edges([[0, 1], [1, 2], [1, 1]], 5).bfs(0, levels=True)
+    for other in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
+        assert (other.root, other.depth, other.reached, other.edges, other.end) == (0, 3, 3, 2, "complete")
+        assert other.parents.tolist() == tree.parents.tolist() and other.levels.tolist() == tree.levels.tolist()
 
 
 def test_bench_devices_and_energy():
