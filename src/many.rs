@@ -405,8 +405,8 @@ impl<'a> Buffer<'a> {
 }
 
 impl<L: Borrow<Layout>> ManySearch<L> {
-    /// Allocates everything that searches need, and starts `threads` threads (0: one for every CPU that the process may run on), bound to
-    /// `cpus` if any are given.
+    /// Allocates everything that searches need, and starts `threads` threads, bound to `cpus` if any are given (0: one for each of `cpus`;
+    /// if that is empty, one for every CPU that the process may run on).
     ///
     /// # Errors
     /// [`SearchError`] if memory or threads are refused.

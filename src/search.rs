@@ -41,7 +41,7 @@ const RECORDS: usize = 4096;
 pub struct SearchOptions {
     /// The policy that decides the direction of each level.
     pub policy: Policy,
-    /// Number of threads (0: one for every CPU the process may run on).
+    /// Number of threads (0: one for each of `cpus`; if that is empty, one for every CPU the process may run on).
     pub threads: usize,
     /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
     pub cpus: Vec<usize>,

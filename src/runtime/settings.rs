@@ -79,7 +79,7 @@ impl<T> Setting<T> {
 /// The settings of flags and environment, before any profile. `None` means not given, which differs from given with the default value.
 #[derive(Debug, Clone, Default)]
 pub struct Given {
-    /// Threads (0: one for every CPU the process may run on).
+    /// Threads (0: one for each of the CPUs; if none are given, one for every CPU the process may run on).
     pub threads: Option<Setting<usize>>,
     /// CPUs to bind to.
     pub cpus: Option<Setting<CpuList>>,
