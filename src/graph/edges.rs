@@ -150,7 +150,7 @@ impl AsRef<[u8]> for RowBytes {
 ///
 /// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are below
 /// `vertices`. If another process changes a mapped file afterwards, the invariant can break. Every access is therefore checked by slice
-/// bounds, so that the result is a panic or a wrong edge, never an invalid access. Whoever has read all edges asks
+/// bounds, so that the result is a panic or a wrong edge, never an invalid access. A reader of all edges then asks
 /// [`EdgeStream::changed`](super::EdgeStream::changed).
 #[derive(Debug)]
 pub struct SerializedRows {

@@ -9,7 +9,8 @@
 //! corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's arguments, and the
 //! size of its work-groups.
 //!
-//! Memory that a failed device may still access is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]).
+//! Memory that a failed device may still access is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]). Nor is
+//! memory of the parent in the child of a fork, which calls no driver ([`FORKED`]).
 //!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
 
