@@ -651,6 +651,12 @@ fn policies_are_compared_on_every_graph() {
             }
         }
     }
+    // A network with weights from a file is compared too; a replay has no other roots than those of its record.
+    let weights = folder.file("w.toml", include_str!("../src/policy/weights/mlp.toml"));
+    let only = format!("tc,mlp:{weights}");
+    let text = good(&["policies", "kronecker:7", "--only", &only, "--roots", "1", "--turns", "1", "--device", "cpu", "--markdown"]);
+    assert!(stdout(&text).contains(&format!("| mlp:{weights} |")), "{}", stdout(&text));
+    refused(&["policies", "kronecker:8", "--only", "replay:r.json"], &["replay:r.json can't be compared", "--policy replay:FILE"]);
     refused(&["policies", "kronecker:8", "--only", "auto,fast"], &["unknown policy", "fast"]);
     refused(&["policies"], &["GRAPH"]);
     for command in ["policies", "analyze"] {

@@ -187,6 +187,15 @@ pub(super) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
 }
 
 impl PolicyArg {
+    /// The policy for a comparison of several, in which a replay has no place: its plans are for the roots of its record.
+    pub(super) fn compared(&self) -> Result<Policy, Failure> {
+        if let Self::Replay(file) = self {
+            let message = format!("replay:{} can't be compared: a record has plans for its own roots only", file.display());
+            return Err(Failure::new(message).cure("`socbfs bench --policy replay:FILE` replays it"));
+        }
+        Ok(self.read()?.0)
+    }
+
     /// Reads the policy and, for a replay, its record.
     fn read(&self) -> Result<(Policy, Option<RecordedPlans>), Failure> {
         match self {

@@ -6,7 +6,7 @@ use clap::{ArgMatches, Args};
 
 use super::{
     bench::ROOT,
-    config::{GraphsArgs, without_effect},
+    config::{GraphsArgs, PolicyArg, without_effect},
     energy::{EnergyArgs, kept},
     error::Failure,
     output::{Output, both, publish},
@@ -312,7 +312,7 @@ impl PoliciesArgs {
     /// The policies of `--only`.
     fn policies(&self) -> Result<Vec<Policy>, Failure> {
         // A comma separates policies, or parameters of one policy.
-        let parse = |text: &str| text.parse::<Policy>();
+        let parse = |text: &str| text.parse::<PolicyArg>();
         let mut all = Vec::new();
         for text in &self.only {
             match text.split(',').map(parse).collect::<Result<Vec<_>, _>>() {
@@ -320,7 +320,7 @@ impl PoliciesArgs {
                 Err(_) => all.push(parse(text).map_err(|error| Failure::new(error.to_string()))?),
             }
         }
-        Ok(all)
+        all.iter().map(PolicyArg::compared).collect()
     }
 }
 

@@ -356,6 +356,7 @@ mod tests {
         for text in ["replay", "replay:r.json"] {
             assert!(matches!(refused(text), PolicyError::Unknown(_)), "{text}");
         }
+        assert!(refused("mlp:w.toml").to_string().contains("only the command line reads mlp:FILE; \"w.toml\" does not fit"));
     }
 
     #[test]

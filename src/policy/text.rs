@@ -109,8 +109,13 @@ impl Policy {
     fn set_parameters(&mut self, given: &str) -> Result<(), PolicyError> {
         let known = self.rule().known();
         let mut own = self.rule_mut().parameters();
-        if own.is_empty() || known.parameters.is_empty() {
+        if own.is_empty() {
             return Err(PolicyError::NoParameters { kind: known.kind, given: given.to_owned() });
+        }
+        if known.parameters.is_empty() {
+            // Its parameter is a table of TOML.
+            let wanted = format!("no parameter here: only the command line reads {}:FILE", known.kind).into();
+            return Err(PolicyError::BadParameters { kind: known.kind, wanted, given: given.to_owned() });
         }
         let values: Vec<&str> = given.split(',').map(str::trim).collect();
         let set = if given.contains('=') {
