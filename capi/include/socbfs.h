@@ -262,8 +262,9 @@ enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       uint32_t *levels,
                                       size_t length);
 
-// Why the search continues on the CPU without its device, in words; null if it has all its devices, for a null search, and while another
-// thread searches. With the device "auto", a search whose device is lost goes on without it. Valid until the search is freed.
+// Why the search continues on the CPU without its device, in words; null if it has all devices that it was set up with, for a null search,
+// and while another thread searches. With the device "auto", a search whose device is lost goes on without it, and one whose device can't
+// be opened is set up without it, which only a message of socbfs_log_to says. Valid until the search is freed.
 //
 // # Safety
 // `search` is null or a search.
