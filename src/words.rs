@@ -47,6 +47,11 @@ pub fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// A number of threads as settings have it: "2 threads", or "a thread for every CPU" for 0.
+pub fn threads(count: usize) -> String {
+    if count == 0 { "a thread for every CPU".to_owned() } else { plural(count as u64, "thread", "threads") }
+}
+
 /// The number of vertices of a graph, and the numbers that they have: "39 vertices (0 to 38)".
 pub fn numbered(vertices: u64) -> String {
     match vertices {
@@ -160,6 +165,7 @@ mod tests {
         assert_eq!(counted(2_000, "edge", "edges"), "2,000 edges");
         assert_eq!([0, 1, 2_000].map(|count| plural(count, "edge", "edges")), ["0 edges", "1 edge", "2000 edges"]);
         assert_eq!([0, 1, 39].map(numbered), ["no vertices", "1 vertex (0)", "39 vertices (0 to 38)"]);
+        assert_eq!([0, 1, 8].map(threads), ["a thread for every CPU", "1 thread", "8 threads"]);
         assert_eq!(seconds(0.0), "0 s");
         assert_eq!(seconds(1.5), "1.500 s");
         assert_eq!(seconds(0.001_042), "1.042 ms");

@@ -198,7 +198,8 @@ impl Core {
         let options = BuildOptions { directed, ..BuildOptions::default() };
         let threads = runtime.threads.value;
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {threads} threads: {error}; use fewer")))?;
+        let many = bfs::words::threads(threads);
+        let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {many}: {error}; use fewer")))?;
         let layout = py.detach(|| pool.install(|| make(&options).map_err(Into::into)))?;
         if layout.vertices() > MOST_VERTICES {
             return Err(PyValueError::new_err(format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more")));

@@ -11,6 +11,7 @@ use crate::{
     opencl::OpenClError,
     policy::{Objective, PolicyError},
     search::SearchError,
+    words,
 };
 
 /// A reason why a search can't be prepared for this machine.
@@ -77,9 +78,9 @@ pub enum RuntimeError {
     #[error("{0} threads are more than the limit of {MOST_THREADS}")]
     TooManyThreads(usize),
     /// Threads can't be started.
-    #[error("can't start {threads} threads")]
+    #[error("can't start {}", words::threads(*.threads))]
     Threads {
-        /// Number of threads.
+        /// Number of threads (0: one for every CPU).
         threads: usize,
         /// The cause.
         #[source]
