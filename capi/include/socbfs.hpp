@@ -85,11 +85,11 @@ public:
         check(socbfs_search_run_into(handle_.get(), root, depth, SOCBFS_NONE, nullptr, levels.data(), levels.size(), nullptr));
         return levels;
     }
-    /// The array of the search itself, valid until the next search.
+    /// The array of the search itself, valid until the next search. There is none before the first search and after `distances`.
     const uint32_t *parents() const {
         const uint32_t *parents = nullptr;
         check(socbfs_search_parents(handle_.get(), &parents, nullptr));
-        if (!parents && vertices_ > 0) throw std::logic_error("the last search has no tree of its own");
+        if (!parents && vertices_ > 0) throw std::logic_error("there is no tree: no search was run, or the last one left none here");
         return parents;
     }
     std::vector<uint32_t> levels() const {

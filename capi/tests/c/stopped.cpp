@@ -24,6 +24,11 @@ int main() {
     // The path 0 - 1 - 2.
     const auto graph = socbfs::graph::from_edges(3, {0, 1, 1, 2});
     socbfs::search search(graph);
+    try {
+        search.parents();
+        expect(false, "parents before the first search");
+    } catch (const std::logic_error &) {
+    }
     expect(search.run(0).levels == 3, "a search");
     search.stop();
     expect(code_of(search) == SOCBFS_STOPPED, "a stopped search");
