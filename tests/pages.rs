@@ -739,6 +739,8 @@ fn policies_measure_energy_in_alternating_windows() {
     assert!(text.contains("MTEPS/W") && text.contains("baseline bc") && text.contains("18 +/- 0.00"), "{text}");
     let (code, _, error) = socbfs(&[&few[..], &energy[..], &["--baseline", "daga"]].concat());
     assert!(code == 2 && error.contains("daga is not compared here"), "{error}");
+    let (code, _, error) = socbfs(&[&few[..], &["--baseline", "bc"]].concat());
+    assert!(code == 2 && error.contains("--baseline has no effect here") && error.contains("add --energy auto"), "{error}");
     // The environment variable requests energy like the flag, and its value `off` requests none.
     let text = |setting: &str| {
         let mut command = crate::built::socbfs(&[&few[..], &energy[2..]].concat());

@@ -310,8 +310,8 @@ impl AnalyzeArgs {
         if COMPARED.into_iter().any(|kind| self.wants(kind)) {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
             let how = Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() };
-            let Compared { policies, contestants, watts, evaluation } =
-                compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how)?;
+            let Compared { policies, contestants, baseline, watts, evaluation } =
+                compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how, |_| Ok(0))?;
             if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
                 all.warnings.push(format!(
                     "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",
@@ -319,7 +319,7 @@ impl AnalyzeArgs {
                 ));
             }
             let (energy, no_energy) = match edges {
-                Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, 0)? {
+                Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, baseline)? {
                     Ok(energy) => (Some(value(&energy)?), None),
                     Err(reason) => (None, Some(reason)),
                 },

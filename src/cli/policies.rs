@@ -114,8 +114,11 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let only = arguments.policies()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
-    if arguments.energy.is_asked(matches) {
+    let asked = arguments.energy.is_asked(matches);
+    if asked {
         arguments.energy.check(&config.profile)?;
+    } else {
+        without_effect(matches, &["baseline"], "energy is measured only on request", "add --energy auto")?;
     }
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
@@ -126,7 +129,6 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         graphs: Vec::new(),
         warnings: Vec::new(),
     };
-    let asked = arguments.energy.is_asked(matches);
     let failed = sources.iter().try_for_each(|source| arguments.graph(source, &config, &only, asked, &mut report));
     if report.graphs.is_empty() {
         return failed;
@@ -145,6 +147,8 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
 pub(super) struct Compared {
     pub(super) policies: Vec<String>,
     pub(super) contestants: Vec<Contestant>,
+    /// Index of the contestant with which the energy of the others is compared.
+    pub(super) baseline: usize,
     /// Power of each strategy (`None`: not known).
     pub(super) watts: Option<StrategyWatts>,
     pub(super) evaluation: Evaluation,
@@ -158,7 +162,7 @@ pub(super) enum Among<'a> {
     Names(&'a [&'a str]),
 }
 
-/// Compares policies by searches from `roots` of the graph `name`.
+/// Compares policies by searches from `roots` of the graph `name`. `baseline` chooses among the contestants, before the searches begin.
 pub(super) fn compare(
     config: &Runtime,
     prepared: &mut Prepared<'_>,
@@ -166,6 +170,7 @@ pub(super) fn compare(
     roots: &[Vertex],
     among: Among<'_>,
     how: &Turns,
+    baseline: impl FnOnce(&[Contestant]) -> Result<usize, Failure>,
 ) -> Result<Compared, Failure> {
     let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
     let mut contestants = match among {
@@ -183,12 +188,13 @@ pub(super) fn compare(
         contestant.policy = as_configured(config, contestant, prepared, config.objective.value)?;
     }
     let watts = add_objectives(config, prepared, on_device, &mut contestants);
+    let baseline = baseline(&contestants)?;
     let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
     let how = Turns { splits: on_device.is_some(), ..*how };
     let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
     let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
-    Ok(Compared { policies, contestants, watts, evaluation })
+    Ok(Compared { policies, contestants, baseline, watts, evaluation })
 }
 
 /// The policy of `contestant` as a search uses it: with the parameters from the board, the calibration and measurements.
@@ -282,9 +288,9 @@ impl PoliciesArgs {
         }
         let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
         let how = Turns { turns: usize::from(self.turns), ..Turns::default() };
-        let Compared { policies, contestants, watts, evaluation } =
-            compare(config, &mut prepared, &source.name(), &drawn, Among::Policies(only), &how)?;
-        let baseline = self.baseline(&contestants)?;
+        let named = |all: &[Contestant]| self.baseline(all);
+        let Compared { policies, contestants, baseline, watts, evaluation } =
+            compare(config, &mut prepared, &source.name(), &drawn, Among::Policies(only), &how, named)?;
         let measured =
             if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
         let (energy, no_energy) = match measured {
