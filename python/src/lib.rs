@@ -4,6 +4,7 @@
 
 use std::{
     error::Error,
+    io::ErrorKind,
     path::PathBuf,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -22,7 +23,10 @@ use bfs::{
 };
 use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
 use pyo3::{
-    exceptions::{PyIndexError, PyMemoryError, PyOSError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError},
+    exceptions::{
+        PyFileNotFoundError, PyIndexError, PyIsADirectoryError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,
+        PyTypeError, PyValueError,
+    },
     prelude::*,
     types::PyDict,
 };
@@ -66,8 +70,11 @@ impl From<RowsError> for Failure {
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         let text = with_causes("", &error);
-        Self(match error {
+        Self(match &error {
             InputError::OutOfMemory { .. } | InputError::Graph { reason: GraphError::OutOfMemory(_), .. } => PyMemoryError::new_err(text),
+            InputError::Open { reason, .. } if reason.kind() == ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+            InputError::Open { reason, .. } if reason.kind() == ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
+            InputError::Directory { .. } => PyIsADirectoryError::new_err(text),
             _ => PyOSError::new_err(text),
         })
     }

@@ -234,8 +234,10 @@ def test_misuse():
         socbfs.Graph.from_edges([[0, 1]], -1)
     with pytest.raises(TypeError):
         socbfs.Graph.from_edges([[0.5, 1]])
-    with pytest.raises(OSError, match="nothing.mtx"):
+    with pytest.raises(FileNotFoundError, match="nothing.mtx"):
         socbfs.Graph.from_file("/nowhere/nothing.mtx")
+    with pytest.raises(IsADirectoryError, match="name a graph file in it"):
+        socbfs.Graph.from_file(os.curdir)
     with pytest.raises(ValueError):
         socbfs.Graph.from_edges([[0, 1]], policy="no-such-policy")
     with pytest.raises(RuntimeError):
