@@ -325,3 +325,22 @@ fn levels_run_together_count_their_edges() {
         assert_eq!((wide.stats.frontier_edges, wide.stats.unvisited_edges), (10_000, 5000), "{threads} threads");
     }
 }
+
+/// Without a device there is nothing to hand over, so the levels have the counts and plans that they have otherwise.
+#[test]
+fn a_handover_before_each_level_changes_nothing_without_a_device() {
+    let list = EdgeList::new(20_000, random(20_000, 200_000, true, 7), Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, ..BuildOptions::default() }).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+    search.set_single_levels(true);
+    let levels = |search: &mut Search| {
+        search.run(0).unwrap();
+        let of = |record: &LevelRecord| (record.plan, record.found, record.stats.frontier_edges, record.stats.unvisited_edges);
+        search.records().iter().map(of).collect::<Vec<_>>()
+    };
+    let wanted = levels(&mut search);
+    assert!(wanted.len() > 2, "{wanted:?}");
+    search.set_handover_round_levels(true);
+    assert_eq!(levels(&mut search), wanted);
+    assert!(search.records().iter().all(|record| record.handover_ns == 0));
+}

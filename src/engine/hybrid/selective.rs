@@ -51,9 +51,9 @@ impl HybridEngine<'_> {
         Ok(Moved { repeats, conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
     }
 
-    /// Hands the state to the first device and back, if that is requested for every level.
+    /// Hands the state to the first device and back, if that is requested for every level. Without a device there is nothing to hand over.
     pub(super) fn hand_round(&mut self) -> Result<Moved, DeviceError> {
-        if !self.handover_round_levels {
+        if !self.handover_round_levels || self.helpers.is_empty() {
             return Ok(Moved::default());
         }
         let there = self.give_to_gpu()?;
