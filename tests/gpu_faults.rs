@@ -26,7 +26,7 @@ use socbfs::{
     cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
     engine::{GpuOptions, GpuSetup, ParallelThresholds},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    memory::SharingMode,
+    memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
     policy::{Band, Bands, LevelDevice, Parting, Policy},
     search::{Search, SearchError, SearchOptions, Until},
@@ -593,6 +593,25 @@ fn memory_that_a_lost_device_may_still_use_is_kept_under_load() {
         drop(load);
         if let Err(panic) = outcome {
             std::panic::resume_unwind(panic);
+        }
+    });
+}
+
+/// The memory of a transfer that failed is hidden from the host: the transfer may still be under way.
+#[test]
+fn memory_of_a_failed_transfer_is_hidden_from_the_host() {
+    with_a_device_to_lose("memory_of_a_failed_transfer_is_hidden_from_the_host", |device, file| {
+        // Fine-grained shared memory needs no transfer.
+        let is_transferred = |way: &SharingMode| way.offered(device.info()) && *way != SharingMode::SvmFine;
+        for way in SharingMode::ALL.into_iter().filter(is_transferred) {
+            for reads in [false, true] {
+                let mut slice = SharedSlice::<u32>::on(device, way, 100, "a test").unwrap();
+                fs::write(file, "0").unwrap();
+                let outcome = if reads { slice.read_both(0..100) } else { slice.to_device(0..100) };
+                assert!(outcome.is_err() && slice.is_empty() && slice.owner() == Owner::Device, "{way}");
+                assert!(slice.to_host(0..100).is_err() && slice.is_empty(), "{way}: before the device is back");
+                fs::remove_file(file).unwrap();
+            }
         }
     });
 }

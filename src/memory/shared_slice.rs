@@ -204,8 +204,9 @@ impl<T: Plain> SharedSlice<T> {
             Backing::Fine { start, .. } => *start,
             Backing::Host(slab) => of_slab(slab),
             Backing::Copy { memory, slab, in_flight } => {
-                if std::mem::take(in_flight) {
+                if *in_flight {
                     memory.device().finish()?;
+                    *in_flight = false;
                 }
                 of_slab(slab)
             }
@@ -237,8 +238,8 @@ impl<T: Plain> SharedSlice<T> {
     /// Makes the device the owner: kernels launched from now on may read and write. Transfers the values of `valid`.
     ///
     /// # Errors
-    /// [`OUT_OF_RANGE`]; errors of the driver. If unmapping fails, neither side owns the array: the slice is empty, and launches with it
-    /// are refused.
+    /// [`OUT_OF_RANGE`]; errors of the driver. If unmapping or copying fails, neither side owns the array: the slice is empty, and launches
+    /// with it are refused.
     pub fn to_device(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         self.check(&valid)?;
         if self.owner == Owner::Device {
@@ -254,8 +255,9 @@ impl<T: Plain> SharedSlice<T> {
             Backing::Fine { .. } => {}
             Backing::Copy { memory, slab, in_flight } => {
                 if self.owner == Owner::Host {
-                    // The slab is hidden until the device has finished.
+                    // The slab is hidden until the device has finished. A transfer that fails may still be under way.
                     *in_flight = true;
+                    (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
                     upload(memory, slab, valid)?;
                 }
             }
@@ -335,7 +337,7 @@ impl<T: Plain> SharedSlice<T> {
     /// Lets both sides read: the host at once, kernels from now on. Transfers the values of `valid`.
     ///
     /// # Errors
-    /// As [`to_host`](Self::to_host).
+    /// As [`to_device`](Self::to_device) if the host owns the array, else as [`to_host`](Self::to_host).
     pub fn read_both(&mut self, valid: Range<usize>) -> Result<(), DeviceError> {
         if let Backing::Host(_) = self.backing {
             return self.check(&valid);
@@ -409,7 +411,11 @@ impl<T: Plain> SharedSlice<T> {
                 *in_flight = true;
                 match before {
                     Owner::Device => download(memory, slab, valid, waits)?,
-                    Owner::Host => upload(memory, slab, valid)?,
+                    Owner::Host => {
+                        // As in `to_device`.
+                        (self.start, self.len, self.owner) = (NonNull::dangling(), 0, Owner::Device);
+                        upload(memory, slab, valid)?;
+                    }
                     Owner::HostReading => {}
                 }
                 *in_flight = !waits || before != Owner::Device;
