@@ -183,7 +183,7 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
     });
 }
 
-/// A device that keeps times is asked for them before a search. If it has been lost since the last one, the search runs without it.
+/// Before it begins, a traced search waits for a device that keeps times. If the device has been lost, the search runs without it.
 #[test]
 fn a_traced_search_continues_without_a_device_lost_before_it() {
     with_a_device_to_lose("a_traced_search_continues_without_a_device_lost_before_it", |device, file| {
@@ -203,6 +203,34 @@ fn a_traced_search_continues_without_a_device_lost_before_it() {
             assert_eq!((traced.is_ok(), search.fallen_back().is_some()), (fall_back, fall_back));
             reference.compare_with(&layout, &options, &mut search);
         }
+    });
+}
+
+/// Kernels of a search that failed may have been aborted, and then have no times. The next traced search does not query them.
+#[test]
+fn a_traced_search_after_a_failed_one_does_not_need_its_times() {
+    with_a_device_to_lose("a_traced_search_after_a_failed_one_does_not_need_its_times", |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
+        let options = options(&timed, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, false);
+        let mut search = Search::new(&layout, &options).unwrap();
+        search.set_traced(1000);
+        let mut lost = 0;
+        for after in points() {
+            fs::write(file, after.to_string()).unwrap();
+            let outcome = search.run_traced(3).map(|traced| traced.outcome.levels);
+            fs::remove_file(file).unwrap();
+            if outcome.is_ok() {
+                break;
+            }
+            lost += 1;
+            let traced = search.run_traced(3).unwrap_or_else(|error| panic!("lost after {after}: {error}: {:?}", error.source()));
+            assert!(!traced.devices[0].kernels.is_empty(), "lost after {after}");
+            assert_eq!(search.result(3).level, reference.levels(3), "lost after {after}");
+        }
+        assert!(lost >= 3, "{lost}");
     });
 }
 

@@ -56,7 +56,7 @@ impl Search<'_> {
     /// As [`Search::run_uncounted`].
     pub fn run_traced(&mut self, root: Vertex) -> Result<Traced, SearchError> {
         // What was recorded before this search is discarded. A device that was lost since then is given up as in a search.
-        if let Err(error) = self.engine.traced() {
+        if let Err(error) = self.engine.forget_traced() {
             self.fall_back(error)?;
         }
         let outcome = self.run_uncounted(root)?;

@@ -14,6 +14,9 @@
  *
  * With SOCBFS_TEST_OPEN no device can be opened: the call never returns ("hangs"), or ends the process ("aborts", "crashes").
  *
+ * Kernels that were launched before the loss and whose events are still in use count as aborted: their events have no times, also after the
+ * device is back.
+ *
  * With SOCBFS_TEST_AS_GPU every device is reported as a GPU.
  *
  * SOCBFS_TEST_LIE_FILE simulates a driver with a bug. It names a file with two numbers: the number of a piece of data among those
@@ -86,6 +89,26 @@ static long delay(void) {
     return delay ? atol(delay) : 0;
 }
 
+/* Events of kernels that have not been released, and whether their kernel was aborted. */
+static struct {
+    void *event;
+    int is_aborted;
+} kernels[4096];
+
+/* Notes the event of a kernel that was launched. */
+static int32_t launched(int32_t status, void **event) {
+    if (status || !event) return status;
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (!kernels[i].event) {
+            kernels[i].event = *event;
+            kernels[i].is_aborted = 0;
+            break;
+        }
+    pthread_mutex_unlock(&guard);
+    return status;
+}
+
 static void report(const char *what) {
     const char *path = getenv("SOCBFS_TEST_LOSE_REPORT");
     FILE *file = path ? fopen(path, "a") : NULL;
@@ -143,6 +166,7 @@ static int lost(void *queue) {
     pthread_mutex_lock(&guard);
     int first = gate && !reported;
     reported |= first;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) kernels[i].is_aborted = 1;
     pthread_mutex_unlock(&guard);
     pthread_t thread;
     if (first && !pthread_create(&thread, NULL, open_later, NULL)) pthread_detach(thread);
@@ -291,7 +315,7 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
         return marker(queue, count, wait, event);
     }
     if (delay() == 0 || count > 0 || info(queue, 0x1090 /* CL_QUEUE_CONTEXT */, sizeof context, &context, NULL))
-        return next(queue, kernel, dimensions, offset, global, local, count, wait, event);
+        return launched(next(queue, kernel, dimensions, offset, global, local, count, wait, event), event);
     if (gate && gate_context != context) open_gate();
     pthread_mutex_lock(&guard);
     if (!gate) {
@@ -301,7 +325,7 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
     const void *gates[] = {gate};
     int32_t status = next(queue, kernel, dimensions, offset, global, local, gate ? 1 : 0, gate ? gates : NULL, event);
     pthread_mutex_unlock(&guard);
-    return status;
+    return launched(status, event);
 }
 
 int32_t clGetDeviceInfo(void *device, uint32_t what, size_t size, void *into, size_t *needed) {
@@ -353,7 +377,20 @@ RELEASE(clReleaseContext)
 
 int32_t clReleaseEvent(void *event) {
     int32_t (*next)(void *) = real("clReleaseEvent");
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i].event == event) kernels[i].event = NULL;
+    pthread_mutex_unlock(&guard);
     return keeps() ? LOST : next(event);
+}
+
+int32_t clGetEventProfilingInfo(void *event, uint32_t what, size_t size, void *into, size_t *needed) {
+    int32_t (*next)(void *, uint32_t, size_t, void *, size_t *) = real("clGetEventProfilingInfo");
+    int is_aborted = 0;
+    pthread_mutex_lock(&guard);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) is_aborted |= kernels[i].event == event && kernels[i].is_aborted;
+    pthread_mutex_unlock(&guard);
+    return is_aborted ? -7 /* CL_PROFILING_INFO_NOT_AVAILABLE */ : next(event, what, size, into, needed);
 }
 
 int32_t clReleaseMemObject(void *buffer) {

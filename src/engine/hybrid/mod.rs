@@ -373,6 +373,21 @@ impl<'g> HybridEngine<'g> {
         Ok((self.cpu.team().spans(), launches))
     }
 
+    /// Waits for the devices that keep times, and discards what these and the threads have recorded. The times themselves are not queried,
+    /// since the kernels of a search that failed may have none.
+    ///
+    /// # Errors
+    /// A device is lost.
+    pub fn forget_traced(&mut self) -> Result<(), DeviceError> {
+        drop(self.cpu.team().spans());
+        for device in self.devices.iter().filter(|device| device.is_timed()) {
+            device.finish()?;
+            device.forget_times();
+            drop(device.kept_launches());
+        }
+        Ok(())
+    }
+
     /// The time in nanoseconds that kernels have run since the last call, by the clocks of the devices that keep times.
     fn device_ns(&mut self) -> Result<u64, DeviceError> {
         let mut sum = self.helpers.iter_mut().map(|helper| helper.gpu.take_counted_ns()).sum();
