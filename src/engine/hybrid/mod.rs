@@ -39,7 +39,7 @@ pub type DeviceLaunches = (String, Vec<Launch>);
 pub struct HybridUse {
     /// Levels run on the first device alone: the state lies in memory that it shares.
     pub alone: bool,
-    /// Searches begin on the device and stay there.
+    /// Searches begin on the device.
     pub at_home_on_gpu: bool,
     /// Levels are split, or CPU and device search separately: each device has its own state.
     pub together: bool,
@@ -199,7 +199,7 @@ impl<'g> HybridEngine<'g> {
         Ok(engine)
     }
 
-    /// Sets whether searches begin on the device and stay there, from the next one on.
+    /// Sets whether searches begin on the device, from the next one on.
     pub fn set_home(&mut self, at_home_on_gpu: bool) {
         self.uses.at_home_on_gpu = at_home_on_gpu;
     }
