@@ -826,6 +826,57 @@ fn an_error_names_which_of_two_devices_is_lost() {
     }
 }
 
+/// A device with memory of its own gets a copy of the graph only if there is room for the rest of the search too. Here one buffer after
+/// another is refused.
+#[test]
+fn a_graph_that_leaves_no_room_on_a_device_stays_on_the_host() {
+    const TEST: &str = "a_graph_that_leaves_no_room_on_a_device_stays_on_the_host";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device_of(TEST, POCL).is_none() {
+        return;
+    }
+    let file = folder.path().join("refuse");
+    let variables = [
+        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+        ("SOCBFS_TEST_DEVICE", POCL),
+        ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),
+    ];
+    if !inside(module_path!(), TEST, &variables) {
+        return;
+    }
+    let file = std::path::PathBuf::from(std::env::var("SOCBFS_TEST_REFUSE_FILE").unwrap());
+    let devices = devices(TEST, Limits::default());
+    let mut info = devices.all[0].info().clone();
+    info.unified_memory = false;
+    let device = Device::open(&info, Limits::default()).unwrap();
+    let edges = edges(1200, 5000, 5, 1);
+    let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    let reference = Reference::new(1200, &edges, false, &[3]);
+    // The host's state is in plain memory, so all buffers are the graph's or those of the device's part.
+    let options = options(&device, SharingMode::AllocHostPtr, "concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu, false);
+    assert!(!Search::new(&layout, &options).unwrap().devices()[0].zero_copy, "it is copied if there is room");
+    let mut stays = 0;
+    // The numbers left out are those of arguments.
+    for number in (0..90).chain(150..230) {
+        fs::write(&file, number.to_string()).unwrap();
+        let outcome = Search::new(&layout, &options);
+        let was_refused = !file.exists();
+        let _ = fs::remove_file(&file);
+        match outcome {
+            Ok(mut search) => {
+                assert!(was_refused, "call {number}");
+                stays += usize::from(search.devices()[0].zero_copy);
+                reference.compare_with(&layout, &options, &mut search);
+            }
+            Err(error) => assert!(!error.to_string().contains("has no memory"), "call {number}: {error}"),
+        }
+    }
+    assert!(stays > 12, "{stays}");
+}
+
 /// A driver refuses one call that makes an object or sets an argument: each such call of the set-up and of a search in turn.
 #[test]
 fn every_refused_opencl_call_is_reported_as_an_error() {

@@ -69,8 +69,8 @@ pub struct GpuOptions {
     /// Claim vertices by bins instead of by atomics, where a work-group is one work-item (`None`: where that may be faster).
     /// [`Search::set_bins`](crate::search::Search::set_bins) switches between the two afterwards.
     pub bins: Option<bool>,
-    /// Where the device reads the graph. `None`: a copy in the device's memory if the device has its own memory and there is room, else the
-    /// host's arrays.
+    /// Where the device reads the graph. `None`: a copy in the device's memory if the device has its own memory and there is room beside
+    /// what else a search needs, otherwise the host's arrays.
     pub graph: Option<GraphMemory>,
 }
 
@@ -108,6 +108,13 @@ pub enum GpuEngineError {
         /// Version of the driver.
         driver: String,
     },
+}
+
+impl GpuEngineError {
+    /// Whether the device has no memory left.
+    pub(crate) fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::OpenCl(OpenClError::OutOfMemory { .. }) | Self::Share(ShareError::OpenCl(OpenClError::OutOfMemory { .. })))
+    }
 }
 
 /// Allocates memory that the host shares with a device.

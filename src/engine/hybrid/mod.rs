@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    CpuEngine, CpuEngineError, GpuOptions, ParallelThresholds, Simd, Span, Team,
+    CpuEngine, CpuEngineError, GpuOptions, GraphMemory, ParallelThresholds, Simd, Span, Team,
     gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
     state::{OnHost, SearchState},
 };
@@ -90,6 +90,8 @@ impl From<OutOfMemory> for HybridError {
 #[derive(Debug)]
 struct Helper<'g> {
     gpu: GpuEngine<'g>,
+    /// The options of the engine.
+    options: GpuOptions,
     /// The device's own state, if the device works at the same time as the CPU.
     own: Option<SearchState>,
     /// The visited bitmap that the device has in that state, if it is known. Then only words that differ are transferred.
@@ -163,18 +165,21 @@ impl<'g> HybridEngine<'g> {
         let all: u64 = setups.iter().map(units).sum();
         let mut helpers = Vec::new();
         for setup in setups {
-            let failed = |source| HybridError::Gpu { device: of(setup), source };
-            let mut gpu = GpuEngine::new(layout, &setup.device, cpu.excluded(), setup.options).map_err(failed)?;
-            let own = if uses.together {
-                gpu.remember_levels().map_err(|error| failed(error.into()))?;
-                let allocate = OnDevice { device: &setup.device, way: setup.way };
-                Some(SearchState::new(layout, &allocate, false).map_err(|error| failed(error.into()))?)
-            } else {
-                None
+            let mut options = setup.options;
+            let with = |options| set_up(layout, setup, options, cpu.excluded(), uses);
+            let made = match with(options) {
+                // The copy of the graph leaves no room for the rest of the search.
+                Err(error) if error.is_out_of_memory() && options.graph.is_none() && !setup.device.info().unified_memory => {
+                    log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
+                    options.graph = Some(GraphMemory::InPlace);
+                    with(options)
+                }
+                made => made,
             };
+            let (gpu, own) = made.map_err(|source| HybridError::Gpu { device: of(setup), source })?;
             let words = if own.is_some() { layout.padded() / 64 + 1 } else { 0 };
             let seen = Slab::zeroed(words, "bitmaps")?;
-            helpers.push(Helper { gpu, own, seen, seen_is_known: false, weight: 1000 * units(setup) / all.max(1) });
+            helpers.push(Helper { gpu, options, own, seen, seen_is_known: false, weight: 1000 * units(setup) / all.max(1) });
         }
         let levels = if uses.together { layout.padded() } else { 0 };
         let mut engine = Self {
@@ -602,6 +607,23 @@ impl Engine for HybridEngine<'_> {
             Ok(LevelWork { device_ns: engine.device_ns()?, ..work })
         })
     }
+}
+
+/// Sets up the engine of a device and, if the device works at the same time as the CPU, its own state.
+fn set_up<'g>(
+    layout: &'g Layout,
+    setup: &GpuSetup,
+    options: GpuOptions,
+    excluded: &[u64],
+    uses: HybridUse,
+) -> Result<(GpuEngine<'g>, Option<SearchState>), GpuEngineError> {
+    let mut gpu = GpuEngine::new(layout, &setup.device, excluded, options)?;
+    if !uses.together {
+        return Ok((gpu, None));
+    }
+    gpu.remember_levels()?;
+    let allocate = OnDevice { device: &setup.device, way: setup.way };
+    Ok((gpu, Some(SearchState::new(layout, &allocate, false)?)))
 }
 
 fn locked<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

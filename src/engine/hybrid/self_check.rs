@@ -31,7 +31,7 @@ impl HybridEngine<'_> {
             let Some(kernel) = wrong else { continue };
             let helper = &mut self.helpers[index];
             let before = helper.gpu.group();
-            let options = GpuOptions { group: Some(if before == 1 { 32 } else { 1 }), ..setup.options };
+            let options = GpuOptions { group: Some(if before == 1 { 32 } else { 1 }), ..helper.options };
             log::warn!(
                 "{}: kernel {kernel:?} with {before} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
                 setup.device.info().name,
