@@ -89,15 +89,9 @@ impl GpuEngine<'_> {
     }
 
     /// Number of vertices of the words `words` that are set in `now` (these words alone) but not in `before` (a whole bitmap). Excluded
-    /// vertices must be set in both.
+    /// vertices must be set in both, and visited vertices stay visited.
     pub(crate) fn new_in(&self, words: std::ops::Range<usize>, now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
-        let (mut missing, mut new) = (0, 0);
-        for ((&excluded, &now), &before) in self.host_closed[words.clone()].iter().zip(now).zip(&before[words]) {
-            missing |= excluded & !(now & before);
-            new += u64::from((now & !before).count_ones());
-        }
-        demand(missing == 0)?;
-        Ok(new)
+        new_bits(&self.host_closed[words.clone()], now, &before[words])
     }
 
     /// Checks levels of vertices: none is above the number of vertices.
@@ -105,6 +99,18 @@ impl GpuEngine<'_> {
         let most = self.layout.padded();
         demand(levels.iter().fold(0, |deepest, &level| deepest.max(level)) as usize <= most)
     }
+}
+
+/// Number of bits that are set in `now` but not in `before`. Those of `excluded` must be set in `before`, and those of `before` in `now`:
+/// the words of a kernel that a driver ended too early hold an older bitmap.
+fn new_bits(excluded: &[u64], now: &[u64], before: &[u64]) -> Result<u64, DeviceError> {
+    let (mut missing, mut new) = (0, 0);
+    for ((&excluded, &now), &before) in excluded.iter().zip(now).zip(before) {
+        missing |= excluded & !before | before & !now;
+        new += u64::from((now & !before).count_ones());
+    }
+    demand(missing == 0)?;
+    Ok(new)
 }
 
 /// The host's number of launches of kernels that complete the work of another one; see [`COMPLETIONS`].
@@ -138,4 +144,25 @@ pub(in crate::engine) fn check_total(visited: u64, searched: u64) -> Result<(), 
 /// Checks that the number of vertices found is that of the new bits.
 pub(in crate::engine) fn check_found(found: u64, bits: u64) -> Result<(), DeviceError> {
     demand(found == bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn visited_and_excluded_vertices_stay_visited() {
+        let (excluded, before) = ([0, 0b1100], [0b0001, 0b1101]);
+        assert_eq!(new_bits(&excluded, &[0b0111, 0b1101], &before), Ok(2));
+        assert_eq!(new_bits(&excluded, &before, &before), Ok(0));
+        // A vertex that was visited before is lost, or an excluded one, from either bitmap.
+        for (now, before) in [
+            ([0b0110, 0b1101], before),
+            ([0b0001, 0b1100], before),
+            ([0b0001, 0b0101], before),
+            ([0b0001, 0b1101], [0b0001, 0b0101]),
+        ] {
+            assert_eq!(new_bits(&excluded, &now, &before), Err(DeviceError::WRONG), "{now:x?} after {before:x?}");
+        }
+    }
 }
