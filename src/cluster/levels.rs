@@ -24,8 +24,8 @@ use super::{
 use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
     engine::{
-        BottomUp, DeviceUse, GpuEngineError, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team, check_parents,
-        share, share_and_sum,
+        BottomUp, DeviceUse, GpuEngineError, GpuSetup, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team,
+        check_parents, share, share_and_sum,
     },
     graph::{NONE, Vertex},
     memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
@@ -227,10 +227,21 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
     /// If the kernels with one kind of work-group are wrong, those with the other kind are tried.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
+        let (part, rows, queue) = (self.part, self.state.own.device_len(), self.state.queue.device_len());
+        let with = |setup: &GpuSetup| -> Result<_, GpuEngineError> {
+            let gpu = PartGpu::new(part.arrays(), part.words, setup)?;
+            let state = gpu.state(part.words, rows, queue)?;
+            Ok((gpu, state))
+        };
         let mut setup = device.setup.clone();
         for is_last in [false, true] {
-            let gpu = PartGpu::new(self.part.arrays(), self.part.words, &setup)?;
-            self.state = gpu.state(self.part.words, self.state.own.device_len(), self.state.queue.device_len())?;
+            let mut made = with(&setup);
+            if let Some(others) = made.as_ref().err().and_then(|error| setup.options.without_a_copy(&setup.device, error)) {
+                setup.options = others;
+                made = with(&setup);
+            }
+            let (gpu, state) = made?;
+            self.state = state;
             let (group, info) = (gpu.used().group, setup.device.info());
             let is_known = gpu.is_known_to_be_wrong();
             self.gpu = Some(gpu);

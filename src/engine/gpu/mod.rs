@@ -110,10 +110,16 @@ pub enum GpuEngineError {
     },
 }
 
-impl GpuEngineError {
-    /// Whether the device has no memory left.
-    pub(crate) fn is_out_of_memory(&self) -> bool {
-        matches!(self, Self::OpenCl(OpenClError::OutOfMemory { .. }) | Self::Share(ShareError::OpenCl(OpenClError::OutOfMemory { .. })))
+impl GpuOptions {
+    /// The options to try after a set-up that failed with `error`, if the device had no memory left beside its copy of the graph: the graph
+    /// stays in the host's memory.
+    pub(crate) fn without_a_copy(self, device: &Device, error: &GpuEngineError) -> Option<Self> {
+        let (GpuEngineError::OpenCl(error) | GpuEngineError::Share(ShareError::OpenCl(error))) = error else { return None };
+        if !matches!(error, OpenClError::OutOfMemory { .. }) || self.graph.is_some() || device.info().unified_memory {
+            return None;
+        }
+        log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
+        Some(Self { graph: Some(GraphMemory::InPlace), ..self })
     }
 }
 

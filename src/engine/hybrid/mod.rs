@@ -19,7 +19,7 @@ use std::{
 };
 
 use super::{
-    CpuEngine, CpuEngineError, GpuOptions, GraphMemory, ParallelThresholds, Simd, Span, Team,
+    CpuEngine, CpuEngineError, GpuOptions, ParallelThresholds, Simd, Span, Team,
     gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
     state::{OnHost, SearchState},
 };
@@ -165,17 +165,13 @@ impl<'g> HybridEngine<'g> {
         let all: u64 = setups.iter().map(units).sum();
         let mut helpers = Vec::new();
         for setup in setups {
-            let mut options = setup.options;
             let with = |options| set_up(layout, setup, options, cpu.excluded(), uses);
-            let made = match with(options) {
-                // The copy of the graph leaves no room for the rest of the search.
-                Err(error) if error.is_out_of_memory() && options.graph.is_none() && !setup.device.info().unified_memory => {
-                    log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
-                    options.graph = Some(GraphMemory::InPlace);
-                    with(options)
-                }
-                made => made,
-            };
+            let mut options = setup.options;
+            let mut made = with(options);
+            if let Some(others) = made.as_ref().err().and_then(|error| options.without_a_copy(&setup.device, error)) {
+                options = others;
+                made = with(options);
+            }
             let (gpu, own) = made.map_err(|source| HybridError::Gpu { device: of(setup), source })?;
             let words = if own.is_some() { layout.padded() / 64 + 1 } else { 0 };
             let seen = Slab::zeroed(words, "bitmaps")?;
