@@ -156,12 +156,9 @@ mod tests {
         assert_eq!(new_bits(&excluded, &[0b0111, 0b1101], &before), Ok(2));
         assert_eq!(new_bits(&excluded, &before, &before), Ok(0));
         // A vertex that was visited before is lost, or an excluded one, from either bitmap.
-        for (now, before) in [
-            ([0b0110, 0b1101], before),
-            ([0b0001, 0b1100], before),
-            ([0b0001, 0b0101], before),
-            ([0b0001, 0b1101], [0b0001, 0b0101]),
-        ] {
+        for (now, before) in
+            [([0b0110, 0b1101], before), ([0b0001, 0b1100], before), ([0b0001, 0b0101], before), ([0b0001, 0b1101], [0b0001, 0b0101])]
+        {
             assert_eq!(new_bits(&excluded, &now, &before), Err(DeviceError::WRONG), "{now:x?} after {before:x?}");
         }
     }
