@@ -325,7 +325,8 @@ unsafe fn build(
     let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, ..BuildOptions::default() };
     // A pool of its own: a library must not start the global pool of the process.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
-    let pool = pool.map_err(|error| Failure::memory(format!("can't start {}: {error}; use fewer", bfs::words::threads(threads as usize))))?;
+    let pool =
+        pool.map_err(|error| Failure::memory(format!("can't start {}: {error}; use fewer", bfs::words::threads(threads as usize))))?;
     let layout = Arc::new(pool.install(|| make(&options))?);
     give(graph, socbfs_graph { layout });
     Ok(())
