@@ -24,8 +24,8 @@ use bfs::{
 use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
 use pyo3::{
     exceptions::{
-        PyFileNotFoundError, PyIndexError, PyIsADirectoryError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError, PyTimeoutError,
-        PyTypeError, PyValueError,
+        PyFileNotFoundError, PyIndexError, PyIsADirectoryError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError,
+        PyTimeoutError, PyTypeError, PyValueError,
     },
     prelude::*,
     types::PyDict,

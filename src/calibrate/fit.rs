@@ -136,8 +136,8 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
 }
 
-/// The time of a split level beyond the longer of its two parts (`None`: none was measured). As where `model` predicts a split level, a part
-/// of it costs what every level does, and its share of the rest.
+/// The time of a split level beyond the longer of its two parts (`None`: none was measured). As where `model` predicts a split level, each
+/// part costs what every level does, and its share of the rest.
 fn split_cost(model: &CostModel, tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
     let part = |strategy: Strategy, ns: f64, share: f64| {
         let fixed = model.of(strategy).map_or(0.0, |cost| cost.fixed_ns).min(ns);
