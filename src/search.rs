@@ -55,7 +55,8 @@ pub struct SearchOptions {
     pub runs: LevelDevice,
     /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
     pub every_policy: bool,
-    /// Continue on the CPU alone if a device fails during a search.
+    /// Continue on the CPU alone if a device fails during a search, by the same policy if it decides only directions, otherwise by the
+    /// default policy.
     pub fall_back: bool,
 }
 
@@ -717,8 +718,9 @@ impl<'g> Search<'g> {
         }
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; continuing on the CPU alone");
+        let own = &self.options.policy;
         let options = SearchOptions {
-            policy: Policy::default(),
+            policy: if own.needs_device() { Policy::default() } else { own.clone() },
             devices: Vec::new(),
             runs: LevelDevice::Cpu,
             fall_back: false,

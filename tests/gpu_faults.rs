@@ -22,7 +22,7 @@ use nix::{
 };
 use socbfs::{
     bench::measure_cluster,
-    bfs::Placement,
+    bfs::{Direction, GpuKernel, Placement},
     cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
     engine::{GpuOptions, GpuSetup, ParallelThresholds},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
@@ -77,7 +77,7 @@ fn with_a_device_that_continues_after_its_loss(test: &str, delay_ms: Option<u64>
 
 /// Policies that cover every way in which a device takes part in a search.
 fn policies() -> Vec<(Policy, LevelDevice)> {
-    let bgc = LevelDevice::Gpu(socbfs::bfs::GpuKernel::Bgc);
+    let bgc = LevelDevice::Gpu(GpuKernel::Bgc);
     vec![
         ("tg".parse().unwrap(), LevelDevice::Cpu),
         ("tgm".parse().unwrap(), LevelDevice::Cpu),
@@ -180,6 +180,31 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
             traced.levels_begin_ns
         );
         assert!(latest <= elapsed, "{latest} > {elapsed}");
+    });
+}
+
+/// A policy that decides only directions needs no device, so it remains the policy of a search that has lost its own.
+#[test]
+fn a_search_that_loses_its_device_keeps_a_policy_of_directions() {
+    with_a_device_to_lose("a_search_that_loses_its_device_keeps_a_policy_of_directions", |device, file| {
+        let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let levels_before_the_turn = |policy: &str, runs: LevelDevice| {
+            let mut search =
+                Search::new(&layout, &options(device, SharingMode::AllocHostPtr, policy.parse().unwrap(), runs, true)).unwrap();
+            fs::write(file, "9").unwrap();
+            search.run(3).unwrap();
+            fs::remove_file(file).unwrap();
+            assert!(search.fallen_back().is_some(), "{policy}");
+            search.run(3).unwrap();
+            let levels = search.records();
+            levels.iter().position(|record| record.plan.direction == Direction::BottomUp).unwrap_or(levels.len())
+        };
+        // With such an alpha, no frontier is large enough to turn as long as edges are left.
+        let late = levels_before_the_turn("alpha-beta:0.000001,18", LevelDevice::Gpu(GpuKernel::Bg));
+        assert!(late > levels_before_the_turn("alpha-beta:15,18", LevelDevice::Gpu(GpuKernel::Bg)), "{late}");
+        // This one searches on a device alone, so the default policy replaces it.
+        assert!(late > levels_before_the_turn("tg", LevelDevice::Cpu), "{late}");
     });
 }
 
@@ -339,7 +364,7 @@ fn ranks_continue_without_a_lost_device_or_fail_together() {
             }
             let with = |fall_back| {
                 let setup = GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() };
-                let device = Some(RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places, fall_back });
+                let device = Some(RankDevice { setup, bottom_up: GpuKernel::Bg, places, fall_back });
                 ClusterOptions { device, ..ClusterOptions::default() }
             };
             let mut lost = 0;
@@ -375,7 +400,7 @@ fn ranks_search_without_a_device_lost_during_setup_or_all_fail() {
         // The policy, whether falling back is allowed, and whether the second rank falls back.
         for (policy, fall_back, goes_on) in [("alpha-beta", true, true), ("alpha-beta", false, false), ("tg", true, false)] {
             let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
-            let own = RankDevice { setup, bottom_up: socbfs::bfs::GpuKernel::Bg, places: Places::Every, fall_back };
+            let own = RankDevice { setup, bottom_up: GpuKernel::Bg, places: Places::Every, fall_back };
             let of_ranks = ThreadRanks::run(2, |ranks| {
                 let part = Part::build(&list, Order::Degree, ranks).unwrap();
                 let own = Some(own.clone()).filter(|_| ranks.rank() == 1);
