@@ -41,8 +41,8 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
         |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
     model.to_gpu = change_cost(tables, moved(true));
     model.to_cpu = change_cost(tables, moved(false));
-    model.top_down_split = split_cost(&model, tables, Direction::TopDown);
-    model.bottom_up_split = split_cost(&model, tables, Direction::BottomUp);
+    model.top_down_split = split_cost(tables, Direction::TopDown);
+    model.bottom_up_split = split_cost(tables, Direction::BottomUp);
     model.validate().ok()?;
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
     let refined = refine(model, tables, &oracles);
@@ -136,13 +136,10 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
 }
 
-/// The time of a split level beyond the longer of its two parts (`None`: none was measured). As where `model` predicts a split level, each
-/// part costs what every level does, and its share of the rest.
-fn split_cost(model: &CostModel, tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
-    let part = |strategy: Strategy, ns: f64, share: f64| {
-        let fixed = model.of(strategy).map_or(0.0, |cost| cost.fixed_ns).min(ns);
-        fixed + share * (ns - fixed)
-    };
+/// The time of a split level beyond the longer of its two parts (`None`: none was measured). A part counts with its share of the whole time.
+/// The prediction gives it the whole fixed cost of its device, so predictions are too long where that is large. With the same rule here they
+/// are closer, but decisions are worse: on simulated boards the mean regret of `adaptive` rises from 1.4 % to 1.8 %.
+fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
     let mut rows = Vec::new();
     for table in tables {
         let step = table.levels.len().div_ceil(LEVELS).max(1);
@@ -152,8 +149,8 @@ fn split_cost(model: &CostModel, tables: &[LevelTable], direction: Direction) ->
                 let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(kernel, share), on_cpu, level.own_ns(kernel.into())) else {
                     continue;
                 };
-                let share = f64::from(share) / 1000.0;
-                let beyond = both - part(kernel.into(), gpu, share).max(part(Strategy::on_cpu(direction), cpu, 1.0 - share));
+                let part = f64::from(share) / 1000.0;
+                let beyond = both - (gpu * part).max(cpu * (1.0 - part));
                 rows.push(([1.0, level.stats.vertices as f64 / 64.0, level.stats.frontier_vertices as f64], beyond.max(0.0)));
             }
         }
@@ -247,10 +244,7 @@ fn refine(mut model: CostModel, tables: &[LevelTable], oracles: &[f64]) -> CostM
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bfs::{LevelPlan, Placement},
-        calibrate::{LevelTimes, table_regret},
-    };
+    use crate::calibrate::table_regret;
 
     #[test]
     fn least_squares_finds_the_coefficients_of_the_times() {
@@ -336,39 +330,6 @@ mod tests {
         let full = table_regret(&tables, &Policy::CostModel(Box::new(model))).unwrap();
         let zhang = table_regret(&tables, &Policy::CostModel(Box::new(fit_zhang(&tables).unwrap()))).unwrap();
         assert!(full < 0.01 && zhang > 2.0 * full, "{full} {zhang}");
-    }
-
-    #[test]
-    fn fit_recovers_what_a_split_level_costs_beyond_its_parts() {
-        // By a device whose levels cost 20 us however small they are.
-        let parts = |stats: &LevelStats, strategy: Strategy| match strategy {
-            Strategy::Tc => Some((800.0, 6.0 * stats.frontier_vertices as f64 + 1.5 * stats.frontier_edges as f64)),
-            Strategy::Tg => Some((20_000.0, 2.0 * stats.frontier_vertices as f64 + 0.5 * stats.frontier_edges as f64)),
-            Strategy::Bc => Some((1500.0, 4.0 * stats.unvisited_vertices as f64)),
-            Strategy::Bg => Some((20_000.0, 2.0 * stats.unvisited_vertices as f64)),
-            _ => None,
-        };
-        let own = |stats: &LevelStats, plan: LevelPlan| match (Strategy::of(plan), plan.placement) {
-            (Some(strategy), _) => parts(stats, strategy).map(|(fixed, rest)| fixed + rest),
-            (None, Placement::Split { gpu_permille, kernel }) => {
-                let share = f64::from(gpu_permille) / 1000.0;
-                let (cpu, gpu) = (parts(stats, Strategy::on_cpu(plan.direction))?, parts(stats, kernel.into())?);
-                Some(3000.0 + (cpu.0 + cpu.1 * (1.0 - share)).max(gpu.0 + gpu.1 * share))
-            }
-            _ => None,
-        };
-        let tables: Vec<LevelTable> = (5..60)
-            .map(|size| {
-                let level = |stats: LevelStats| LevelTimes::simulated(stats, 1, |plan| own(&stats, plan), |_, _| 0.0);
-                let strategies = vec![Strategy::Tc, Strategy::Tg, Strategy::Bc, Strategy::Bg];
-                LevelTable { root: 0, strategies, levels: search(size).into_iter().map(level).collect() }
-            })
-            .collect();
-        let model = fit(&tables).unwrap();
-        for split in [model.top_down_split, model.bottom_up_split] {
-            let split = split.unwrap();
-            assert!((split.fixed_ns - 3000.0).abs() < 60.0 && split.word_ns < 0.5 && split.frontier_vertex_ns < 0.05, "{split:?}");
-        }
     }
 
     #[test]
