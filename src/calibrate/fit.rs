@@ -136,9 +136,9 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
 }
 
-/// The time of a split level beyond the longer of its two parts (`None`: none was measured). A part counts with its share of the whole time.
-/// The prediction gives it the whole fixed cost of its device, so predictions are too long where that is large. With the same rule here they
-/// are closer, but decisions are worse: on simulated boards the mean regret of `adaptive` rises from 1.4 % to 1.8 %.
+/// The time of a split level beyond the longer of its two parts (`None`: none was measured). A part counts with its share of the whole
+/// time. The prediction gives it the whole fixed cost of its device, so predictions are too long where that is large. With the same rule
+/// here they are closer, but decisions are worse: on simulated boards the mean regret of `adaptive` rises from 1.4 % to 1.8 %.
 fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
     let mut rows = Vec::new();
     for table in tables {
