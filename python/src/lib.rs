@@ -519,8 +519,19 @@ impl Sensors {
     }
 }
 
+/// Lets messages of the library go to the loggers `socbfs.*` of Python's `logging`.
+fn forward_messages(py: Python<'_>) -> PyResult<()> {
+    // The level of a logger is asked for each message, since a program may change it at any time. To ask takes the interpreter's lock, so
+    // details, of which a search may write some, are left out. No thread writes a message while the one that waits for it has the lock.
+    let logger = pyo3_log::Logger::new(py, pyo3_log::Caching::Loggers)?.filter(log::LevelFilter::Info);
+    // It was installed before if the module is initialised a second time.
+    let _ = logger.install();
+    Ok(())
+}
+
 #[pymodule]
 fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    forward_messages(module.py())?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Core>()?;
     module.add_class::<Sensors>()?;

@@ -3,6 +3,7 @@
 import copy
 import gzip
 import itertools
+import logging
 import lzma
 import os
 import pathlib
@@ -185,6 +186,18 @@ def test_early_ends_and_timeouts():
         graph.bfs(0, parents=False)
     with pytest.raises(ValueError, match="int32"):
         graph.bfs_many([0], dtype=np.uint8)
+
+
+def test_messages_go_to_logging(tmp_path, caplog):
+    file = tmp_path / "g.el"
+    file.write_text("%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n")
+    for level, messages in ((logging.ERROR, 0), (logging.WARNING, 1)):
+        with caplog.at_level(level, logger="socbfs"):
+            caplog.clear()
+            assert socbfs.Graph.from_file(file).vertices == 3
+            assert len(caplog.records) == messages
+    record = caplog.records[0]
+    assert record.levelno == logging.WARNING and record.name.startswith("socbfs.") and "read as" in record.getMessage()
 
 
 def test_misuse():
