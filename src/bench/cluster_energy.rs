@@ -8,7 +8,7 @@ use socbfs_power::{DomainPower, Energy, Meter, RailEnergy};
 use super::{
     RootRecord,
     energy::{
-        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, check_levels, idle, is_long_enough,
+        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, WindowEnd, check_levels, idle,
         why_incomplete,
     },
 };
@@ -232,7 +232,7 @@ pub fn measure_cluster_energy<R: Ranks>(
         // Without this barrier, a board that reads its sensors slowly would end its last window while the others already wait in the next.
         ranks.barrier();
         let window = meter.ok().map(|meter| (meter, meter.begin()));
-        let begin = Instant::now();
+        let (begin, mut end) = (Instant::now(), WindowEnd::default());
         let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
         for record in records.iter().cycle() {
             let outcome = search.run_uncounted(record.root)?;
@@ -243,7 +243,7 @@ pub fn measure_cluster_energy<R: Ranks>(
             search_seconds += seconds;
             seconds_per_edge += seconds / record.edges as f64;
             // All ranks continue until every window is long enough, so that no rank searches alone.
-            let enough = window.as_ref().is_none_or(|(meter, window)| is_long_enough(begin.elapsed(), meter.refreshes(window), options));
+            let enough = window.as_ref().is_none_or(|(meter, window)| end.is_reached(begin.elapsed(), meter.refreshes(window), options));
             if sum(ranks, u64::from(!enough)) == 0 {
                 break;
             }

@@ -384,17 +384,35 @@ pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
     let window = meter.begin();
     let begin = std::time::Instant::now();
     let pause = Duration::from_secs_f64(options.seconds / 20.0);
-    while !is_long_enough(begin.elapsed(), meter.refreshes(&window), options) {
+    let mut end = WindowEnd::default();
+    while !end.is_reached(begin.elapsed(), meter.refreshes(&window), options) {
         std::thread::sleep(pause);
     }
     meter.end(window)
 }
 
-/// Whether a window may end. It does not wait forever for a sensor that refreshes slowly or not at all.
-pub(super) fn is_long_enough(passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
-    let seconds = passed.as_secs_f64();
-    let has_gone = refreshes == 0 && seconds >= 3.0 * options.seconds.max(1.0);
-    seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * options.seconds.max(1.0))
+/// Decides when a window may end.
+#[derive(Debug, Default)]
+pub(super) struct WindowEnd {
+    refreshes: u64,
+    /// Seconds after the begin of the window at which the number of refreshes was first seen.
+    since: f64,
+}
+
+impl WindowEnd {
+    /// Whether the window may end, after this time and number of refreshes. It does not wait forever for a sensor that refreshes slowly, or
+    /// not at all, or no longer.
+    pub(super) fn is_reached(&mut self, passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
+        let seconds = passed.as_secs_f64();
+        if refreshes > self.refreshes {
+            (self.refreshes, self.since) = (refreshes, seconds);
+        }
+        // At its mean rate so far, a sensor that still works would have refreshed several times.
+        let interval = if refreshes == 0 { 0.0 } else { self.since / refreshes as f64 };
+        let least = options.seconds.max(1.0);
+        let has_gone = seconds - self.since >= 3.0 * least.max(interval);
+        seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * least)
+    }
 }
 
 fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), EnergyError> {
@@ -425,7 +443,7 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
     let mut strategies: Vec<(Strategy, u64)> = Vec::with_capacity(8);
     let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
     let window = meter.begin();
-    let begin = std::time::Instant::now();
+    let (begin, mut end) = (std::time::Instant::now(), WindowEnd::default());
     'searches: loop {
         for record in records {
             let seconds = run(search, record)?;
@@ -443,7 +461,7 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
             let passed = begin.elapsed();
             if passed.as_secs_f64() >= options.seconds && passed.as_secs_f64() >= looked {
                 looked = passed.as_secs_f64() + 0.02;
-                if is_long_enough(passed, meter.refreshes(&window), options) {
+                if end.is_reached(passed, meter.refreshes(&window), options) {
                     break 'searches;
                 }
             }
@@ -773,7 +791,15 @@ mod tests {
         for (seconds, refreshes, enough) in
             [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]
         {
-            assert_eq!(is_long_enough(Duration::from_secs_f64(seconds), refreshes, &options), enough, "{seconds} {refreshes}");
+            let is_reached = WindowEnd::default().is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
+            assert_eq!(is_reached, enough, "{seconds} {refreshes}");
+        }
+        // The first sensor vanishes after ten refreshes in 12 s, the second one refreshes every 35 s.
+        for (refreshes, last) in [([(4.0, 3), (12.0, 10), (41.0, 10)], (42.0, 10)), ([(35.0, 1), (70.0, 2), (104.0, 2)], (1000.0, 28))] {
+            let mut end = WindowEnd::default();
+            let mut at = |(seconds, refreshes)| end.is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
+            assert_eq!(refreshes.map(&mut at), [false; 3]);
+            assert!(at(last), "{last:?}");
         }
     }
 }
