@@ -59,8 +59,11 @@ class backend:
     @staticmethod
     def single_source_shortest_path_length(G: Any, source: Any, cutoff: Any = None) -> dict:
         graph = _converted(G)
-        # NetworkX takes any number, goes on as long as the level is below it, and treats a negative one as 0.
-        depth = None if cutoff is None or cutoff >= 2**32 - 1 else max(0, math.ceil(cutoff))
+        # NetworkX takes any number and goes on as long as the level is below it, so a negative one and NaN are as 0.
+        if cutoff is None or cutoff >= 2**32 - 1:
+            depth = None
+        else:
+            depth = math.ceil(cutoff) if cutoff > 0 else 0
         levels = graph.levels(source, depth)
         reached = np.flatnonzero(levels >= 0)
         order = reached[np.argsort(levels[reached], kind="stable")]

@@ -5,6 +5,7 @@ import gzip
 import itertools
 import logging
 import lzma
+import math
 import os
 import pathlib
 import pickle
@@ -421,7 +422,7 @@ def test_networkx_graphs_and_its_dispatch():
         source = list(graph)[0]
         ours = socbfs.Graph.from_networkx(graph)
         assert ours.labels == list(graph) and ours.directed == graph.is_directed()
-        for cutoff in (None, 0, 1.5, 2, 100):
+        for cutoff in (None, -1, 0, 1.5, 2, 100, math.inf, math.nan):
             wanted = networkx.single_source_shortest_path_length(graph, source, cutoff)
             found = networkx.single_source_shortest_path_length(graph, source, cutoff, backend="socbfs")
             assert found == wanted and list(found.values()) == sorted(found.values())
