@@ -17,7 +17,7 @@ pub use traced::{Stretch, Traced, TracedDevice};
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
     engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
-    graph::{Layout, NONE, Order, Place, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
     words::numbered,
@@ -287,15 +287,18 @@ pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     }
 }
 
+/// The number of vertices that take part in a search of `layout`, as policies count them (`LevelStats::vertices`): those with an arc. A
+/// vertex whose neighbours are all left-out leaves has none.
+fn searched(layout: &Layout) -> u64 {
+    let (out, incoming) = (layout.csr(), layout.incoming());
+    (0..out.vertices() as Vertex).filter(|&v| out.degree(v) > 0 || incoming.degree(v) > 0).count() as u64
+}
+
 /// What `policy` needs from the engine.
 fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
     let begins_on_gpu = || {
-        let csr = layout.csr();
-        // As the policy counts them. Other orders have dropped vertices without an edge.
-        let without_edge = if layout.order() == Order::Original { layout.stats().isolated } else { 0 };
-        let vertices = (csr.vertices() as u64).saturating_sub(without_edge);
-        policy.adaptive().is_some() && policy.begins_on_gpu(vertices, csr.arcs() as u64, layout.hubs().share)
+        policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share)
     };
     let at_home_on_gpu = at_home_on_gpu || begins_on_gpu();
     HybridUse { alone, at_home_on_gpu, together }
@@ -812,6 +815,23 @@ pub(crate) fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::{BuildOptions, EdgeList, Listing, Order};
+
+    /// Where searches begin is decided by this number when a search is set up, and again by the policy at level 0.
+    #[test]
+    fn vertices_are_counted_as_policies_see_them() {
+        // A triangle, a star of which only the centre is not left out, and a vertex without an edge.
+        let edges = [[0, 1], [1, 2], [2, 0]].into_iter().chain((4..20).map(|v| [3, v])).collect();
+        let edges = EdgeList::new(21, edges, Listing::Once).unwrap();
+        for directed in [false, true] {
+            for order in [Order::Original, Order::Degree] {
+                let layout = Layout::build(&edges, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
+                let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+                search.run(0).unwrap();
+                assert_eq!(searched(&layout), search.records()[0].stats.vertices, "{directed} {order:?}");
+            }
+        }
+    }
 
     #[test]
     fn levels_are_computed_from_parents_even_if_these_form_no_tree() {
