@@ -180,7 +180,8 @@ pub struct Outcome {
     pub reached: u64,
     /// Levels of the tree: the root alone is 1.
     pub levels: u32,
-    /// Edges for TEPS (both ends reached; repeats counted, self-loops not).
+    /// Edges for TEPS (both ends reached; repeats counted, self-loops not). After an early end ([`Search::run_until`]) the edges that leave
+    /// the tree count as well: half each, in a directed graph whole.
     pub edges: u64,
     /// Time from the call to the parents in original numbers.
     #[serde(skip)]
@@ -463,6 +464,8 @@ impl<'g> Search<'g> {
     /// // On the path 0 - 1 - ... - 9: everything within a distance of 2, and everything up to vertex 6.
     /// let near = search.run_until(4, Until { depth: Some(2), ..Until::default() })?;
     /// assert_eq!((near.end, near.outcome.reached), (End::Depth, 5));
+    /// // Four edges lie between these vertices, and two leave them, which count half.
+    /// assert_eq!(near.outcome.edges, 5);
     /// let route = search.run_until(0, Until { target: Some(6), ..Until::default() })?;
     /// assert_eq!((route.end, route.outcome.levels, search.parents()[6]), (End::Target, 7, 5));
     /// # Ok::<(), Box<dyn std::error::Error>>(())

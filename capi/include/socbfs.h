@@ -80,7 +80,8 @@ typedef void (*socbfs_progress)(void *user, const char *step);
 typedef struct socbfs_outcome {
   // Vertices reached, the root included (of many searches: their sum).
   uint64_t reached;
-  // Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
+  // Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. After SOCBFS_DEPTH and SOCBFS_TARGET the edges
+  // that leave the tree count as well: half each, in a directed graph whole. 0 for many searches.
   uint64_t edges;
   // Nanoseconds from the call to the parents or levels.
   uint64_t nanoseconds;

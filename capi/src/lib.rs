@@ -137,7 +137,8 @@ pub struct socbfs_meter {
 pub struct socbfs_outcome {
     /// Vertices reached, the root included (of many searches: their sum).
     pub reached: u64,
-    /// Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. 0 for many searches.
+    /// Edges as Graph500 counts them: both ends reached, repeats counted, self-loops not. After SOCBFS_DEPTH and SOCBFS_TARGET the edges
+    /// that leave the tree count as well: half each, in a directed graph whole. 0 for many searches.
     pub edges: u64,
     /// Nanoseconds from the call to the parents or levels.
     pub nanoseconds: u64,

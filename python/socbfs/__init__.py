@@ -58,7 +58,10 @@ class Tree:
 
     @property
     def edges(self) -> int:
-        """Number of edges as Graph500 counts them: both ends reached, repeats counted, self-loops not."""
+        """Number of edges as Graph500 counts them: both ends reached, repeats counted, self-loops not.
+
+        After an early end (`depth`, `target`) the edges that leave the tree count as well: half each, in a directed graph whole.
+        """
         return self._reached[1]
 
 
