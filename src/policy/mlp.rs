@@ -383,8 +383,8 @@ impl Special for Mlp {
     }
 }
 
-/// The inputs of SURF, unscaled and in its order (section 4 and table 1 of the paper), with n vertices, m arcs, and F(t) vertices
-/// in the frontier of level t (0 before level 0):
+/// The inputs of SURF, unscaled and in its order (section 4 and table 1 of the paper), with n vertices, m arcs, and F(t) vertices in the
+/// frontier of level t (0 before level 0). The paper does not divide `s_f` and `c_f` by n, but the program of its authors does:
 ///
 /// 1. `m_d`: m / n, the mean degree;
 /// 2. `p_h`: share of vertices with more arcs than `m_d` (the paper samples it, here it is exact);
