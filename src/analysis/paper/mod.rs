@@ -14,7 +14,7 @@ use super::{Analysis, GraphAnalysis, PolicyComparison};
 pub enum Paper {
     /// Zhang et al. 2018, "An adaptive breadth-first search algorithm on integrated architectures".
     Zhang,
-    /// Remis 2016, "Breadth-first search on heterogeneous platforms" (thesis).
+    /// Remis 2016, "Breadth-first search for social network graphs on heterogenous platforms" (thesis).
     Remis,
     /// Yoon and Oh 2022, "SURF: direction-optimizing breadth-first search using workload state on GPUs".
     Surf,
