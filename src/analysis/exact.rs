@@ -183,3 +183,57 @@ pub fn count(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     }
     found
 }
+
+/// As [`count`], but with the unvisited vertices and arcs that policies count: all vertices with an arc, and the arcs that leave them. In
+/// an undirected graph both counts are the same.
+pub fn count_as_policies(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
+    let mut found = count(layout, levels);
+    if !layout.directed() {
+        return found;
+    }
+    let (csr, incoming) = (layout.csr(), layout.incoming());
+    let is_searched = |v: Vertex| csr.degree(v) > 0 || incoming.degree(v) > 0;
+    let root = levels.of.iter().position(|&level| level == 0);
+    let mut vertices = (0..csr.vertices() as Vertex).into_par_iter().filter(|&v| is_searched(v)).count() as u64;
+    let mut arcs = csr.arcs() as u64;
+    for level in &mut found {
+        // Every vertex but the root has an incoming arc, over which it was found.
+        let own = if level.level == 0 { u64::from(root.is_some_and(|root| is_searched(root as Vertex))) } else { level.vertices };
+        vertices = vertices.saturating_sub(own);
+        arcs = arcs.saturating_sub(level.arcs);
+        (level.unvisited_vertices, level.unvisited_arcs) = (vertices, arcs);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        graph::{BuildOptions, EdgeList, Listing, Order},
+        search::SearchOptions,
+    };
+
+    #[test]
+    fn unvisited_vertices_of_a_directed_graph_are_those_that_policies_count() {
+        // From 0 a search finds 1 and 2. Arcs lead from 3, which it does not find, to 0 and 4; 5 has no arc.
+        let edges = EdgeList::new(6, vec![[0, 1], [1, 2], [3, 0], [3, 4]], Listing::Unknown).unwrap();
+        for order in [Order::Original, Order::Degree] {
+            let layout = Layout::build(&edges, &BuildOptions { directed: true, order, ..BuildOptions::default() }).unwrap();
+            let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+            search.set_single_levels(true);
+            let levels = Levels::search(&mut search, 0).unwrap();
+            let unvisited = |found: &[ExactLevel]| -> Vec<[u64; 2]> {
+                found.iter().map(|level| [level.unvisited_vertices, level.unvisited_arcs]).collect()
+            };
+            let found = count_as_policies(&layout, &levels);
+            assert_eq!(unvisited(&found), [[4, 3], [3, 2], [2, 2]]);
+            for record in search.records() {
+                let (stats, exact) = (&record.stats, &found[record.stats.level as usize]);
+                assert_eq!((stats.unvisited_vertices, stats.unvisited_edges), (exact.unvisited_vertices, exact.unvisited_arcs));
+            }
+            // Vertices with an incoming arc, and the arcs into them.
+            assert_eq!(unvisited(&count(&layout, &levels)), [[3, 3], [2, 2], [1, 1]]);
+        }
+    }
+}

@@ -16,7 +16,7 @@ mod split;
 mod touched;
 
 pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
-pub use exact::{ExactLevel, Levels, count};
+pub use exact::{ExactLevel, Levels, count, count_as_policies};
 pub use graph_profile::{Profile, SearchedRoot, profile};
 pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
 pub use paper::{Claim, Paper, PaperComparison};

@@ -12,7 +12,7 @@ use super::{
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    analysis::{Levels, count, touched},
+    analysis::{Levels, count_as_policies, touched},
     graph::{Order, Vertex},
     input::Format,
     report::{self, ArrayFormat, Column, write_array},
@@ -135,7 +135,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     if arguments.trace {
         text.push('\n');
         let levels = arguments.exact.then(|| Levels::of_last(&search, arguments.root));
-        let exact = levels.as_ref().map(|levels| count(&layout, levels)).unwrap_or_default();
+        let exact = levels.as_ref().map(|levels| count_as_policies(&layout, levels)).unwrap_or_default();
         text.push_str(&report::trace(search.records(), &exact));
         let leaves = layout.stats().leaves;
         if leaves > 0 {

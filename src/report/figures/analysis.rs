@@ -134,7 +134,7 @@ fn profile(profile: &Profile) -> Figure {
             vec![series("vertices of the frontier |F|", levels, |l| l.vertices), series("arcs that leave it E", levels, |l| l.arcs)],
         ),
         table: Table {
-            columns: columns(&["level", "iteration", "vertices |F|", "arcs E", "unvisited vertices", "their arcs"]),
+            columns: columns(&["level", "iteration", "vertices |F|", "arcs E", "unvisited vertices", "arcs into them"]),
             rows: count_rows(levels, |l| [l.vertices, l.arcs, l.unvisited_vertices, l.unvisited_arcs].map(Cell::count).into()),
         },
     }
@@ -204,7 +204,7 @@ fn bottom_up(redundant: &Redundant) -> Figure {
             vec![series("top-down (arcs E)", &levels, |l| l.arcs), series("bottom-up (probes)", &levels, |l| l.probes)],
         ),
         table: Table {
-            columns: columns(&["level", "iteration", "top-down E", "bottom-up probes", "unvisited vertices", "their arcs"]),
+            columns: columns(&["level", "iteration", "top-down E", "bottom-up probes", "unvisited vertices", "arcs into them"]),
             rows: count_rows(&levels, |l| [l.arcs, l.probes, l.unvisited_vertices, l.unvisited_arcs].map(Cell::count).into()),
         },
     }
