@@ -684,6 +684,19 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
+#[cfg(feature = "train")]
+#[test]
+fn too_few_graphs_to_learn_from_are_refused_before_measuring() {
+    let folder = Folder::new();
+    let records = folder.path("r.jsonl");
+    let train = ["train", "--calibration", "off", "--largest-scale", "10", "--device", "cpu", "--records", &records];
+    for graphs in [&["--generated", "5"][..], &["grid:8x8", "--generated", "4", "--held-out", "grid:8x8"]] {
+        let words = ["too few graphs to learn from", ": 4,", "at least 5", "raise --generated", "without --held-out"];
+        refused(&[&train[..], graphs].concat(), &words);
+    }
+    assert_eq!(folder.names(), Vec::<String>::new());
+}
+
 #[cfg(not(feature = "train"))]
 #[test]
 fn training_is_refused_before_measuring_if_the_program_has_none() {

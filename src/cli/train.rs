@@ -181,6 +181,11 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         // Refused now, since to measure takes hours.
         return Err(without_training());
     }
+    #[cfg(feature = "train")]
+    if !arguments.collect_only && !arguments.judge_only {
+        // So are graphs that are too few.
+        enough(arguments, graphs.iter().map(|(name, _)| name.as_str()).collect())?;
+    }
     if for_calibration {
         // Checked now, so that a missing calibration does not fail after hours.
         target(&config)?;
@@ -192,7 +197,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     // The file of records may hold more: only graphs of this command line count.
     let asked = |search: &&SearchSample| arguments.judge_only || graphs.iter().any(|(name, _)| *name == search.graph);
     let searches: Vec<&SearchSample> = records.searches().iter().filter(asked).collect();
-    let held_out = held_out(arguments, &searches);
+    let held_out = held_out(arguments, &train::names(&searches));
     let (judge, learn): (Vec<&SearchSample>, Vec<&SearchSample>) =
         searches.into_iter().partition(|search| held_out.contains(&search.graph));
     if judge.is_empty() {
@@ -275,12 +280,29 @@ fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Ju
     })
 }
 
-/// The held-out graphs.
-fn held_out(arguments: &TrainArgs, searches: &[&SearchSample]) -> Vec<String> {
+/// The graphs of these names that are held out.
+fn held_out(arguments: &TrainArgs, names: &[&str]) -> Vec<String> {
     if !arguments.held_out.is_empty() {
         return arguments.held_out.iter().map(|path| path.display().to_string()).collect();
     }
-    train::every_fifth(&train::names(searches), arguments.seed).into_iter().map(str::to_owned).collect()
+    train::every_fifth(names, arguments.seed).into_iter().map(str::to_owned).collect()
+}
+
+/// What helps if too few graphs are left to learn from.
+#[cfg(feature = "train")]
+const MORE_GRAPHS: &str = "name more graphs, or raise --generated; without --held-out every fifth graph is held out";
+
+/// Checks that enough of the graphs `names` are left to learn from.
+#[cfg(feature = "train")]
+fn enough(arguments: &TrainArgs, mut names: Vec<&str>) -> Result<(), Failure> {
+    names.sort_unstable();
+    names.dedup();
+    let held_out = held_out(arguments, &names);
+    names.retain(|name| !held_out.iter().any(|graph| graph == name));
+    if names.len() < train::LEAST_GRAPHS {
+        return Err(Failure::because("", &train::FitError::TooFewGraphs(names.len())).cure(MORE_GRAPHS));
+    }
+    Ok(())
 }
 
 #[cfg(feature = "train")]
@@ -288,8 +310,11 @@ fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<
     let options = train::FitOptions { seed, steps };
     let learn = |form: Form| {
         let progress = Progress::start(&format!("Training {}", form.name()), (train::NETWORKS * options.steps) as u64);
-        train::fit(form, searches, &options, &|done| progress.add(done))
-            .map_err(|error| Failure::because(&format!("can't train {}", form.name()), &error))
+        train::fit(form, searches, &options, &|done| progress.add(done)).map_err(|error| {
+            let failure = Failure::because(&format!("can't train {}", form.name()), &error);
+            // Graphs were skipped.
+            if matches!(error, train::FitError::TooFewGraphs(_)) { failure.cure(MORE_GRAPHS) } else { failure }
+        })
     };
     Form::ALL.into_iter().map(learn).collect()
 }

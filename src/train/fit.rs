@@ -32,7 +32,7 @@ impl Default for FitOptions {
 #[non_exhaustive]
 pub enum FitError {
     /// There are too few graphs.
-    #[error("{0} graphs are too few to learn from and to choose by: at least 5 are needed")]
+    #[error("too few graphs to learn from and to choose by: {0}, but at least 5 are needed")]
     TooFewGraphs(usize),
     /// The library failed.
     #[error("the training failed")]
