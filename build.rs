@@ -41,8 +41,9 @@ fn commit(source: &Path) -> Option<String> {
     }
     // The reflog of HEAD changes with every commit and checkout, HEAD itself only where branches change.
     for name in ["HEAD", "logs/HEAD"] {
-        if let Some(file) = git(&["rev-parse", "--path-format=absolute", "--git-path", name]).filter(|file| Path::new(file).exists()) {
-            println!("cargo::rerun-if-changed={file}");
+        // Git before 2.31 can only give a path from the folder in which it runs.
+        if let Some(file) = git(&["rev-parse", "--git-path", name]).map(|file| source.join(file)).filter(|file| file.exists()) {
+            println!("cargo::rerun-if-changed={}", file.display());
         }
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
