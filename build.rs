@@ -4,6 +4,9 @@
 
 use std::{env, path::Path, process::Command};
 
+/// What the program is made of.
+const SOURCES: [&str; 7] = ["Cargo.lock", "Cargo.toml", "boards", "build.rs", "kernels", "power", "src"];
+
 fn main() {
     let source = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
     let compiler = env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
@@ -31,8 +34,8 @@ fn set(name: &str, value: Option<String>) {
     println!("cargo::rustc-env={name}={}", value.as_deref().unwrap_or("unknown"));
 }
 
-/// The commit of the checkout, with "+" where tracked files differ from it. Only a checkout of this very directory counts: an
-/// unpacked archive inside another project's checkout must not borrow that project's commit.
+/// The commit of the checkout, with "+" where tracked files of the program differ from it. Only a checkout of this very directory
+/// counts: an unpacked archive inside another project's checkout must not borrow that project's commit.
 fn commit(source: &Path) -> Option<String> {
     let git = |arguments: &[&str]| output(Command::new("git").arg("-C").arg(source).args(arguments));
     let top = git(&["rev-parse", "--show-toplevel"])?;
@@ -46,8 +49,13 @@ fn commit(source: &Path) -> Option<String> {
             println!("cargo::rerun-if-changed={}", file.display());
         }
     }
+    // A path that does not exist would make Cargo run this script at every build.
+    for path in SOURCES.iter().filter(|path| source.join(path).exists()) {
+        println!("cargo::rerun-if-changed={path}");
+    }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
-    let changed = git(&["status", "--porcelain", "--untracked-files=no"]).is_some();
+    let status = [&["status", "--porcelain", "--untracked-files=no", "--"][..], &SOURCES].concat();
+    let changed = git(&status).is_some();
     Some(if changed { format!("{commit}+") } else { commit })
 }
 

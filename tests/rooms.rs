@@ -1,4 +1,4 @@
-//! Checks the order of the rooms of `src/`: a room imports only rooms before it.
+//! Checks the order of the rooms of `src/`: a room imports only rooms before it. Also checks that the build script sees what they include.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -247,4 +247,22 @@ fn the_architecture_page_draws_the_imports_of_the_rooms() {
     let drawing = drawing(&rooms, &imported);
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
     assert!(page.contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing:\n{drawing}");
+}
+
+/// The commit that records name is marked if a file of the program differs from it, so the build script has to run when one changes.
+#[test]
+fn the_build_script_watches_all_that_is_compiled_in() {
+    let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
+    // The sensors are a crate of their own.
+    let mut parts = BTreeSet::from(["power".to_owned(), "src".to_owned()]);
+    for (_, inside, text) in sources() {
+        let root = "../".repeat(inside.components().count());
+        for line in text.lines().filter(|line| line.contains("include_str!(") || line.contains("include_bytes!(")) {
+            let path = line.split('"').nth(1).unwrap();
+            parts.extend(path.strip_prefix(root.as_str()).and_then(|path| path.split('/').next()).map(str::to_owned));
+        }
+    }
+    assert!(parts.contains("kernels") && parts.contains("boards"), "{parts:?}");
+    let unseen: Vec<_> = parts.iter().filter(|part| !script.contains(&format!("\"{part}\""))).collect();
+    assert!(unseen.is_empty(), "build.rs does not watch {unseen:?}");
 }
