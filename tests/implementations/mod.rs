@@ -126,7 +126,7 @@ pub fn refusing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "refuses")
 }
 
-/// Builds `NAME.c` of this folder, a layer over the system's OpenCL library.
+/// Builds `NAME.c` of this folder, a layer over the system's OpenCL library. Fails if it can't be built for any other reason than the two.
 fn library(folder: &Path, name: &str) -> Option<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/implementations/{name}.c"));
@@ -138,7 +138,13 @@ fn library(folder: &Path, name: &str) -> Option<PathBuf> {
         .output();
     match built {
         Ok(output) if output.status.success() => Some(library),
-        _ => None,
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            // The linker names the library that it does not find.
+            assert!(said.contains("libOpenCL.so.1"), "{name}.c can't be built: {said}");
+            None
+        }
+        Err(_) => None,
     }
 }
 
