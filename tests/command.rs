@@ -1199,8 +1199,7 @@ fn unwritable_outputs_are_refused_before_the_work() {
 #[test]
 fn a_full_disk_is_reported() {
     if !Path::new("/dev/full").exists() {
-        println!("SKIPPED a_full_disk_is_reported: there is no /dev/full");
-        return;
+        return crate::implementations::skipped("a_full_disk_is_reported", "there is no /dev/full");
     }
     refused(&["convert", "kronecker:8", "/dev/full", "--to", "el"], &["/dev/full"]);
     let output = run(&["bench", "--kronecker", "6", "--roots", "1", "--json", "/dev/full"]);

@@ -124,7 +124,8 @@ fn violations(room: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+/// Collects the Rust files below `folder`.
+pub fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

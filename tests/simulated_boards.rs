@@ -225,7 +225,7 @@ fn graphs() -> Vec<Graph> {
     files.retain(|file| file.extension().is_some_and(|extension| extension == "xz" || extension == "gz"));
     files.sort();
     if files.is_empty() {
-        eprintln!("SKIPPED the real graphs: no data folder at {} (set SOCBFS_DATA)", folder.display());
+        crate::implementations::skipped("the real graphs", &format!("no data folder at {} (set SOCBFS_DATA)", folder.display()));
     }
     for file in files {
         let edges = read(&file, &ReadOptions::default()).unwrap();
