@@ -13,6 +13,7 @@ use std::{
     },
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
+    sync::atomic::{AtomicU32, Ordering},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -696,8 +697,10 @@ fn process_limits_do_not_crash_the_program() {
 
 /// Makes a control group with a limit (`None` if that is not possible).
 fn control_group(controller: &str, file: &str, limit: u64) -> Option<PathBuf> {
+    // Tests of one process run at the same time, and in version 2 all groups are in one folder.
+    static MADE: AtomicU32 = AtomicU32::new(0);
     let root = PathBuf::from("/sys/fs/cgroup");
-    let name = format!("socbfs-test-{}", std::process::id());
+    let name = format!("socbfs-test-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
     let folder = if root.join("cgroup.controllers").exists() { root.join(name) } else { root.join(controller).join(name) };
     fs::create_dir(&folder).ok()?;
     if fs::write(folder.join(file), limit.to_string()).is_err() {
