@@ -1,6 +1,11 @@
 //! The built `socbfs`, run without the settings of the user who runs the tests.
 
-use std::{fs, process::Command};
+use std::{
+    fs,
+    process::{Child, Command},
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use nix::sys::signal::{SigHandler, Signal, signal};
 use tempfile::TempDir;
@@ -36,6 +41,21 @@ fn hear_signals() {
     for kind in [Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP] {
         // SAFETY: the default action runs no code of this process.
         unsafe { signal(kind, SigHandler::SigDfl) }.unwrap();
+    }
+}
+
+/// Waits until `child` handles signals of this `kind`. Before that they would end it, and on a busy machine it may take long to begin.
+/// (An emulator handles signals itself, so nothing can be seen there.)
+pub fn wait_until_handled(child: &Child, kind: Signal) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    let handles = || {
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let handled = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or_default();
+        u64::from_str_radix(handled.trim(), 16).is_ok_and(|handled| handled >> (kind as i32 - 1) & 1 == 1)
+    };
+    while !emulated() && !handles() {
+        assert!(Instant::now() < limit, "{kind} is not handled");
+        sleep(Duration::from_millis(5));
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::built::{Folder, emulated, socbfs};
+use crate::built::{Folder, emulated, socbfs, wait_until_handled};
 
 /// A path 0 - 1 - 2 - 3 with a branch 1 - 4, a self-loop at 4, and a separate edge 5 - 6.
 const GRAPH: &str = "# a small graph\n0 1\n1 2\n2 3\n1 4\n4 4\n5 6\n";
@@ -1247,6 +1247,7 @@ mod interrupted {
             let folder = Folder::new();
             // The largest scale for which a 32-bit program has the memory.
             let mut child = start(&["generate", "kronecker", "--scale", "23", "-o", &folder.path("g.el")]);
+            wait_until_handled(&child, kind);
             sleep(Duration::from_millis(if emulated() { 4000 } else { 300 }));
             signal(&child, kind);
             assert_eq!(child.wait().unwrap().code(), Some(130), "{kind}");

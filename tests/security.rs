@@ -24,7 +24,7 @@ use nix::{
 };
 
 use crate::{
-    built::{self, BINARY, Folder, emulated, plain, text},
+    built::{self, BINARY, Folder, emulated, plain, text, wait_until_handled},
     implementations,
 };
 
@@ -119,6 +119,7 @@ fn an_ignored_hangup_signal_stays_ignored() {
             under(&format!("{trap}; touch {ready}"), &["generate", "kronecker", "--scale", "23", "-o", &graph]).spawn().unwrap();
         wait_for(&ready);
         fs::remove_file(&ready).unwrap();
+        wait_until_handled(&child, if ignored { Signal::SIGTERM } else { Signal::SIGHUP });
         sleep(Duration::from_millis(if emulated() { 4000 } else { 400 }));
         signal(&child, Signal::SIGHUP);
         let limit = Instant::now() + Duration::from_millis(300);
@@ -234,6 +235,7 @@ fn a_hanging_driver_is_reported_and_ctrl_c_ends_the_program() {
     }
     // It also reacts to signals before the warning.
     let (mut child, _) = hanging("asked-hangs", &["run", "grid:8x8", "--root", "0"]);
+    wait_until_handled(&child, Signal::SIGTERM);
     sleep(Duration::from_millis(if emulated() { 4000 } else { 500 }));
     signal(&child, Signal::SIGTERM);
     assert_eq!(child.wait().unwrap().code(), Some(130));
