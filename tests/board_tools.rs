@@ -208,7 +208,7 @@ fn the_doctor_reports_problems_of_a_hot_board_with_their_cures() {
     assert!(["search", "opencl-device", "power-sensors"].iter().all(|check| of(&diagnosis, check)["verdict"] == "unknown"));
     let quiet = run(&["doctor", "--quiet", "--sysfs-root", root.to_str().unwrap()]);
     let said = text(&quiet.stdout);
-    assert!(said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
+    assert!(said.starts_with("warning ") && said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
 }
 
 /// Compiles a driver with this `code`, for `OPENCL_DYLIB_PATH`. Prints SKIPPED if there is no C compiler.
