@@ -107,13 +107,20 @@ int main(void) {
     CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
     CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
 
-    /* A symmetric file holds arcs in both directions. */
+    /* A symmetric file holds arcs in both directions. Reading it gives messages, to a callback that wants them. */
     {
         char name[] = "/tmp/socbfs-XXXXXX";
         const char text[] = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n";
         int file = mkstemp(name);
         CHECK(file >= 0 && write(file, text, sizeof text - 1) == (ssize_t)sizeof text - 1 && close(file) == 0);
+        CHECK(socbfs_log_to(3, count_messages, &messages) == SOCBFS_OK);
         CHECK(socbfs_graph_from_file(name, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK);
+        /* The format, and the size. */
+        CHECK(messages >= 2);
+        socbfs_graph_free(&graph);
+        messages = 0;
+        CHECK(socbfs_log_to(0, NULL, NULL) == SOCBFS_OK);
+        CHECK(socbfs_graph_from_file(name, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK && messages == 0);
         CHECK(remove(name) == 0);
         CHECK(socbfs_search_new(graph, NULL, NULL, NULL, &search) == SOCBFS_OK);
         CHECK(socbfs_search_run(search, 0, &outcome) == SOCBFS_OK && outcome.reached == 3);
