@@ -104,10 +104,10 @@ impl Unusable {
 }
 
 /// The udev rule of this crate.
-const UDEV_RULE: &str = include_str!("../99-socbfs-power.rules");
+const UDEV_RULE: &str = include_str!("../70-socbfs-power.rules");
 
-/// File name of the rule.
-const UDEV_NAME: &str = "99-socbfs-power.rules";
+/// File name of the rule. It comes before 73-seat-late.rules, where systemd gives users access to what is tagged `uaccess` by then.
+const UDEV_NAME: &str = "70-socbfs-power.rules";
 
 /// The group that may read the processor's counters. The rule names it, and the Debian package creates it.
 const GROUP: &str = "socbfs-power";
@@ -204,16 +204,17 @@ mod tests {
             ),
             "{written}"
         );
-        assert!(written.contains("' | sudo tee /etc/udev/rules.d/99-socbfs-power.rules && sudo udevadm control --reload && "), "{written}");
+        assert!(written.contains("' | sudo tee /etc/udev/rules.d/70-socbfs-power.rules && sudo udevadm control --reload && "), "{written}");
         let end =
             "sudo udevadm trigger --action=add --subsystem-match=powercap && sudo usermod -a -G socbfs-power $USER`, then log in again";
         assert!(written.ends_with(end), "{written}");
         assert!(!written.contains("sudo cp") && !written.contains(['#', '\n']) && written.matches('\'').count() == 6, "{written}");
         assert!(cure("dev/usbtmc0").ends_with("--subsystem-match=usbmisc` lasts"));
+        assert!(UDEV_NAME < "73-seat-late.rules", "its tag would come too late");
         // The rule does not cover hwmon.
         assert!(!cure("sys/class/hwmon/hwmon0/power1_input").contains("udevadm"));
         for folder in ["usr/lib/udev/rules.d", "lib/udev/rules.d", "etc/udev/rules.d"] {
-            let rule = root.path().join(folder).join("99-socbfs-power.rules");
+            let rule = root.path().join(folder).join("70-socbfs-power.rules");
             std::fs::create_dir_all(rule.parent().unwrap()).unwrap();
             std::fs::write(&rule, "").unwrap();
             let triggered = cure("sys/class/powercap/intel-rapl:0/energy_uj");

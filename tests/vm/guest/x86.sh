@@ -30,7 +30,7 @@ echo 'socbfs-power:x:990:member' >/etc/group
 echo 'member:x:1000:1000::/:/bin/sh' >>/etc/passwd
 for counter in /sys/class/powercap/intel-rapl*/energy_uj; do
     path=$(readlink -f "${counter%/*}")
-    grep '^SUBSYSTEM=="powercap"' 99-socbfs-power.rules | grep -o 'RUN+="[^"]*"' | cut -d'"' -f2 | sed "s|%p|${path#/sys}|" | sh
+    grep '^SUBSYSTEM=="powercap"' 70-socbfs-power.rules | grep -o 'RUN+="[^"]*"' | cut -d'"' -f2 | sed "s|%p|${path#/sys}|" | sh
     stat -c "@mode %a %g" "$counter"
 done
 say su -s /bin/sh -c "./socbfs sensors --json" member
