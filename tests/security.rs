@@ -241,7 +241,7 @@ fn a_hanging_driver_is_reported_and_ctrl_c_ends_the_program() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let output = doctor.wait_with_output().unwrap();
     let seconds = begin.elapsed().as_secs();
-    assert!(seconds < 30 || emulated(), "{seconds} s");
+    assert!(seconds < 90 || emulated(), "{seconds} s");
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stdout).contains("no answer in 20 s"), "{}", text(&output.stdout));
 }
@@ -339,7 +339,7 @@ fn a_silent_meter_does_not_block_the_program() {
         let _writer = is_open.then(|| fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap());
         refused(socbfs(&["bench", "grid:8x8", "--roots", "1", "--energy", &sensor]), &["external:", "no valid reading"]);
     }
-    assert!(begin.elapsed() < Duration::from_secs(30));
+    assert!(begin.elapsed() < Duration::from_secs(120));
 }
 
 #[test]
