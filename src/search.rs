@@ -298,9 +298,8 @@ fn searched(layout: &Layout) -> u64 {
 /// What `policy` needs from the engine.
 fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
     let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
-    let begins_on_gpu = || {
-        policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share)
-    };
+    let begins_on_gpu =
+        || policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share);
     let at_home_on_gpu = at_home_on_gpu || begins_on_gpu();
     HybridUse { alone, at_home_on_gpu, together }
 }
