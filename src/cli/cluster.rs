@@ -263,13 +263,14 @@ fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     Ok(with_value(name, file))
 }
 
-/// The command, the kind of its graph, and whether only rank 0 has the file.
+/// The command, its graph (of files only that it is one: ranks compare the files while they read them), and whether only rank 0 has the
+/// file.
 fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
     let graph = match source {
-        Source::File(..) => "a graph file",
-        Source::Generated(_) => "a generated graph",
+        Source::File(..) => "a graph file".to_owned(),
+        Source::Generated(generator) => format!("the graph {generator}"),
     };
-    [("command", Some(format!("the command {name}"))), ("kind of graph", Some(graph.to_owned())), switch("--from-rank-0", from_rank_0)]
+    [("command", Some(format!("the command {name}"))), ("graph", Some(graph)), switch("--from-rank-0", from_rank_0)]
 }
 
 /// Fails on all ranks if they got different values of a flag that affects what they send each other: they would wait for ever.
