@@ -277,17 +277,33 @@ impl BenchArgs {
         self.report == ReportKind::Board
     }
 
+    /// Whether the arguments name a graph.
+    #[cfg(feature = "mpi")]
+    pub(super) fn names_graph(&self) -> bool {
+        self.graph.is_some() || self.kronecker.is_some()
+    }
+
     pub(super) fn source(&self) -> Result<Source, Failure> {
+        self.source_or(fitting_scale)
+    }
+
+    /// The graph that the arguments name, else the Kronecker graph of scale `fitting`.
+    pub(super) fn source_or(&self, fitting: impl FnOnce() -> u32) -> Result<Source, Failure> {
         if let Some(graph) = &self.graph {
             return Source::parse(graph, self.format);
         }
         let scale = self.kronecker.unwrap_or_else(|| {
-            let scale = default_scale(rayon::current_num_threads(), available_memory(Path::new(ROOT)));
+            let scale = fitting();
             log::info!("no graph given: Kronecker graph of scale {scale}, which fits this machine");
             scale
         });
         source::checked(source::kronecker(scale, self.edgefactor, self.seed)).map(Source::Generated)
     }
+}
+
+/// The scale of a Kronecker graph that fits this machine.
+pub(super) fn fitting_scale() -> u32 {
+    default_scale(rayon::current_num_threads(), available_memory(Path::new(ROOT)))
 }
 
 /// The record of the graph of `source`, which has these counts.

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 use twox_hash::XxHash3_128;
 
 use super::{
-    bench::{BenchArgs, graph_record, publish},
+    bench::{BenchArgs, fitting_scale, graph_record, publish},
     config::{LayoutArgs, SearchArgs},
     energy::lost,
     error::Failure,
@@ -263,12 +263,13 @@ fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     Ok(with_value(name, file))
 }
 
-/// The command, its graph (of files only that it is one: ranks compare the files while they read them), and whether only rank 0 has the
-/// file.
-fn command(name: &str, source: &Source, from_rank_0: bool) -> [Given; 3] {
+/// The command, its graph if one is named (of files only that it is one: ranks compare the files while they read them), and whether only
+/// rank 0 has the file.
+fn command(name: &str, source: Option<&Source>, from_rank_0: bool) -> [Given; 3] {
     let graph = match source {
-        Source::File(..) => "a graph file".to_owned(),
-        Source::Generated(generator) => format!("the graph {generator}"),
+        Some(Source::File(..)) => "a graph file".to_owned(),
+        Some(Source::Generated(generator)) => format!("the graph {generator}"),
+        None => "a graph that fits its machine".to_owned(),
     };
     [("command", Some(format!("the command {name}"))), ("graph", Some(graph)), switch("--from-rank-0", from_rank_0)]
 }
@@ -451,14 +452,23 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
         arguments.energy.check(&config.profile)?;
         config.apply()?;
-        Ok((config, json, arguments.source()?))
+        let named = arguments.names_graph().then(|| arguments.source()).transpose()?;
+        Ok((config, json, named))
     };
-    let (config, json, source) = agreed(ranks, prepare())?;
-    let mut given = command("bench", &source, arguments.cluster.from_rank_0).to_vec();
+    let (config, json, named) = agreed(ranks, prepare())?;
+    let mut given = command("bench", named.as_ref(), arguments.cluster.from_rank_0).to_vec();
     given.extend(search_flags(&arguments.cluster, &arguments.layout));
     given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
     given.extend(matches.get_one::<usize>("energy_repeats").map(|repeats| with_value("--energy-repeats", repeats)));
     same_flags(ranks, &given)?;
+    let source = match named {
+        Some(source) => source,
+        // No rank has named a graph. Their machines may differ, so they search the largest graph that fits each of them.
+        None => {
+            let smallest = values(ranks, fitting_scale().into()).into_iter().min();
+            arguments.source_or(|| smallest.map_or_else(fitting_scale, |scale| scale as u32))?
+        }
+    };
     // Before the graph is read, so that the load and the temperatures are not those of reading it.
     let environment = Environment::read(Path::new(super::bench::ROOT));
     let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
@@ -609,7 +619,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         for_ranks(&arguments.layout, &arguments.search)?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
-        let mut given = command("run", &source, arguments.cluster.from_rank_0).to_vec();
+        let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
         given.extend(search_flags(&arguments.cluster, &arguments.layout));
         given.push(with_value("--root", arguments.root));
         given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
@@ -743,7 +753,7 @@ fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
 pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     let source = agreed(ranks, not_directed(arguments.directed).and_then(|()| Source::parse(&arguments.graph, arguments.format)))?;
-    let mut given = command("validate", &source, arguments.from_rank_0).to_vec();
+    let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
     given.push(with_value("--root", arguments.root));
     same_flags(ranks, &given)?;
     // With a generated graph, --from-rank-0 concerns only the file of the tree.
