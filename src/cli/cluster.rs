@@ -117,10 +117,18 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
             if ranks.rank() > 0 {
                 std::thread::sleep(BEFORE_OTHERS + BETWEEN_RANKS * ranks.rank().min(64) as u32);
             }
-            super::tell(&failure.context(&format!("rank {}", ranks.rank())));
+            tell(&failure.context(&format!("rank {}", ranks.rank())));
             ranks.abort(code.into())
         }
         other => other,
+    }
+}
+
+/// Prints a failure as `main` does, which does not see it: with its cure and the environment variables that it names.
+fn tell(failure: &Failure) {
+    super::tell(failure);
+    if let Ok((_, matches)) = super::parse() {
+        super::tell_variables(failure, &matches);
     }
 }
 
@@ -145,7 +153,7 @@ fn once_for_all<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterErr
 /// Handles a failure that all ranks have: rank 0 prints it, and every rank gets a failure that prints nothing more.
 fn of_all(ranks: &MpiRanks, failure: &Failure) -> Failure {
     if ranks.rank() == 0 {
-        super::tell(failure);
+        tell(failure);
     }
     // The other ranks wait until it is printed.
     ranks.barrier();
@@ -158,7 +166,7 @@ fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
     let Some(first) = values(ranks, own.is_err().into()).iter().position(|&failed| failed != 0) else { return own };
     if let Err(failure) = own {
         if ranks.rank() == first {
-            super::tell(&failure.context(&format!("rank {first}")));
+            tell(&failure.context(&format!("rank {first}")));
         }
     }
     ranks.barrier();
