@@ -11,7 +11,7 @@ use twox_hash::XxHash3_128;
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
-    config::{LayoutArgs, SearchArgs},
+    config::{LayoutArgs, SearchArgs, without_effect},
     energy::lost,
     error::Failure,
     output::{Output, both, print},
@@ -85,6 +85,12 @@ impl ClusterArgs {
             let given = if origin == Origin::Flag { format!("--objective {value}") } else { format!("the objective {value} ({origin})") };
             return Err(Failure::new(format!("{given} is for one process: ranks share no model of costs"))
                 .cure("start it without mpirun, or give --objective time"));
+        }
+        if let ExchangeArg::Pairs = self.exchange {
+            let of_devices = ["memory_way", "work_group", "parts"];
+            without_effect(matches, &of_devices, "--exchange pairs searches without a device", "omit --FLAG")?;
+            without_effect(matches, &["simd"], "--exchange pairs uses no vector instructions", "omit --FLAG")?;
+            not_calibrated(&config)?;
         }
         if let Some(batch) = self.batch {
             config.batch = Setting::flag(Some(batch));
@@ -354,12 +360,18 @@ fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRa
         if config.policy.value.needs_device() {
             return Err(SearchError::NoDevice { policy: config.policy.value.to_string() }.into());
         }
-        if matches!(config.calibration, Setting { value: CalibrationChoice::File(_), origin: Origin::Flag }) {
-            return Err(Failure::new("--calibration is for ranks with a device (it says which levels run there), and this rank has none")
-                .cure("omit --calibration"));
-        }
+        not_calibrated(config)?;
     }
     Ok(prepared)
+}
+
+/// Refuses a calibration that was named for a rank without a device.
+fn not_calibrated(config: &Runtime) -> Result<(), Failure> {
+    if matches!(config.calibration, Setting { value: CalibrationChoice::File(_), origin: Origin::Flag }) {
+        return Err(Failure::new("--calibration is for ranks with a device (it says which levels run there), and this rank has none")
+            .cure("omit --calibration"));
+    }
+    Ok(())
 }
 
 /// Measures which levels run on this rank's device, if no profile, calibration or flag determines it. All ranks must call it.
