@@ -326,7 +326,8 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
         }
     };
     if exchange == ExchangeArg::Pairs && !matches!(asked.value, Policy::Auto(_) | Policy::Fixed(Strategy::Tc)) {
-        return Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {policy}")).cure("omit --policy"));
+        // Without the flag, the policy of the environment or of the board would hold.
+        return Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {policy}")).cure("give --policy tc"));
     }
     Ok((policy, reason))
 }
