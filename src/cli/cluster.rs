@@ -308,28 +308,27 @@ fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
     Err(of_all(ranks, &failure.cure(cure)))
 }
 
-/// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto`, otherwise the configured policy, which must
-/// decide only directions or name one kernel.
+/// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto` (tc for pairs), otherwise the configured
+/// policy, which must decide only directions or name one kernel.
 fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
     let asked = &config.policy;
     let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
-    let (policy, reason) = match &asked.value {
-        Policy::Auto(_) => (Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample"),
+    match &asked.value {
+        Policy::Fixed(Strategy::Tc) => Ok((asked.value.clone(), "asked for")),
+        Policy::Auto(_) if exchange == ExchangeArg::Pairs => Ok((Policy::Fixed(Strategy::Tc), "pairs are sent top-down, by CPUs")),
+        other if exchange == ExchangeArg::Pairs => {
+            // Without the flag, the policy of the environment or of the board would hold.
+            Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
+        }
+        Policy::Auto(_) => Ok((Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample")),
         other if names_kernel || other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => {
-            (other.clone(), "asked for")
+            Ok((other.clone(), "asked for"))
         }
-        other => {
-            return Err(Failure::new(format!(
-                "policy {other} is for one process: over several ranks a policy decides only directions, and each rank decides where its part runs"
-            ))
-            .cure("use alpha-beta, tc, bc, tg, bg, bgc, or another policy that decides directions only"));
-        }
-    };
-    if exchange == ExchangeArg::Pairs && !matches!(asked.value, Policy::Auto(_) | Policy::Fixed(Strategy::Tc)) {
-        // Without the flag, the policy of the environment or of the board would hold.
-        return Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {policy}")).cure("give --policy tc"));
+        other => Err(Failure::new(format!(
+            "policy {other} is for one process: over several ranks a policy decides only directions, and each rank decides where its part runs"
+        ))
+        .cure("use alpha-beta, tc, bc, tg, bg, bgc, or another policy that decides directions only")),
     }
-    Ok((policy, reason))
 }
 
 /// The policy, which must be the same on all ranks. All ranks must call it.
