@@ -95,13 +95,14 @@ fn waiting(record: &Record) -> Option<String> {
     // A search that failed validation has no time.
     let cluster = record.cluster.as_ref().filter(|_| record.valid)?;
     let seconds = record.roots.iter().filter_map(|root| root.seconds).sum();
-    waits_too_long(&cluster.roots, seconds)
+    // (The traffic of a deep search has fewer entries than levels: the last one sums up the rest.)
+    let levels = record.roots.iter().map(|root| u64::from(root.levels)).sum::<u64>() as f64 / record.roots.len() as f64;
+    waits_too_long(&cluster.roots, levels, seconds)
 }
 
-/// `seconds`: the time of all searches together.
-fn waits_too_long(roots: &[ClusterRoot], seconds: f64) -> Option<String> {
+/// `levels`: the mean number of levels of a search. `seconds`: the time of all searches together.
+fn waits_too_long(roots: &[ClusterRoot], levels: f64, seconds: f64) -> Option<String> {
     let waited = roots.iter().map(|root| root.wait_ns).sum::<u64>() as f64 * 1e-9;
-    let levels = roots.iter().map(|root| root.levels.len()).sum::<usize>() as f64 / roots.len() as f64;
     (waited > WAITING_SHARE * seconds).then(|| {
         format!(
             "the ranks waited {:.0} % of the time for each other and the network: a search exchanges after each of its {levels:.0} levels; one board may be faster, so run it without mpirun and compare",
@@ -206,9 +207,9 @@ mod tests {
     #[test]
     fn long_waits_of_ranks_give_a_warning() {
         let root = |wait_ns| ClusterRoot { received_most: 0, sent: 0, wait_ns, levels: Vec::new() };
-        assert_eq!(waits_too_long(&[], 0.0), None);
-        assert_eq!(waits_too_long(&[root(400_000_000), root(500_000_000)], 2.0), None);
-        let text = waits_too_long(&[root(1_000_000_000), root(600_000_000)], 2.0).unwrap_or_default();
-        assert!(text.contains("waited 80 %"), "{text}");
+        assert_eq!(waits_too_long(&[], 1.0, 0.0), None);
+        assert_eq!(waits_too_long(&[root(400_000_000), root(500_000_000)], 7.0, 2.0), None);
+        let text = waits_too_long(&[root(1_000_000_000), root(600_000_000)], 6000.0, 2.0).unwrap_or_default();
+        assert!(text.contains("waited 80 %") && text.contains("its 6000 levels"), "{text}");
     }
 }
