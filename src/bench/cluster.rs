@@ -152,11 +152,11 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
 }
 
 /// Number of levels of a search that ran on the device. The first level of a root that is a leaf is planned as the others are, but no
-/// device runs it: it only finds the leaf's neighbour, without a message.
+/// device runs it: it only finds the leaf's neighbour, without a message. Levels that the last record sums up count as its first one.
 fn levels_on_device(records: &[LevelRecord], traffic: &[LevelTraffic]) -> u64 {
     let is_on_device =
         |(level, traffic): &(&LevelRecord, &LevelTraffic)| matches!(level.plan.placement, Placement::Gpu(_)) && traffic.messages > 0;
-    records.iter().zip(traffic).filter(is_on_device).count() as u64
+    records.iter().zip(traffic).filter(is_on_device).map(|(level, _)| u64::from(level.levels)).sum()
 }
 
 /// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
@@ -252,6 +252,9 @@ mod tests {
                 let mut records = search.records().to_vec();
                 records.iter_mut().for_each(|level| level.plan.placement = Placement::Gpu(GpuKernel::Tg));
                 assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host) as u64, "root {root}");
+                // As at the end of a deep search, whose last record sums up three levels.
+                records.iter_mut().rev().take(1).for_each(|last| last.levels = 3);
+                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host + 2) as u64, "root {root}");
             }
         });
     }
