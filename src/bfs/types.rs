@@ -292,10 +292,12 @@ pub struct LevelRecord {
     #[serde(default)]
     pub copy_ns: u64,
     /// Part of `elapsed_ns` spent starting the GPU, and waiting for it when the CPU's part was done; 0 unless both devices ran the level.
+    /// Over ranks, the part that waited for the messages of all ranks.
     #[serde(default)]
     pub wait_ns: u64,
     /// Part of `elapsed_ns` spent merging what the GPU found; 0 unless both devices ran the level. If they did, `conversion_ns`,
-    /// `decision_ns`, `handover_ns`, `cpu_ns`, `copy_ns`, `wait_ns` and `merge_ns` make up the time of the level.
+    /// `decision_ns`, `handover_ns`, `cpu_ns`, `copy_ns`, `wait_ns` and `merge_ns` make up the time of the level. Over ranks, the part that
+    /// read the messages.
     #[serde(default)]
     pub merge_ns: u64,
     /// Time of the devices' kernels at this level by the devices' own clocks, in nanoseconds. The rest of the time belongs to the queue,
