@@ -742,6 +742,24 @@ fn write_by_row(
     file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
 }
 
+/// Reads a tree from this rank's own copy of the file.
+fn own_parents(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
+    let metadata = std::fs::metadata(path);
+    // Before it is opened, since opening a pipe waits for its writer.
+    if metadata.as_ref().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let message = format!("{}: it is not a regular file, and a pipe can be read by one rank only", path.display());
+        return Err(Failure::new(message).cure("give --from-rank-0"));
+    }
+    read_array(path, vertices).map_err(|error| {
+        let failure = Failure::from(error);
+        if metadata.is_err() && ranks.rank() > 0 {
+            failure.cure("each rank reads its own copy: copy the file of rank 0 there, or give --from-rank-0")
+        } else {
+            failure
+        }
+    })
+}
+
 /// Reads a tree from a file that only rank 0 has, and sends it to all ranks.
 fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
     // An error of rank 0 ends all ranks (`as_rank`).
@@ -785,7 +803,7 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     let parents = if arguments.from_rank_0 {
         parents_of_first(&arguments.parents, vertices, ranks)?
     } else {
-        let parents = read_array(&arguments.parents, vertices)?;
+        let parents = own_parents(&arguments.parents, vertices, ranks)?;
         same_tree(&parents, ranks)?;
         parents
     };
