@@ -225,7 +225,8 @@ pub struct LevelStats {
     #[serde(default)]
     pub vertices_are_estimated: bool,
     /// Arcs that leave the frontier: exact for small frontiers and on devices, else estimated. After a bottom-up level the estimate uses
-    /// the mean degree of each word of the bitmap; after a top-down level it does so for hubs, and samples the other vertices.
+    /// the mean degree of each word of the bitmap; after a top-down level it does so for hubs, and samples the other vertices. Over ranks
+    /// it uses the mean degrees after every level, for all vertices but the first 64.
     pub frontier_edges: u64,
     /// Whether `frontier_edges` is an estimate.
     #[serde(default)]

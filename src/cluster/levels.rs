@@ -130,6 +130,9 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     level: u32,
     frontier_vertices: u64,
     frontier_edges: u64,
+    /// Whether `frontier_edges` is an estimate, and whether that of an earlier level was.
+    edges_are_estimated: bool,
+    expanded_are_estimated: bool,
     previous_frontier: u64,
     previous_direction: Option<Direction>,
     unvisited: u64,
@@ -190,6 +193,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             level: 0,
             frontier_vertices: 0,
             frontier_edges: 0,
+            edges_are_estimated: false,
+            expanded_are_estimated: false,
             previous_frontier: 0,
             previous_direction: None,
             unvisited: 0,
@@ -441,7 +446,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     fn degree_like(&self, v: Vertex) -> u64 {
-        u64::from(if v < 64 { self.part.first_degrees[v as usize] } else { self.part.word_degrees[(v >> 6) as usize] })
+        u64::from(if is_estimated(v) { self.part.word_degrees[(v >> 6) as usize] } else { self.part.first_degrees[v as usize] })
     }
 
     /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found; they are in `found`.
@@ -670,7 +675,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             return Ok(0);
         }
         if all_rows {
-            let (mut len, mut edges) = (0, 0);
+            let (mut len, mut edges, mut estimated) = (0, 0, false);
             for rank in 0..ranks {
                 let deal = Deal { rank, ..part.deal };
                 let rows = 64 * deal.words(words);
@@ -688,10 +693,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     self.state.queue[len] = v;
                     len += 1;
                     edges += self.degree_like(v);
+                    estimated |= is_estimated(v);
                 }
             }
             self.frontier = Frontier::Queue(len);
-            self.frontier_edges = edges;
+            (self.frontier_edges, self.edges_are_estimated) = (edges, estimated);
             return Ok(len as u64);
         }
         let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
@@ -729,16 +735,22 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         if malformed.load(Relaxed) != usize::MAX {
             return Err(ClusterError::Message { rank: malformed.into_inner() }.into());
         }
-        let mut edges = edges.into_inner();
+        let (found, mut edges, mut known) = (found.into_inner(), edges.into_inner(), 0);
         if let Some(&first) = self.state.bitmap.first() {
+            known = u64::from(first.count_ones());
             let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
             edges += exact;
-            edges -= u64::from(first.count_ones()) * u64::from(part.word_degrees[0]);
+            edges -= known * u64::from(part.word_degrees[0]);
         }
         self.frontier = Frontier::Bitmap;
-        self.frontier_edges = edges;
-        Ok(found.into_inner())
+        (self.frontier_edges, self.edges_are_estimated) = (edges, found > known);
+        Ok(found)
     }
+}
+
+/// Whether the number of neighbours of a vertex is known as the mean of its word only.
+fn is_estimated(v: Vertex) -> bool {
+    v >= 64
 }
 
 /// Nanoseconds from one instant to another.
@@ -846,7 +858,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.unvisited -= 1;
             self.state.queue[0] = root;
             self.frontier = Frontier::Queue(1);
-            self.frontier_edges = self.degree_like(root);
+            (self.frontier_edges, self.edges_are_estimated) = (self.degree_like(root), is_estimated(root));
         } else {
             // The root is a leaf. Its owner knows the neighbour.
             let mut neighbour = [0; 4];
@@ -863,8 +875,9 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 return Err(ClusterError::Message { rank: owner }.into());
             }
             self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
-            self.frontier_edges = 1;
+            (self.frontier_edges, self.edges_are_estimated) = (1, false);
         }
+        self.expanded_are_estimated = false;
         self.state.next.copy_from_slice(&self.state.own);
         Ok(0)
     }
@@ -876,8 +889,10 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             arcs: self.arcs,
             frontier_vertices: self.frontier_vertices,
             frontier_edges: self.frontier_edges,
+            frontier_is_estimated: self.edges_are_estimated,
             unvisited_vertices: self.unvisited,
             unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
+            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
             previous_frontier_vertices: self.previous_frontier,
             previous_direction: self.previous_direction,
             ..LevelStats::default()
@@ -908,11 +923,12 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             }
             self.state.queue[0] = neighbour;
             self.frontier = Frontier::Queue(1);
-            self.frontier_edges = self.degree_like(neighbour);
+            (self.frontier_edges, self.edges_are_estimated) = (self.degree_like(neighbour), is_estimated(neighbour));
             self.traffic.push(LevelTraffic::default());
             1
         } else {
             self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
+            self.expanded_are_estimated |= self.edges_are_estimated;
             let length = match self.expand(plan, &mut work) {
                 Ok(length) => length,
                 Err(error) => {
@@ -948,6 +964,29 @@ mod tests {
         },
         graph::{EdgeList, Listing, Order},
     };
+
+    /// All ranks know the degrees of the first 64 vertices, and the mean degree of each other word.
+    #[test]
+    fn estimated_numbers_of_edges_are_marked() {
+        // Messages are rows on one rank, and chunks on two.
+        for (ranks, vertices) in [(1, 600), (2, 200)] {
+            let list = EdgeList::new(vertices as usize, (1..vertices).map(|v| [v - 1, v]).collect(), Listing::Once).unwrap();
+            let of_ranks = ThreadRanks::run(ranks, |ranks| {
+                let part = Part::build(&list, Order::Original, ranks).unwrap();
+                let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+                search.run(1).unwrap();
+                search.records().to_vec()
+            });
+            for records in of_ranks {
+                assert_eq!(records.len(), vertices as usize - 2, "{ranks} ranks");
+                // Vertex 0 is a leaf, so the frontier of level n is vertex n + 1.
+                for (level, record) in records.iter().enumerate() {
+                    let marked = (record.stats.frontier_is_estimated, record.stats.unvisited_is_estimated);
+                    assert_eq!(marked, (level >= 63, level >= 63), "{ranks} ranks, level {level}");
+                }
+            }
+        }
+    }
 
     /// The owner of a leaf that is the root sends the leaf's neighbour to all ranks.
     #[test]
