@@ -445,10 +445,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
     }
 
-    fn degree_like(&self, v: Vertex) -> u64 {
-        u64::from(if is_estimated(v) { self.part.word_degrees[(v >> 6) as usize] } else { self.part.first_degrees[v as usize] })
-    }
-
     /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found; they are in `found`.
     fn top_down(&mut self) -> usize {
         let threads = self.team.size();
@@ -692,8 +688,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     *word |= bit;
                     self.state.queue[len] = v;
                     len += 1;
-                    edges += self.degree_like(v);
-                    estimated |= is_estimated(v);
+                    edges += part.degree_like(v);
+                    estimated |= Part::is_estimated(v);
                 }
             }
             self.frontier = Frontier::Queue(len);
@@ -746,11 +742,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         (self.frontier_edges, self.edges_are_estimated) = (edges, found > known);
         Ok(found)
     }
-}
-
-/// Whether the number of neighbours of a vertex is known as the mean of its word only.
-fn is_estimated(v: Vertex) -> bool {
-    v >= 64
 }
 
 /// Nanoseconds from one instant to another.
@@ -858,7 +849,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.unvisited -= 1;
             self.state.queue[0] = root;
             self.frontier = Frontier::Queue(1);
-            (self.frontier_edges, self.edges_are_estimated) = (self.degree_like(root), is_estimated(root));
+            (self.frontier_edges, self.edges_are_estimated) = (part.degree_like(root), Part::is_estimated(root));
         } else {
             // The root is a leaf. Its owner knows the neighbour.
             let mut neighbour = [0; 4];
@@ -923,7 +914,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             }
             self.state.queue[0] = neighbour;
             self.frontier = Frontier::Queue(1);
-            (self.frontier_edges, self.edges_are_estimated) = (self.degree_like(neighbour), is_estimated(neighbour));
+            (self.frontier_edges, self.edges_are_estimated) = (self.part.degree_like(neighbour), Part::is_estimated(neighbour));
             self.traffic.push(LevelTraffic::default());
             1
         } else {

@@ -12,7 +12,7 @@ use super::{
     ranks::{Messages, Ranks},
 };
 use crate::{
-    bfs::{Engine, LevelPlan, LevelStats, LevelWork},
+    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     graph::{NONE, Vertex},
     memory::{self, Slab},
 };
@@ -55,7 +55,16 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     announced: Vec<u8>,
     table: Vec<u8>,
     level: u32,
+    /// Whether the root is a leaf. Its arc is not among those that are searched.
+    root_is_leaf: bool,
     frontier_vertices: u64,
+    frontier_edges: u64,
+    /// Whether `frontier_edges` is an estimate, and whether that of an earlier level was: only the root's degree may be.
+    edges_are_estimated: bool,
+    expanded_are_estimated: bool,
+    previous_frontier: u64,
+    unvisited: u64,
+    unexplored: u64,
     pub(super) traffic: Vec<LevelTraffic>,
 }
 
@@ -90,9 +99,16 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
             in_lengths: vec![0; size],
             in_offsets: vec![0; size],
             announced: vec![0; 4 * size],
-            table: vec![0; 4 * size * size.max(2)],
+            table: vec![0; 4 * size * size.max(4)],
             level: 0,
+            root_is_leaf: false,
             frontier_vertices: 0,
+            frontier_edges: 0,
+            edges_are_estimated: false,
+            expanded_are_estimated: false,
+            previous_frontier: 0,
+            unvisited: 0,
+            unexplored: 0,
             traffic: Vec::with_capacity(4096),
         })
     }
@@ -174,8 +190,14 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
     fn begin(&mut self, root: Vertex) -> Result<u64, ClusterError> {
         self.parent.fill(NONE);
         self.traffic.clear();
-        (self.level, self.frontier_vertices, self.len) = (0, 1, 0);
+        (self.level, self.frontier_vertices, self.previous_frontier, self.len) = (0, 1, 0, 0);
         let part = self.part;
+        self.root_is_leaf = part.unsearched[(root >> 6) as usize] >> (root & 63) & 1 == 1;
+        (self.frontier_edges, self.edges_are_estimated) =
+            if self.root_is_leaf { (1, false) } else { (part.degree_like(root), Part::is_estimated(root)) };
+        self.expanded_are_estimated = false;
+        self.unvisited = part.counts().searched - u64::from(!self.root_is_leaf);
+        self.unexplored = part.counts().arcs.iter().sum();
         if part.deal.owns(root) {
             let row = part.deal.row(root);
             self.parent[row as usize] = part.original(root);
@@ -187,7 +209,21 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
     }
 
     fn stats(&mut self) -> LevelStats {
-        LevelStats { level: self.level, frontier_vertices: self.frontier_vertices, ..LevelStats::default() }
+        let counts = self.part.counts();
+        LevelStats {
+            level: self.level,
+            vertices: counts.searched,
+            arcs: counts.arcs.iter().sum(),
+            frontier_vertices: self.frontier_vertices,
+            frontier_edges: self.frontier_edges,
+            frontier_is_estimated: self.edges_are_estimated,
+            unvisited_vertices: self.unvisited,
+            unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
+            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
+            previous_frontier_vertices: self.previous_frontier,
+            previous_direction: (self.level > 0).then_some(Direction::TopDown),
+            ..LevelStats::default()
+        }
     }
 
     fn sample(&mut self) -> Result<Option<f32>, ClusterError> {
@@ -241,7 +277,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         self.ranks.all_to_all(messages, &mut self.incoming, &self.in_lengths, &self.in_offsets);
         let arrived = Instant::now();
 
-        let mut found = 0;
+        let (mut found, mut edges) = (0, 0);
         for rank in 0..size {
             let (begin, length) = (self.in_offsets[rank] as usize, self.in_lengths[rank] as usize);
             for pair in self.incoming[begin..begin + length].chunks_exact(PAIR) {
@@ -254,13 +290,26 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
                     *own = parent;
                     self.next[found] = row;
                     found += 1;
+                    edges += u64::from(part.lists.degree(row));
                 }
             }
         }
-        let mut total = [0; 8];
-        total.copy_from_slice(&(found as u64).to_le_bytes());
-        self.ranks.all_gather(&total, &mut self.table[..8 * size]);
-        let all: u64 = self.table[..8 * size].chunks_exact(8).map(|bytes| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]))).sum();
+        // What this rank found, and the arcs that leave that.
+        let mut own = [0; 16];
+        own[..8].copy_from_slice(&(found as u64).to_le_bytes());
+        own[8..].copy_from_slice(&edges.to_le_bytes());
+        self.ranks.all_gather(&own, &mut self.table[..16 * size]);
+        let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+        let of_ranks = || self.table[..16 * size].chunks_exact(16);
+        let all = of_ranks().map(|bytes| number(&bytes[..8])).fold(0, u64::wrapping_add);
+        let all_edges = of_ranks().map(|bytes| number(&bytes[8..])).fold(0, u64::wrapping_add);
+        if self.level > 0 || !self.root_is_leaf {
+            self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
+            self.expanded_are_estimated |= self.edges_are_estimated;
+        }
+        (self.frontier_edges, self.edges_are_estimated) = (all_edges, false);
+        self.unvisited = self.unvisited.saturating_sub(all);
+        self.previous_frontier = self.frontier_vertices;
         if all > 0 {
             std::mem::swap(&mut self.frontier, &mut self.next);
             self.deepest = found;
@@ -269,7 +318,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         self.level += 1;
         self.frontier_vertices = all;
         let elapsed = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
-        let header = (size - 1) as u64 * (4 * size as u64 + 8);
+        let header = (size - 1) as u64 * (4 * size as u64 + 16);
         let traffic = LevelTraffic {
             received: received + header,
             sent: sent + header,
@@ -298,12 +347,37 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
 mod tests {
     use super::*;
     use crate::{
+        bfs::Strategy,
         cluster::{
             ClusterSearch, Exchange, ThreadRanks,
             damaged::{Damaged, Operation},
         },
         graph::{EdgeList, Listing, Order},
+        policy::Policy,
     };
+
+    /// In a graph of one word every rank knows all degrees, so both exchanges have the same counts, and all are exact.
+    #[test]
+    fn levels_have_the_same_counts_as_with_the_other_exchange() {
+        // A path of 20 vertices, each with a leaf, and an edge between two of them.
+        let edges = (1..20).map(|v| [v - 1, v]).chain((0..20).map(|v| [v, 20 + v])).chain([[3, 12]]).collect();
+        let list = EdgeList::new(40, edges, Listing::Once).unwrap();
+        for root in [4, 25] {
+            let of_ranks = ThreadRanks::run(2, |ranks| {
+                let part = Part::build(&list, Order::Original, ranks).unwrap();
+                [Exchange::Pairs, Exchange::Found].map(|exchange| {
+                    let options = ClusterOptions { exchange, policy: Policy::Fixed(Strategy::Tc), ..ClusterOptions::default() };
+                    let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
+                    search.run(root).unwrap();
+                    search.records().iter().map(|level| level.stats).collect::<Vec<LevelStats>>()
+                })
+            });
+            for [pairs, found] in of_ranks {
+                assert!(pairs.iter().skip(1).all(|stats| stats.frontier_edges > 0), "{pairs:?}");
+                assert_eq!(pairs, found, "root {root}");
+            }
+        }
+    }
 
     /// Searches a cycle of five vertices on a rank with this damage: to the announced lengths (false), or to the pairs (true).
     fn search(damage: impl Fn(bool, &mut [u8]) + Sync) -> Result<u64, ClusterError> {

@@ -453,6 +453,16 @@ impl Part {
         self.isolated[(internal >> 6) as usize] >> (internal & 63) & 1 == 1
     }
 
+    /// Number of searched neighbours of a searched vertex: exact for the first 64 vertices, else the mean of its word.
+    pub(super) fn degree_like(&self, v: Vertex) -> u64 {
+        u64::from(if Self::is_estimated(v) { self.word_degrees[(v >> 6) as usize] } else { self.first_degrees[v as usize] })
+    }
+
+    /// Whether [`degree_like`](Self::degree_like) estimates the degree of `v`.
+    pub(super) fn is_estimated(v: Vertex) -> bool {
+        v >= 64
+    }
+
     /// The neighbour of a leaf of this rank.
     pub(super) fn neighbour_of_leaf(&self, row: Vertex) -> Option<Vertex> {
         let at = self.leaves.partition_point(|&[leaf, _, _]| leaf < row);
