@@ -445,8 +445,9 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
     }
 
-    /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found; they are in `found`.
-    fn top_down(&mut self) -> usize {
+    /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found, which are in `found`,
+    /// and that of the threads that took part.
+    fn top_down(&mut self) -> (u64, u32) {
         let threads = self.team.size();
         let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
         let count = AtomicUsize::new(0);
@@ -460,11 +461,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         };
         let buffers = SharedBuffers(&self.scratch);
         let (batch, sorted) = (self.batch, self.sorted);
-        match self.frontier {
+        let (_, worked) = match self.frontier {
             Frontier::Queue(len) => {
                 let queue = &self.state.queue[..len];
                 let grain = if alone { batch } else { batch.min((len / (4 * threads)).max(1)) };
-                share(&self.team, len, grain, alone, &|thread, range| {
+                share_and_sum(&self.team, len, grain, alone, &|thread, range| {
                     // SAFETY: buffer `thread` is this thread's own.
                     let held = unsafe { &mut buffers.of(thread)[..range.len()] };
                     held.copy_from_slice(&queue[range]);
@@ -472,23 +473,26 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                         held.sort_unstable();
                     }
                     step.run(held.iter().copied(), alone);
-                });
+                    [0; 2]
+                })
             }
             Frontier::Bitmap => {
                 let bitmap = &self.state.bitmap[..];
                 let grain = (batch / 64).clamp(1, (bitmap.len() / (4 * threads)).max(1));
-                share(&self.team, bitmap.len(), grain, alone, &|_, range| {
+                share_and_sum(&self.team, bitmap.len(), grain, alone, &|_, range| {
                     let vertices = range.flat_map(|word| Bits(bitmap[word]).map(move |bit| (word * 64) as Vertex + bit));
                     step.run(vertices, alone);
-                });
+                    [0; 2]
+                })
             }
-            Frontier::Leaf { .. } => {}
-        }
-        count.into_inner()
+            Frontier::Leaf { .. } => ([0; 2], 0),
+        };
+        (count.into_inner() as u64, worked)
     }
 
-    /// Bottom-up: the unvisited rows of this rank look for a neighbour in the frontier.
-    fn bottom_up(&mut self) -> u64 {
+    /// Bottom-up: the unvisited rows of this rank look for a neighbour in the frontier. Returns the number of rows found, and that of the
+    /// threads that took part.
+    fn bottom_up(&mut self) -> (u64, u32) {
         let part = self.part;
         let words = self.state.own.len();
         let level = BottomUp {
@@ -507,14 +511,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let scratch = SharedBuffers(&self.scratch);
         let kernel = self.kernels.bottom_up;
         let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
-        let ([found, _], _) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
+        let ([found, _], worked) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
             // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` needs:
             // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 after
             // those words.
             let found = unsafe { kernel(&level, range, scratch.of(thread)) };
             [found.vertices, found.edges]
         });
-        found
+        (found, worked)
     }
 
     /// Runs a level on the device. Returns the number of rows found.
@@ -546,10 +550,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             self.state.host_has_found = true;
             work.handover_ns = nanoseconds(begin, Instant::now());
         }
-        Ok(match direction {
-            Direction::TopDown => self.top_down() as u64,
+        let (found, worked) = match direction {
+            Direction::TopDown => self.top_down(),
             Direction::BottomUp => self.bottom_up(),
-        })
+        };
+        work.threads = worked.max(1);
+        Ok(found)
     }
 
     /// Expands the frontier to this rank's rows, and writes the message. Returns its length.
@@ -901,7 +907,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
-        let mut work = LevelWork { levels: 1, threads: self.team.size() as u32, ..LevelWork::default() };
+        let mut work = LevelWork { levels: 1, threads: 1, ..LevelWork::default() };
         let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
             // All ranks know the neighbour.
             let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
@@ -955,6 +961,21 @@ mod tests {
         },
         graph::{EdgeList, Listing, Order},
     };
+
+    /// Small levels run on one thread, whatever the size of the team.
+    #[test]
+    fn levels_have_the_number_of_threads_that_took_part() {
+        let list = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 0], [0, 3], [3, 4]], Listing::Once).unwrap();
+        for threads in ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Original, ranks).unwrap();
+            let options = ClusterOptions { threads: 2, ..ClusterOptions::default() };
+            let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
+            search.run(0).unwrap();
+            search.records().iter().map(|level| level.threads).collect::<Vec<_>>()
+        }) {
+            assert!(!threads.is_empty() && threads.iter().all(|&threads| threads == 1), "{threads:?}");
+        }
+    }
 
     /// All ranks know the degrees of the first 64 vertices, and the mean degree of each other word.
     #[test]
