@@ -892,6 +892,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
             previous_frontier_vertices: self.previous_frontier,
             previous_direction: self.previous_direction,
+            hub_share: self.part.hub_share,
             ..LevelStats::default()
         }
     }

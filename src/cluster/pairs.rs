@@ -222,6 +222,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
             unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
             previous_frontier_vertices: self.previous_frontier,
             previous_direction: (self.level > 0).then_some(Direction::TopDown),
+            hub_share: self.part.hub_share,
             ..LevelStats::default()
         }
     }

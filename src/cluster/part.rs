@@ -60,6 +60,8 @@ pub struct Part {
     pub(super) word_degrees: Slab<u32>,
     /// Number of neighbours of each vertex of the first word, whose degrees differ most.
     pub(super) first_degrees: [u32; 64],
+    /// See [`LevelStats::hub_share`](crate::bfs::LevelStats::hub_share).
+    pub(super) hub_share: f32,
     counts: PartCounts,
 }
 
@@ -199,6 +201,7 @@ impl Part {
             input_degree,
             word_degrees: Slab::default(),
             first_degrees: [0; 64],
+            hub_share: 0.0,
             counts: PartCounts {
                 listed: degrees.entries,
                 self_loops: degrees.self_loops,
@@ -215,6 +218,7 @@ impl Part {
         all_or_none(ranks, made)?;
         part.count_degrees(ranks)?;
         part.counts.arcs = values(ranks, part.lists.arcs() as u64);
+        part.hub_share = part.share_of_hubs(ranks);
         part.counts.replicated_bytes = part.replicated_bytes();
         part.counts.bytes = values(ranks, part.bytes());
         edges.unchanged(ranks)?;
@@ -378,6 +382,14 @@ impl Part {
         Ok(())
     }
 
+    /// Share of the vertices with more arcs than the mean, among those that have arcs, as in a [`Layout`](crate::graph::Layout).
+    fn share_of_hubs(&self, ranks: &impl Ranks) -> f32 {
+        let above = |arcs: u32| (0..self.lists.vertices() as Vertex).filter(|&row| self.lists.degree(row) > arcs).count() as u64;
+        let with_arcs = sum(ranks, above(0)).max(1);
+        let mean = (self.counts.arcs.iter().sum::<u64>() / with_arcs) as u32;
+        sum(ranks, above(mean)) as f32 / with_arcs as f32
+    }
+
     /// Vertices of the input.
     pub fn vertices(&self) -> usize {
         self.vertices
@@ -531,9 +543,20 @@ mod tests {
             ThreadRanks,
             damaged::{Damaged, Operation},
         },
-        graph::{EdgeList, EdgeSlice, Listing},
+        graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing},
         input::generate::Generator,
     };
+
+    #[test]
+    fn all_ranks_know_the_share_of_hubs() {
+        // A cycle of 20 vertices, one of which has eleven more neighbours. The mean is 3.1.
+        let edges = (0..20).map(|v| [v, (v + 1) % 20]).chain((5..16).map(|v| [0, v])).collect();
+        let list = EdgeList::new(20, edges, Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let shares = ThreadRanks::run(3, |ranks| Part::build(&list, Order::Original, ranks).unwrap().hub_share);
+        assert_eq!(shares, [1.0 / 20.0; 3]);
+        assert_eq!(shares[0], layout.hubs().share);
+    }
 
     fn assert_same(part: &Part, other: &Part, what: &str) {
         let numbers = |part: &Part| (part.deal, part.vertices, part.words, part.order, part.first_degrees);
