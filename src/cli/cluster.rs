@@ -321,6 +321,11 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
             Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
         }
         Policy::Auto(_) => Ok((Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample")),
+        // Without its sample it would run every level top-down.
+        other @ Policy::Enterprise(_) => {
+            Err(Failure::new(format!("policy {other} is for one process: it decides by a sample of hubs, which ranks do not take"))
+                .cure("use alpha-beta, or another policy that decides by counts"))
+        }
         other if names_kernel || other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => {
             Ok((other.clone(), "asked for"))
         }
