@@ -476,11 +476,14 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
         arguments.energy.check(&config.profile)?;
+        // Before the process is bound to CPUs, and before the graph is read, so that the CPUs, the load and the temperatures are those
+        // that the run found.
+        let environment = Environment::read(Path::new(super::bench::ROOT));
         config.apply()?;
         let named = arguments.names_graph().then(|| arguments.source()).transpose()?;
-        Ok((config, json, named))
+        Ok((config, json, environment, named))
     };
-    let (config, json, named) = agreed(ranks, prepare())?;
+    let (config, json, environment, named) = agreed(ranks, prepare())?;
     let mut given = command("bench", named.as_ref(), arguments.cluster.from_rank_0).to_vec();
     given.extend(search_flags(&arguments.cluster, &arguments.layout));
     given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
@@ -494,8 +497,6 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
             arguments.source_or(|| smallest.map_or_else(fitting_scale, |scale| scale as u32))?
         }
     };
-    // Before the graph is read, so that the load and the temperatures are not those of reading it.
-    let environment = Environment::read(Path::new(super::bench::ROOT));
     let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
     let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
