@@ -351,6 +351,15 @@ fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(
     Ok((policy, chosen))
 }
 
+/// Checks, before a graph is read or generated, that the device of the settings is available.
+fn check_device(arguments: &ClusterArgs, config: &Runtime) -> Result<(), Failure> {
+    match arguments.exchange {
+        ExchangeArg::Found => Ok(config.check_device()?),
+        // `device` refuses one that is named.
+        ExchangeArg::Pairs => Ok(()),
+    }
+}
+
 /// The device of this rank, if it has one.
 fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
     let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
@@ -497,8 +506,9 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
             arguments.source_or(|| smallest.map_or_else(fitting_scale, |scale| scale as u32))?
         }
     };
-    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
+    agreed(ranks, check_device(&arguments.cluster, &config))?;
+    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
     let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
@@ -655,8 +665,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     };
     let (config, source, given, (parents, levels)) = agreed(ranks, prepare())?;
     same_flags(ranks, &given)?;
-    let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
+    agreed(ranks, check_device(&arguments.cluster, &config))?;
+    let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
     let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
     let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
     let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
