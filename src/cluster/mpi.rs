@@ -30,21 +30,33 @@ fn anchored(bytes: &[u8]) -> &[u8] {
     if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
 }
 
-/// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI, Slurm.
-const SIZES: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS"];
+/// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI.
+const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
+/// That of Slurm, which also has it where a single process runs in an allocation for several.
+const OF_SLURM: &str = "SLURM_NTASKS";
+
+/// Whether an environment variable announces several processes.
+fn announces_several(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1))
+}
 
 impl MpiRanks {
-    /// Joins the other processes. Returns `None` if this process was not started as one of several, or if MPI runs already.
+    /// Joins the other processes. Returns `None` if this process was not started as one of several, or if MPI runs already. Warns if a
+    /// launcher has started several, but MPI knows of one.
     ///
     /// MPI is not started in a single process: that would take some tenths of a second, and could fail without need.
     pub fn join() -> Option<Self> {
-        let several = SIZES.iter().any(|name| std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1)));
-        if !several {
+        let launched = SIZES.into_iter().any(announces_several);
+        if !launched && !announces_several(OF_SLURM) {
             return None;
         }
         // A team has more threads, but only one thread calls MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
         let world = universe.world();
+        if launched && world.size() == 1 {
+            let library = Self::library();
+            log::warn!("several processes were started, but {library} knows of one, so each works alone; start them with its own mpirun");
+        }
         (world.size() > 1).then_some(Self { world, _universe: universe })
     }
 
