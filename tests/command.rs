@@ -47,6 +47,17 @@ fn refused(arguments: &[&str], words: &[&str]) {
     }
 }
 
+/// Without the feature mpi, every process of mpirun does the same work and writes the same files.
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn a_program_without_mpi_warns_under_mpirun() {
+    for (size, warns) in [("2", true), ("1", false)] {
+        let output = socbfs(&["run", "kronecker:6", "--root", "0"]).env("OMPI_COMM_WORLD_SIZE", size).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert_eq!(stderr(&output).contains("warning: mpirun started several processes"), warns, "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn bench_prints_the_keys_of_graph500_and_nothing_else() {
     let output = good(&["bench", "--kronecker", "8", "--roots", "5", "--threads", "2"]);

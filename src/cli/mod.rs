@@ -203,6 +203,13 @@ fn variable_of(error: &clap::Error) -> Option<String> {
 }
 
 fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
+    #[cfg(not(feature = "mpi"))]
+    if matches!(cli.command, Command::Bench(_) | Command::Run(_) | Command::Validate(_)) && crate::cluster::is_launched() {
+        log::warn!(
+            "mpirun started several processes, but this program was compiled without the feature mpi, so each works alone \
+             (docs/cluster.md says how to compile it)"
+        );
+    }
     // The matches of the subcommand know which values came from the environment.
     let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
     match &cli.command {

@@ -36,6 +36,19 @@ impl Host {
     }
 }
 
+/// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI.
+const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
+
+/// Whether an environment variable announces several processes.
+pub(super) fn announces_several(name: &str) -> bool {
+    std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1))
+}
+
+/// Whether a launcher of MPI has started this process as one of several.
+pub fn is_launched() -> bool {
+    SIZES.into_iter().any(announces_several)
+}
+
 /// Gathers the value `own` of every rank, in the order of ranks.
 ///
 /// # Errors

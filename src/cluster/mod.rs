@@ -39,7 +39,7 @@ mod writing;
 pub use self::{
     deal::Deal,
     edges::{Edges, RankEdges},
-    host::{Host, all_gather},
+    host::{Host, all_gather, is_launched},
     network::{Link, measure_links},
     part::{Part, PartCounts},
     placing::{Places, RankDevice, measured_bands},

@@ -8,7 +8,10 @@ use mpi::{
     topology::{Communicator, SimpleCommunicator},
 };
 
-use super::ranks::{Messages, Ranks};
+use super::{
+    host::{announces_several, is_launched},
+    ranks::{Messages, Ranks},
+};
 
 /// This process among those that `mpirun` started. Dropping it ends MPI.
 ///
@@ -30,15 +33,8 @@ fn anchored(bytes: &[u8]) -> &[u8] {
     if bytes.is_empty() { &ANCHOR[..0] } else { bytes }
 }
 
-/// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI.
-const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"];
-/// That of Slurm, which also has it where a single process runs in an allocation for several.
+/// Slurm's environment variable with the number of processes. It is also set for a single process in an allocation for several.
 const OF_SLURM: &str = "SLURM_NTASKS";
-
-/// Whether an environment variable announces several processes.
-fn announces_several(name: &str) -> bool {
-    std::env::var(name).is_ok_and(|size| size.parse().is_ok_and(|size: u32| size > 1))
-}
 
 impl MpiRanks {
     /// Joins the other processes. Returns `None` if this process was not started as one of several, or if MPI runs already. Warns if a
@@ -46,7 +42,7 @@ impl MpiRanks {
     ///
     /// MPI is not started in a single process: that would take some tenths of a second, and could fail without need.
     pub fn join() -> Option<Self> {
-        let launched = SIZES.into_iter().any(announces_several);
+        let launched = is_launched();
         if !launched && !announces_several(OF_SLURM) {
             return None;
         }
