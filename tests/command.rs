@@ -1117,6 +1117,15 @@ fn help_version_and_completions_go_to_standard_output() {
 }
 
 #[test]
+fn without_a_subcommand_the_whole_help_is_shown() {
+    let output = run(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    let help = good(&["-h"]);
+    assert_eq!(stderr(&output), stdout(&help));
+    assert_eq!(stdout(&output), "");
+}
+
+#[test]
 fn a_closed_pipe_is_not_an_error() {
     // Completions are longer than a pipe's buffer, so the writer is still writing when the reader leaves.
     let mut child = socbfs(&["completions", "bash"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

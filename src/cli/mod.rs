@@ -45,7 +45,7 @@ use std::{
 use clap::{
     ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
     builder::Resettable,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
     parser::ValueSource,
 };
 
@@ -138,7 +138,9 @@ pub fn main() -> ExitCode {
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
             let text = error.render().to_string();
-            let cut = if error.use_stderr() { shown::cut(&text) } else { Cow::Borrowed(&*text) };
+            // Without a subcommand, the help goes to standard error. It has nothing of the command line.
+            let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            let cut = if is_help { Cow::Borrowed(&*text) } else { shown::cut(&text) };
             if matches!((&cut, shown::text(&cut)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
                 // The message is too long or has control characters: a script may have put foreign text on the command line.
                 say(&cut);
