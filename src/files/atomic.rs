@@ -115,6 +115,10 @@ impl AtomicFile {
                 let file = OpenOptions::new().write(true).open(path)?;
                 return Ok(Self { file: buffered(file), place: Place::Direct, target: path.to_owned(), _claim: None });
             }
+            // Refused now: the file could not get this name in the end.
+            None if names_folder(path) => {
+                return Err(io::Error::new(io::ErrorKind::NotFound, "it names a folder that does not exist; name a file"));
+            }
             _ => {}
         }
         refuse_link(path, existing.is_some())?;
@@ -240,6 +244,12 @@ fn report_late_errors(file: &File) -> io::Result<()> {
 
 fn buffered(file: File) -> BufWriter<File> {
     BufWriter::with_capacity(1 << 16, file)
+}
+
+/// Whether `path` can only be the path of a folder, since it ends with a slash, or with a dot after one.
+fn names_folder(path: &Path) -> bool {
+    let path = path.as_os_str().as_encoded_bytes();
+    path.ends_with(b"/") || path.ends_with(b"/.")
 }
 
 /// The folder of `path`; `.` if `path` is only a name.
@@ -553,6 +563,11 @@ mod tests {
         let error = AtomicFile::create(&folder.path().join("missing/a.txt")).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
         assert_eq!(error.to_string(), "its folder does not exist");
+        // Such a name can't be given to a file in the end.
+        for ending in ["/", "/."] {
+            let new = format!("{}/new{ending}", folder.path().display());
+            assert_eq!(AtomicFile::create(Path::new(&new)).unwrap_err().kind(), io::ErrorKind::NotFound, "{new}");
+        }
     }
 
     #[cfg(target_os = "linux")]
