@@ -200,14 +200,10 @@ impl Scale {
             let power = 10_f64.powf(least.log10().floor());
             [1.0, 2.0, 5.0, 10.0].into_iter().map(|factor| factor * power).find(|&step| step >= least).unwrap_or(least)
         };
-        let mut ticks = Vec::new();
-        let mut at = (self.from / step).ceil();
-        while at * step <= self.to + span * 1e-9 {
-            let value = at * step;
-            ticks.push((value, short(if self.log { 10_f64.powf(value) } else { value })));
-            at += 1.0;
-        }
-        ticks
+        let (first, last) = ((self.from / step).ceil(), self.to + span * 1e-9);
+        // The lines are counted: if the ends of the axis differ in their last digits only, adding 1 may give the same multiple of the step.
+        let values = (0..=most.ceil() as u32).map(|line| (first + f64::from(line)) * step).take_while(|&value| value <= last);
+        values.map(|value| (value, short(if self.log { 10_f64.powf(value) } else { value }))).collect()
     }
 }
 
@@ -406,5 +402,16 @@ mod tests {
             let scale = Scale::over(values.into_iter(), false, true);
             assert!(scale.from <= values[0].min(0.0) && scale.to >= values[1].max(0.0), "{values:?}: {} to {}", scale.from, scale.to);
         }
+    }
+
+    #[test]
+    fn an_axis_whose_ends_nearly_agree_has_few_lines() {
+        let ends = [[1.0, 1.0 + f64::EPSILON], [0.1 + 0.2, 0.3], [1e17, 1e17 + 16.0], [1.0, 3.0]];
+        for values in ends {
+            let ticks = Scale::over(values.into_iter(), false, false).ticks(12.0);
+            assert!(ticks.len() <= 13, "{values:?}: {ticks:?}");
+        }
+        let whole: Vec<f64> = Scale { log: false, from: 0.0, to: 7.0 }.ticks(7.0).into_iter().map(|(at, _)| at).collect();
+        assert_eq!(whole, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
     }
 }
