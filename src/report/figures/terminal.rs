@@ -99,7 +99,8 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
         for (index, series) in plot.series.iter().enumerate() {
             for &(_, y) in series.points.iter().filter(|point| point.0 == x) {
                 let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
-                let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y));
+                // A record from elsewhere may have values that are infinite in this unit.
+                let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y).min(WIDTH));
                 writeln!(out, "  {at:>12}  {:<names$}  {begin}{bar}{end} {}", series.name, number(y))?;
                 at.clear();
             }
@@ -127,5 +128,17 @@ mod tests {
         let some = Series::new("own", [(0.0, 1.5), (2.0, 3.0)]);
         assert_eq!(drawn(vec![all.clone(), some.clone()]), ["tc mean 1", "own 1.5", "bc mean 2", "tg mean 4", "own 3"]);
         assert_eq!(drawn(vec![some, all]), ["tc own 1.5", "mean 1", "bc mean 2", "tg own 3", "mean 4"]);
+    }
+
+    #[test]
+    fn an_infinite_value_has_a_bar_of_full_length() {
+        for log_y in [false, true] {
+            let points = [(0.0, 1.0), (1.0, 2.0), (2.0, f64::INFINITY)];
+            let plot = Plot { x: "x".into(), y: "y".into(), log_y, series: vec![Series::new("s", points)], ..Plot::default() };
+            let mut text = String::new();
+            bars(&mut text, &plot, false).unwrap();
+            let lengths: Vec<usize> = text.lines().skip(1).map(|line| line.matches('█').count()).filter(|&length| length > 0).collect();
+            assert_eq!(lengths[1..], [WIDTH, WIDTH], "{text}");
+        }
     }
 }

@@ -184,7 +184,7 @@ impl Scale {
 
     fn place(&self, value: f64) -> Option<f64> {
         match self.log {
-            true if value > 0.0 => Some(value.log10()),
+            true if value > 0.0 && value.is_finite() => Some(value.log10()),
             true => None,
             false => value.is_finite().then_some(value),
         }
