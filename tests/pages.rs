@@ -613,6 +613,19 @@ fn reproduce_finds_the_graphs_of_a_paper_by_file_name() {
 }
 
 #[test]
+fn reproduce_names_the_option_or_the_variable_of_an_invalid_value() {
+    let folder = TempDir::new().unwrap();
+    let html = path(&folder, "a.html");
+    let quick = ["reproduce", "zhang", "--quick", "--html", &html];
+    let (code, _, error) = socbfs(&[&quick[..], &["--threads", "x"]].concat());
+    assert!(code == 2 && error.starts_with("error: invalid value 'x' for '--threads <N>'") && error.lines().count() == 1, "{error}");
+    let output = crate::built::socbfs(&quick).env("SOCBFS_SIMD", "x").output().unwrap();
+    let error = crate::built::text(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.starts_with("error: invalid value 'x' for '--simd <KIND>'"), "{error}");
+    assert!(error.ends_with("  help: the value is that of the environment variable SOCBFS_SIMD\n"), "{error}");
+}
+
+#[test]
 fn reproduce_refuses_folders_that_do_not_exist_and_sizes_below_its_graphs() {
     let folder = TempDir::new().unwrap();
     let [html, json, none] = ["a.html", "a.json", "none"].map(|name| path(&folder, name));
