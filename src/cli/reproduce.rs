@@ -336,22 +336,28 @@ impl ReproduceArgs {
     }
 }
 
-/// The paths in `folder`, sorted.
+/// The files in `folder`, sorted.
 fn files_of(folder: &Path) -> Result<Vec<String>, Failure> {
     let entries = std::fs::read_dir(folder).map_err(|error| {
         Failure::because(&format!("can't read the folder {} of --data or SOCBFS_DATA", folder.display()), &error)
             .cure("name the folder that holds the paper's graphs, or omit it: generated graphs then replace them")
     })?;
-    let mut files: Vec<String> = entries.filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned())).collect();
+    // An archive of SuiteSparse may lie beside the folder that was unpacked from it.
+    let files = entries.filter_map(|entry| Some(entry.ok()?.path()).filter(|path| path.is_file()));
+    let mut files: Vec<String> = files.filter_map(|path| Some(path.to_str()?.to_owned())).collect();
     files.sort();
     Ok(files)
 }
 
-/// The first of `files` whose name begins with one of `names`.
+/// Parts of the names of files that belong to a graph and hold none: coordinates (DIMACS) and communities (SNAP).
+const COMPANIONS: [&str; 2] = [".co.", ".cmty."];
+
+/// The first of `files` that is a graph whose name begins with one of `names`.
 fn named<'f>(files: &'f [String], names: &[&str]) -> Option<&'f str> {
     files.iter().map(String::as_str).find(|file| {
         let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        names.iter().any(|wanted| name.starts_with(wanted))
+        let is_companion = COMPANIONS.iter().any(|part| format!("{name}.").contains(part));
+        !is_companion && names.iter().any(|wanted| name.starts_with(wanted))
     })
 }
 
@@ -368,6 +374,20 @@ mod tests {
             let start = format!("{}, million ", wanted.name);
             let own: Vec<&Claim> = cells.iter().filter(|cell| cell.what.starts_with(&start)).collect();
             assert_eq!(own.len(), 2, "{}: {own:?}", wanted.name);
+        }
+    }
+
+    #[test]
+    fn what_lies_beside_a_graph_is_not_taken_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("cage15")).unwrap();
+        let beside = ["USA-road-d.NY.co", "USA-road-d.NY.co.gz", "com-youtube.all.cmty.txt.gz"];
+        for name in beside.into_iter().chain(["USA-road-d.NY.gr.gz", "com-youtube.ungraph.txt.gz", "cage15.tar.gz"]) {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let files = files_of(folder.path()).unwrap();
+        for (wanted, found) in [("USA-road-d.NY", ".NY.gr.gz"), ("com-youtube", ".ungraph.txt.gz"), ("cage15", "cage15.tar.gz")] {
+            assert!(named(&files, &[wanted]).unwrap().ends_with(found), "{wanted} in {files:?}");
         }
     }
 }
