@@ -379,6 +379,13 @@ fn energy(run: &Run) -> Figure {
     figure
 }
 
+/// A scale that a board's record does not have.
+#[derive(Deserialize)]
+struct LeftOut {
+    scale: u32,
+    reason: String,
+}
+
 /// The document of a board over several scales.
 pub(super) fn board(record: &Value) -> Result<Document, serde_json::Error> {
     let runs: Vec<Run> = record.get("runs").map(Deserialize::deserialize).transpose()?.unwrap_or_default();
@@ -392,6 +399,8 @@ pub(super) fn board(record: &Value) -> Result<Document, serde_json::Error> {
         Some(scales) => format!("{scales}: {warning}"),
         None => warning.to_owned(),
     }));
+    let left_out: Vec<LeftOut> = record.get("left_out").map(Deserialize::deserialize).transpose()?.unwrap_or_default();
+    document.warnings.extend(left_out.iter().map(|scale| format!("scale {} is left out: {}", scale.scale, scale.reason)));
     document.sections = vec![Section { title: "All scales".into(), figures: vec![scales(&runs)], ..Section::default() }];
     document.sections.extend(runs.iter().map(section));
     Ok(document)
@@ -540,5 +549,13 @@ mod tests {
         assert_eq!(efficiency(&run), [why.to_owned(), format!("MTEPS/W is {why}.")]);
         let scales = scales(&[Run::deserialize(serde_json::to_value(&run).unwrap()).unwrap()]);
         assert_eq!(scales.table.rows[0][2].text, why);
+    }
+
+    #[test]
+    fn the_page_of_a_board_names_the_scales_that_are_left_out() {
+        let warnings = |record: Value| board(&record).unwrap().warnings;
+        let left_out = serde_json::json!([{ "scale": 22, "reason": "interrupted" }]);
+        assert_eq!(warnings(serde_json::json!({ "runs": [], "left_out": left_out })), ["scale 22 is left out: interrupted"]);
+        assert!(warnings(serde_json::json!({ "runs": [] })).is_empty());
     }
 }
