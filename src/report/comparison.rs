@@ -316,9 +316,12 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
                 differing(&format!("{name}.{key}"), &value(left), &value(right), found);
             }
         }
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
-            for (index, (a, b)) in left.iter().zip(right).enumerate() {
-                differing(&format!("{name}[{index}]"), a, b, found);
+        // A device that one run lacks is taken apart like the others, since a part of its record is measured.
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() || name == "search.devices" => {
+            let none = Value::Object(Map::new());
+            for index in 0..left.len().max(right.len()) {
+                let of = |all: &[Value]| all.get(index).unwrap_or(&none).clone();
+                differing(&format!("{name}[{index}]"), &of(left), &of(right), found);
             }
         }
         _ => {
@@ -424,6 +427,15 @@ mod tests {
         let differences = |a: &Run, b: &Run| Comparison::new(("a", a), ("b", b), false).unwrap().differences;
         assert_eq!(differences(&with(0, 5, 1000), &with(0, 6, 2000)), []);
         assert_eq!(differences(&with(0, 5, 1000), &with(1, 5, 1000))[0].0, "cluster.devices[0].rank");
+    }
+
+    #[test]
+    fn a_device_that_one_run_lacks_is_named_without_what_was_measured() {
+        let mut with = serde_json::to_value(record(&[0.001])).unwrap();
+        with["search"]["devices"] = serde_json::json!([{ "name": "GPU", "handover": { "ways": [{ "way": "copy" }] } }]);
+        let with = Run::parse(&with.to_string(), "x.json").unwrap();
+        let differences = Comparison::new(("a", &run(&record(&[0.001]))), ("b", &with), false).unwrap().differences;
+        assert_eq!(differences, [("search.devices[0].name".to_owned(), ["unknown".to_owned(), "GPU".to_owned()])]);
     }
 
     #[test]
