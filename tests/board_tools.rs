@@ -211,6 +211,21 @@ fn the_doctor_reports_problems_of_a_hot_board_with_their_cures() {
     assert!(said.starts_with("warning ") && said.lines().all(|line| line.starts_with("warning ") || line.starts_with("    ")), "{said}");
 }
 
+#[test]
+fn the_load_of_another_machine_is_judged_by_its_own_cpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let cpus = "sys/devices/system/cpu";
+    fs::create_dir_all(folder.path().join(cpus)).unwrap();
+    fs::create_dir_all(folder.path().join("proc")).unwrap();
+    for name in ["present", "online"] {
+        fs::write(folder.path().join(cpus).join(name), "0-511\n").unwrap();
+    }
+    fs::write(folder.path().join("proc/loadavg"), "200.00 20.00 2.00 1/100 7\n").unwrap();
+    let diagnosis = findings(&run(&["doctor", "--sysfs-root", folder.path().to_str().unwrap(), "--json"]).stdout);
+    assert_eq!(of(&diagnosis, "load")["verdict"], "ok", "{diagnosis}");
+    assert_eq!(of(&diagnosis, "cpus")["reason"], "512 online, none switched off");
+}
+
 /// Compiles a driver with this `code`, for `OPENCL_DYLIB_PATH`. Prints SKIPPED if there is no C compiler.
 pub(crate) fn driver(folder: &Path, code: &str) -> Option<PathBuf> {
     let (source, library) = (folder.join("driver.c"), folder.join("libdriver.so"));

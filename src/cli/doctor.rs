@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     board,
-    doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine},
+    doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus},
     opencl::exact_choices,
     runtime::{self, RuntimeError},
 };
@@ -90,11 +90,14 @@ pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> 
     // Also refuses a profile that can't be read, before anything is tried.
     let named = arguments.board.as_deref().map(|name| config::profile(Some(name))).transpose()?;
     let live = root == Path::new("/");
+    // Another machine's load is judged by its own CPUs.
+    let here = || std::thread::available_parallelism().map_or(1, usize::from);
+    let usable_cpus = Some(root).filter(|_| !live).and_then(online_cpus).unwrap_or_else(here);
     let probe = if live { probe(root, arguments.board.as_deref(), named.as_ref())? } else { Probe::default() };
     let subject = Subject {
         root,
         who: None,
-        usable_cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        usable_cpus,
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),
         opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),

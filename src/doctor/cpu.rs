@@ -1,6 +1,9 @@
 //! Processors: CPUs that are offline, governors, and limits of the clock.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use super::{Finding, Subject};
 use crate::{
@@ -10,6 +13,12 @@ use crate::{
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     vec![online(subject), governor(subject), limit(subject), gpu_governor(subject)]
+}
+
+/// The number of CPUs that are online on the machine with the files below `root` (`None`: they do not say).
+pub fn online_cpus(root: &Path) -> Option<usize> {
+    let online: CpuList = line(&root.join("sys/devices/system/cpu/online"))?.parse().ok()?;
+    Some(online.numbers().len())
 }
 
 fn online(subject: &Subject<'_>) -> Finding {

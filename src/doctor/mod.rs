@@ -19,6 +19,7 @@ use serde::Serialize;
 
 #[cfg(feature = "mpi")]
 pub use cluster::{RankFacts, examine_ranks};
+pub use cpu::online_cpus;
 pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, Who};
 pub use sensors::SensorProbe;
@@ -106,7 +107,7 @@ pub struct Subject<'a> {
     pub root: &'a Path,
     /// The user who would open its devices (`None`: this process, which tries to open them).
     pub who: Option<Who>,
-    /// CPUs that a search may run on.
+    /// Number of CPUs that a search may run on.
     pub usable_cpus: usize,
     /// The detected board.
     pub board: &'a Detection,
