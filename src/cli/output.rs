@@ -1,6 +1,7 @@
 //! Output of results: standard output, files, pages.
 
 use std::{
+    ffi::OsStr,
     io::{self, BufWriter, IsTerminal as _, Write},
     path::{Path, PathBuf},
 };
@@ -30,7 +31,8 @@ pub(super) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints documents, in colours on a terminal.
 pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
-    let colours = io::stdout().is_terminal();
+    let variable = std::env::var_os;
+    let colours = io::stdout().is_terminal() && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     let text: String = documents.iter().map(|document| figures::text(document, colours)).collect();
     if !colours {
         return print(&text);
@@ -40,6 +42,11 @@ pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
         safe = safe.replace(&*shown::text(colour), colour);
     }
     to_stdout(|out| out.write_all(safe.as_bytes()))
+}
+
+/// Whether a terminal gets colours with these values of NO_COLOR (<https://no-color.org>) and TERM.
+fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
 }
 
 /// Writes `record` as a page of charts.
@@ -168,6 +175,13 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_can_be_switched_off() {
+        let has = |no_color: Option<&'static str>, term: Option<&'static str>| has_colours(no_color.map(OsStr::new), term.map(OsStr::new));
+        assert!(has(None, None) && has(None, Some("xterm-256color")) && has(Some(""), Some("linux")));
+        assert!(!has(Some("1"), Some("xterm")) && !has(Some("0"), None) && !has(None, Some("dumb")));
+    }
 
     #[test]
     fn a_closed_pipe_hides_no_other_failure() {
