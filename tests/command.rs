@@ -935,6 +935,7 @@ fn errors_in_boards_name_file_line_and_key() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stdout(&output).contains("new.toml: a valid profile"), "{}", stdout(&output));
     assert!(stderr(&output).contains("bad.toml:4") && stderr(&output).contains("value.toml:5"), "{}", stderr(&output));
+    assert_eq!(stderr(&output).matches("  help: ").count(), 2, "{}", stderr(&output));
 }
 
 #[test]

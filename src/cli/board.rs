@@ -269,11 +269,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     }
     let printed = print(&good);
     let Some(last) = bad.pop() else { return printed };
-    for failure in bad {
-        if let Failure::Error { message, .. } = failure {
-            say(&format!("error: {message}"));
-        }
-    }
+    bad.iter().for_each(super::tell);
     both(printed, Err(last))
 }
 
