@@ -337,7 +337,13 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
                     &Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command"),
                 );
                 // The exit codes of a shell for a command that does not exist, and for one that can't be run.
-                return Err(Failure::Command(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }));
+                let failed: u8 = if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
+                if record.exit_codes.is_empty() {
+                    return Err(Failure::Command(failed));
+                }
+                // It was removed or replaced after a run: what was measured until then is reported.
+                code = failed.into();
+                break;
             }
         };
         passing.to(child.id());
