@@ -698,9 +698,15 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
         let train = ["train", "grid:8x8", "--generated", "0", "--records", &records, part, output, &folder.path("out")];
         refused(&train, &[part, output, "cannot be used with"]);
     }
-    for (part, flags) in [("--judge-only", ["--turns", "3"]), ("--judge-only", ["--steps", "9"]), ("--collect-only", ["--steps", "9"])] {
+    for (part, flags) in [
+        ("--judge-only", ["--turns", "3"]),
+        ("--judge-only", ["--steps", "9"]),
+        ("--judge-only", ["--order", "original"]),
+        ("--collect-only", ["--steps", "9"]),
+    ] {
         refused(&["train", "grid:8x8", "--records", &records, part, flags[0], flags[1]], &[part, flags[0], "has no effect here"]);
     }
+    refused(&["train", "grid:8x8", "--records", &records, "--judge-only"], &["GRAPH has no effect here", "--held-out"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 

@@ -418,7 +418,7 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
         ("policies /nowhere/g.el --energy external:FILE --json FILE", b""),
         ("analyze /nowhere/g.el --energy external:FILE --html FILE", b""),
         ("energy --board FILE --json FILE -- true", PROFILE.as_bytes()),
-        ("train grid:8x8 --judge-only --records FILE --json FILE", b""),
+        ("train --judge-only --records FILE --json FILE", b""),
     ] {
         fs::write(&file, content).unwrap();
         let words: Vec<String> = command.split(' ').map(|word| word.replace("FILE", &file)).collect();
@@ -441,7 +441,7 @@ fn configurations_that_are_too_large_or_not_files_are_refused() {
     for (path, word) in [("/dev/zero", "device"), (&*folder.path(""), "folder")] {
         refused(socbfs(&["compare", path, path]), &[path, word]);
         refused(socbfs(&["run", &graph, "--root", "0", "--policy", &format!("replay:{path}")]), &[path, word]);
-        refused(socbfs(&["train", "--judge-only", "--records", path, "grid:8x8"]), &[path, word]);
+        refused(socbfs(&["train", "--judge-only", "--records", path]), &[path, word]);
     }
 }
 
@@ -841,7 +841,7 @@ fn outputs(folder: &str, inputs: &Folder) -> Vec<(Vec<String>, String)> {
         ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o OUT", "c.toml"),
         ("calibrate --quick --graphs 2 --budget 0.1s --threads 1 -o CALIBRATION --json OUT", "c.json"),
         ("train grid:8x8 --generated 0 --roots 1 --turns 1 --collect-only --records OUT", "t.jsonl"),
-        ("train grid:8x8 --judge-only --records MEASURED --json OUT", "t.json"),
+        ("train --judge-only --records MEASURED --json OUT", "t.json"),
         ("analyze grid:8x8 --roots 1 --only profile --json OUT", "a.json"),
         ("analyze grid:8x8 --roots 1 --only profile --html OUT", "a.html"),
         ("report ANALYSIS --html OUT", "b.html"),

@@ -132,8 +132,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy", "objective"], "train measures both directions", "omit --FLAG")?;
     if arguments.judge_only {
-        let measured = ["generated", "largest_scale", "roots", "turns", "gpu", "steps"];
+        let measured = ["generated", "largest_scale", "roots", "turns", "gpu", "steps", "directed", "order", "keep_leaves"];
         without_effect(matches, &measured, "--judge-only scores the searches in the records", "omit --FLAG")?;
+        if !arguments.graphs.is_empty() {
+            return Err(Failure::new("--judge-only scores the searches in the records: GRAPH has no effect here")
+                .cure("omit it; --held-out GRAPH chooses what is scored"));
+        }
     }
     if arguments.collect_only {
         without_effect(matches, &["steps"], "--collect-only trains no network", "omit --FLAG")?;
