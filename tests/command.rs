@@ -1326,4 +1326,25 @@ mod interrupted {
         }
         panic!("no signal came while the file was written");
     }
+
+    #[test]
+    fn between_graphs() {
+        let folder = Folder::new();
+        let (graph, pipe, json) = (folder.file("first.el", GRAPH), folder.path("second.el"), folder.path("r.json"));
+        nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for command in [&["policies", "--only", "tc", "--turns", "1"][..], &["analyze", "--only", "redundant"]] {
+            let flags = ["--roots", "1", "--device", "cpu", "--json", &json];
+            let mut child = start(&[command, &[&graph, &pipe], &flags].concat());
+            // The command opens the second graph when it has finished the first one.
+            let second = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+            signal(&child, Signal::SIGINT);
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{command:?}");
+            drop(second);
+            let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+            assert_eq!(record["graphs"].as_array().unwrap().len(), 1, "{command:?}");
+            assert!(record["warnings"][0].as_str().unwrap().ends_with("was interrupted"), "{}", record["warnings"]);
+            fs::remove_file(&json).unwrap();
+        }
+        assert_eq!(folder.names(), ["first.el", "second.el"]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -12,6 +13,7 @@ use super::{
     config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
     error::Failure,
+    interrupt,
     output::{Output, both, print_documents, take_stdout, value},
     policies::{Among, Compared, compare, energies},
     progress::{self, Progress},
@@ -134,12 +136,59 @@ const MOST_COMPARED: usize = 4;
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
-    let (analysis, failed) = analysis(arguments, matches)?;
-    both(failed, publish(&analysis, json, page))
+    let so_far = SoFar::new(json, page);
+    let words = so_far.last_words(|_| ());
+    let (analysis, failed) = analysis(arguments, matches, &so_far)?;
+    drop(words);
+    both(failed, so_far.publish(&analysis))
 }
 
-/// Runs the analyses that `arguments` names, and writes no output file. The inner `Err` ended them after the graphs that the analysis has.
-pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(Analysis, Result<(), Failure>), Failure> {
+/// The analysis of the graphs that are finished, for the output after Ctrl-C, and where it goes.
+#[derive(Clone)]
+pub(super) struct SoFar(Arc<Mutex<Kept>>);
+
+struct Kept {
+    analysis: Option<Analysis>,
+    json: Option<Output>,
+    page: Option<Output>,
+}
+
+impl SoFar {
+    pub(super) fn new(json: Option<Output>, page: Option<Output>) -> Self {
+        Self(Arc::new(Mutex::new(Kept { analysis: None, json, page })))
+    }
+
+    fn keep(&self, analysis: &Analysis) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).analysis = Some(analysis.clone());
+    }
+
+    /// Registers the output after Ctrl-C: the graphs that are finished, or nothing if there are none. `complete` adds what only the caller
+    /// knows.
+    pub(super) fn last_words(&self, complete: impl FnOnce(&mut Analysis) + Send + 'static) -> interrupt::Words {
+        let so_far = self.clone();
+        interrupt::last_words(move || {
+            let kept = so_far.0.lock().unwrap_or_else(PoisonError::into_inner).analysis.take();
+            let Some(mut analysis) = kept else { return };
+            analysis.warnings.push("what was not finished is missing, since the analysis was interrupted".to_owned());
+            complete(&mut analysis);
+            // A failure to publish can't be reported any more.
+            let _ = so_far.publish(&analysis);
+        })
+    }
+
+    /// Writes record and page, and prints the figures.
+    pub(super) fn publish(&self, analysis: &Analysis) -> Result<(), Failure> {
+        let (json, page) = {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            (kept.json.take(), kept.page.take())
+        };
+        publish(analysis, json, page)
+    }
+}
+
+/// Runs the analyses that `arguments` names, and writes no output file; `so_far` keeps each graph that is finished. The inner `Err` ended
+/// them after the graphs that the analysis has.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar) -> Result<(Analysis, Result<(), Failure>), Failure> {
     let cure = "omit --FLAG; `socbfs policies --only` compares chosen policies";
     without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
     let mut config = arguments.graphs.search.resolve(matches)?;
@@ -157,6 +206,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
     let failed = sources.iter().try_for_each(|source| {
         let graph = arguments.graph(source, &config, energy, &mut analysis)?;
         analysis.graphs.push(graph);
+        so_far.keep(&analysis);
         Ok(())
     });
     match failed {
@@ -185,7 +235,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<
 }
 
 /// Writes record and page, and prints the figures.
-pub(super) fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
+fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
     // Figures are made from the record alone, so that `socbfs report` makes the same ones.
     let record = value(analysis)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;

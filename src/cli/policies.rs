@@ -1,6 +1,9 @@
 //! `socbfs policies`: policies side by side.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use clap::{ArgMatches, Args};
 
@@ -9,6 +12,7 @@ use super::{
     config::{GraphsArgs, PolicyArg, without_effect},
     energy::{EnergyArgs, kept},
     error::Failure,
+    interrupt,
     output::{Output, both, publish},
     progress::{self, Progress},
     say,
@@ -122,25 +126,64 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     }
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
-    let mut report = PoliciesReport {
+    let report = PoliciesReport {
         schema: report::POLICIES_SCHEMA,
         schema_version: report::POLICIES_SCHEMA_VERSION,
         environment,
         graphs: Vec::new(),
         warnings: Vec::new(),
     };
-    let failed = sources.iter().try_for_each(|source| arguments.graph(source, &config, &only, asked, &mut report));
-    if report.graphs.is_empty() {
+    let made = Arc::new(Mutex::new(Made { report, json, html, markdown: arguments.markdown }));
+    let words = last_words(&made);
+    let failed: Result<(), Failure> = sources.iter().try_for_each(|source| {
+        let graph = arguments.graph(source, &config, &only, asked)?;
+        lock(&made).report.graphs.push(graph);
+        Ok(())
+    });
+    drop(words);
+    let mut made = lock(&made);
+    if made.report.graphs.is_empty() {
         return failed;
     }
     // The graphs before an error took long.
     if let Err(failure) = &failed {
-        report.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
+        made.report.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
     }
-    both(
-        failed,
-        publish(json, html, &report, || if arguments.markdown { report::policies_markdown(&report) } else { report::policies(&report) }),
-    )
+    both(failed, made.publish())
+}
+
+/// The results so far, and where they go.
+struct Made {
+    report: PoliciesReport,
+    json: Option<Output>,
+    html: Option<Output>,
+    markdown: bool,
+}
+
+impl Made {
+    fn publish(&mut self) -> Result<(), Failure> {
+        let (json, html, report) = (self.json.take(), self.html.take(), &self.report);
+        let text = if self.markdown { report::policies_markdown } else { report::policies };
+        publish(json, html, report, || text(report))
+    }
+}
+
+fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
+    made.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers the output after Ctrl-C: the graphs that are finished, or nothing if there are none.
+fn last_words(made: &Arc<Mutex<Made>>) -> interrupt::Words {
+    let made = Arc::clone(made);
+    interrupt::last_words(move || {
+        let mut made = lock(&made);
+        if made.report.graphs.is_empty() {
+            return;
+        }
+        made.report.warnings.push("graphs are missing, since the comparison was interrupted".to_owned());
+        // A failure to publish can't be reported any more.
+        let _ = made.publish();
+    })
 }
 
 /// The result of comparing policies on one graph.
@@ -269,15 +312,8 @@ pub(super) fn energies(
 }
 
 impl PoliciesArgs {
-    /// Compares policies on one graph and adds the result to `report`.
-    fn graph(
-        &self,
-        source: &Source,
-        config: &Runtime,
-        only: &[Policy],
-        with_energy: bool,
-        report: &mut PoliciesReport,
-    ) -> Result<(), Failure> {
+    /// Compares policies on one graph.
+    fn graph(&self, source: &Source, config: &Runtime, only: &[Policy], with_energy: bool) -> Result<PolicyGraph, Failure> {
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
         let drawn = source::draw_roots(&source.name(), &layout, usize::from(self.roots), RootSource::GRAPH500)?;
@@ -299,8 +335,7 @@ impl PoliciesArgs {
             None => (None, None),
         };
         let (name, layout) = (source.name(), layout.stats().clone());
-        report.graphs.push(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy });
-        Ok(())
+        Ok(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy })
     }
 
     /// Index of the contestant with which --energy compares the others.

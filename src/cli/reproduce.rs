@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
 use super::{
-    analyze::{self, AnalyzeArgs},
+    analyze::{self, AnalyzeArgs, SoFar},
     bench::ROOT,
     energy::EnergyArgs,
     error::Failure,
     output::{Output, both},
 };
 use crate::{
-    analysis::{Paper, PaperComparison},
+    analysis::{Analysis, Paper, PaperComparison},
     bench::{available_memory, kronecker_bytes},
 };
 
@@ -241,7 +241,7 @@ impl PaperArg {
 }
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
-    let Graphs { searched, mut missing } = arguments.graphs()?;
+    let graphs = arguments.graphs()?;
     let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
     let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
@@ -255,19 +255,19 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     for (flag, value) in [("--device", &arguments.device), ("--threads", &arguments.threads)] {
         words.extend(value.iter().flat_map(|value| [flag.to_owned(), value.clone()]));
     }
-    words.extend(searched.iter().map(|(_, graph)| graph.clone()));
+    words.extend(graphs.searched.iter().map(|(_, graph)| graph.clone()));
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
     (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
-    let (mut analysis, failed) = analyze::analysis(&analyze, &matches)?;
-    if let Err(failure) = &failed {
-        let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| *name);
-        missing.extend(rest.map(|name| (name.to_owned(), format!("an error ended the run before it was done: {failure}"))));
-    }
-    let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some(((*name)?.to_owned(), graph.name.clone())));
-    let named: Vec<(String, String)> = named.collect();
-    analysis.paper = Some(PaperComparison::new(arguments.paper.paper(), arguments.quick, &analysis, named, missing));
-    both(failed, analyze::publish(&analysis, json, Some(page)))
+    let so_far = SoFar::new(json, Some(page));
+    let (paper, quick, of_paper) = (arguments.paper.paper(), arguments.quick, graphs.clone());
+    let reason = "the run was interrupted before it was done";
+    let interrupted = so_far.last_words(move |analysis| of_paper.compare(paper, quick, analysis, Some(reason)));
+    let (mut analysis, failed) = analyze::analysis(&analyze, &matches, &so_far)?;
+    drop(interrupted);
+    let ended = failed.as_ref().err().map(|failure| format!("an error ended the run before it was done: {failure}"));
+    graphs.compare(paper, quick, &mut analysis, ended.as_deref());
+    both(failed, so_far.publish(&analysis))
 }
 
 /// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.
@@ -289,11 +289,26 @@ fn refused(error: &clap::Error) -> Failure {
 }
 
 /// The graphs that are searched, and those that are left out.
+#[derive(Clone)]
 struct Graphs {
     /// The paper's name of a graph (`None`: the graph replaces the paper's), and the graph as an argument of `analyze`.
     searched: Vec<(Option<&'static str>, String)>,
     /// Graphs of the paper that are not searched, each with the reason.
     missing: Vec<(String, String)>,
+}
+
+impl Graphs {
+    /// Sets the figures of `paper` beside those of `analysis`. `ended` is the reason why graphs are missing at its end, if they may be.
+    fn compare(self, paper: Paper, quick: bool, analysis: &mut Analysis, ended: Option<&str>) {
+        let Self { searched, mut missing } = self;
+        if let Some(reason) = ended {
+            let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| *name);
+            missing.extend(rest.map(|name| (name.to_owned(), reason.to_owned())));
+        }
+        let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some(((*name)?.to_owned(), graph.name.clone())));
+        let named: Vec<(String, String)> = named.collect();
+        analysis.paper = Some(PaperComparison::new(paper, quick, analysis, named, missing));
+    }
 }
 
 impl ReproduceArgs {
@@ -364,7 +379,7 @@ fn named<'f>(files: &'f [String], names: &[&str]) -> Option<&'f str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::{Analysis, Claim};
+    use crate::analysis::Claim;
 
     #[test]
     fn the_table_of_the_thesis_has_a_row_for_each_of_its_graphs() {
