@@ -330,6 +330,11 @@ fn sensors_are_shown_as_json_as_a_table_and_repeatedly() {
     assert_eq!(lines.len(), 4);
     assert_eq!(lines[0], ["seconds", "VDD_ARM", "W"]);
     assert!(lines[1..].iter().all(|line| line[1] == "3.000"), "{lines:?}");
+    // A label can't move the cursor, and its column is as wide as it.
+    fs::write(folder.path("sys/class/hwmon/hwmon0/label"), "VDD_OF_\x1b[2J_A_BIG_CLUSTER\n").unwrap();
+    let output = good(&["sensors", "watch", "--interval", "0.1", "--count", "1", "--sysfs-root", &root]);
+    let head = stdout(&output).lines().next().unwrap();
+    assert!(head.ends_with("  VDD_OF_\\u{1b}[2J_A_BIG_CLUSTER W"), "{head:?}");
     let none = folder.path("none");
     fs::create_dir(&none).unwrap();
     assert!(stdout(&good(&["sensors", "--sysfs-root", &none])).contains("measures nothing: no power sensor was found"));

@@ -16,6 +16,7 @@ use super::{
     energy::{GLANCE, profile_at},
     error::Failure,
     output::{print, print_json},
+    shown,
 };
 
 const EXAMPLES: &str = "\
@@ -248,6 +249,11 @@ fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
     }
 }
 
+/// A line of `watch`: the cells under the names in `head`, with two blanks or more between columns.
+fn row(cells: &[String], head: &[String]) -> String {
+    cells.iter().zip(head).map(|(cell, name)| format!("{cell:>width$}", width = (name.chars().count() + 2).max(16))).collect()
+}
+
 fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<(), Failure> {
     let profile = found.profile()?;
     let meter = found.meter(profile.as_ref())?;
@@ -255,13 +261,13 @@ fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<()
         let reason = meter.skipped().first().map_or_else(|| "no power sensor was found on this machine".to_owned(), ToString::to_string);
         return Err(Failure::new(reason).cure("`socbfs sensors` shows the sensors, and why they can't be used"));
     }
-    let names: Vec<String> = meter.picks().map(|pick| pick.channel.label.clone().unwrap_or_else(|| pick.channel.id.clone())).collect();
+    // A label is a text from elsewhere.
+    let names = meter.picks().map(|pick| format!("{} W", shown::text(pick.channel.label.as_deref().unwrap_or(&pick.channel.id))));
+    let head: Vec<String> = std::iter::once("seconds".to_owned()).chain(names).collect();
     let mut out = std::io::stdout().lock();
     let mut line = |cells: &[String]| {
-        let text: String = cells.iter().map(|cell| format!("{cell:>16}")).collect();
-        writeln!(out, "{text}").and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
+        writeln!(out, "{}", row(cells, &head)).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
     };
-    let head: Vec<String> = std::iter::once("seconds".to_owned()).chain(names.iter().map(|name| format!("{name} W"))).collect();
     line(&head)?;
     let (begin, mut done) = (std::time::Instant::now(), 0);
     while count.is_none_or(|count| done < count) {
