@@ -768,6 +768,8 @@ fn control_characters_of_foreign_text_do_not_reach_a_terminal() {
         &["info", &folder.path(&format!("missing{TITLE}"))],
         &["info", &banner],
         &["compare", &record, &strange],
+        &["compare", &record, &strange, "--html", "-"],
+        &["report", &strange, "--html", "-"],
         &["board", "validate", &board],
         &["bench", "--policy", TITLE],
         &["bench", "--threads", TITLE],

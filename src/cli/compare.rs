@@ -81,7 +81,7 @@ fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Resu
         records.push(record);
     }
     let ratio = figures::compared(&records[0], &records[1]).map_err(|error| Failure::because("the records", &error))?;
-    html.finish(|out| out.write_all(html::page_with(&documents, Some(&ratio)).as_bytes()))
+    html.finish_page(&html::page_with(&documents, Some(&ratio)))
 }
 
 fn failure(error: &ComparisonError) -> Failure {

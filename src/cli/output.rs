@@ -53,7 +53,7 @@ fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
 pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
     let record = value(record)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
-    output.finish(|out| out.write_all(html::page(&[document]).as_bytes()))
+    output.finish_page(&html::page(&[document]))
 }
 
 /// Whether one of `outputs` takes standard output, so that no text may go there.
@@ -156,6 +156,11 @@ impl Output {
                     .map_err(|error| Failure::because(&format!("can't write {}", path.display()), &error))
             }
         }
+    }
+
+    /// Writes a page or a picture with the escapes of [`print`]: it may go to a terminal, and a picture can't have control characters.
+    pub(super) fn finish_page(self, page: &str) -> Result<(), Failure> {
+        self.finish(|out| out.write_all(shown::text(page).as_bytes()))
     }
 
     /// As [`Output::finish`] for JSON, in which standard output gets the escapes of [`print_json`].

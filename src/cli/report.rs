@@ -73,10 +73,10 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let draw = |svg: Output| {
         let picture =
             figures().find_map(html::picture).ok_or_else(|| Failure::new("this figure is a table: it has no chart").cure("omit --svg"))?;
-        svg.finish(|out| out.write_all(picture.as_bytes()))
+        svg.finish_page(&picture)
     };
     let drawn = svg.map_or(Ok(()), draw);
-    let written = page.map_or(Ok(()), |page| page.finish(|out| out.write_all(html::page(&documents).as_bytes())));
+    let written = page.map_or(Ok(()), |page| page.finish_page(&html::page(&documents)));
     both(drawn, written)
 }
 
