@@ -222,6 +222,7 @@ fn training_writes_weights_to_the_calibration() {
     user.good(&[&train[..], &["--calibration", "off"]].concat());
     let file = file.to_str().unwrap();
     user.refused(&[&train[..], &["--calibration", file, "--mlp", file]].concat(), &["can't write", "it is an input as well"]);
+    user.refused(&[&train[..], &["--calibration", file, "--json", file]].concat(), &["another output goes to the same file"]);
     assert!(fs::read(file).unwrap() == content && Path::new(&user.path("mlp.toml")).exists());
 }
 

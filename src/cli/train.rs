@@ -190,10 +190,8 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         // So are graphs that are too few.
         enough(arguments, graphs.iter().map(|(name, _)| name.as_str()).collect())?;
     }
-    if for_calibration {
-        // Checked now, so that a missing calibration does not fail after hours.
-        target(&config)?;
-    }
+    // Opened now, so that a calibration that is missing or can't be written does not fail after hours.
+    let calibration = if for_calibration { Some(Output::open(&target(&config)?.file)?) } else { None };
     let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
     if arguments.collect_only {
         return Ok(());
@@ -222,10 +220,10 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
             result = both(result, output.finish(|out| out.write_all(text.as_bytes())));
         }
     }
-    if for_calibration {
+    if let Some(output) = calibration {
         let trained: Vec<(Form, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
-        let written = target(&config).and_then(|target| write_into(target, trained)).map(|file| {
+        let written = target(&config).and_then(|target| write_into(target, output, trained)).map(|file| {
             let file = file.display();
             say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` decides whether auto uses them"));
         });
@@ -255,14 +253,14 @@ fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
     })
 }
 
-/// Writes networks into a calibration, without changing its other tables. Returns its file.
-fn write_into(found: FoundCalibration, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
+/// Writes networks into a calibration, by the `output` to its file, without changing its other tables. Returns the file.
+fn write_into(found: FoundCalibration, output: Output, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
     let FoundCalibration { mut calibration, file } = found;
     for (form, trained) in trained {
         calibration.set_trained(form, trained);
     }
     let text = runtime::text(&calibration, &file)?;
-    Output::open(&file)?.finish(|out| out.write_all(text.as_bytes()))?;
+    output.finish(|out| out.write_all(text.as_bytes()))?;
     Ok(file)
 }
 
