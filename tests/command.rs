@@ -1070,6 +1070,7 @@ fn compare_gives_the_ratio_and_warns_of_differences() {
     let output = good(&["compare", &a, &b]);
     assert!(stdout(&output).contains("harmonic mean") && stdout(&output).contains("3 roots"), "{}", stdout(&output));
     assert!(stderr(&output).contains("warning: search.policy differs: tc | bc"), "{}", stderr(&output));
+    assert_eq!(stderr(&good(&["compare", "--quiet", &a, &b])), "");
     refused(&["compare", &a, &other], &["different graphs", "--force"]);
     let output = good(&["compare", &a, &other, "--force"]);
     assert!(stderr(&output).contains("graph.vertices differs: 256 | 128"), "{}", stderr(&output));

@@ -121,7 +121,7 @@ const TRIED: usize = 3;
 /// Bytes of memory that an edge needs at most while a graph is built and searched: the list, the layout twice, a device's copy.
 const BYTES_PER_EDGE: u64 = 64;
 
-pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(), Failure> {
+pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     let flags = ["policy", "calibration", "objective"];
     without_effect(matches, &flags, "calibrate measures every strategy", "--output says where the calibration goes")?;
     if let Some(file) = &arguments.output {
@@ -181,13 +181,16 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches) -> Result<(),
     }
     machine.options.parallel = Some(thresholds);
     let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
-    if let Some(reason) = reason {
-        say(&format!("starting again: {} holds measurements, but {reason}", Path::new(&partial_name).display()));
-    } else if !graphs.is_empty() {
-        say(&format!("continuing after {} graphs measured before ({})", graphs.len(), Path::new(&partial_name).display()));
+    let partial_shown = Path::new(&partial_name).display();
+    let notice = match reason {
+        Some(reason) => Some(format!("starting again: {partial_shown} holds measurements, but {reason}")),
+        None => (!graphs.is_empty()).then(|| format!("continuing after {} graphs measured before ({partial_shown})", graphs.len())),
+    };
+    if let Some(notice) = notice.filter(|_| !quiet) {
+        say(&notice);
     }
 
-    let kept = format!("the measurements are kept in {}: the same command continues from there", Path::new(&partial_name).display());
+    let kept = format!("the measurements are kept in {partial_shown}: the same command continues from there");
     let last_words = interrupt::last_words(move || say(&kept));
     let strategies = identity.strategies();
     let mut care = arguments.care();

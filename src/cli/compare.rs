@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::{
     error::Failure,
     output::{Output, both, print, protect, take_stdout},
-    say,
 };
 use crate::{
     files,
@@ -61,7 +60,7 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     let ((a, text_a), (b, text_b)) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);
     let comparison = Comparison::new((&names[0], &a), (&names[1], &b), arguments.force).map_err(|error| failure(&error))?;
     for (field, [left, right]) in &comparison.differences {
-        say(&format!("warning: {field} differs: {left} | {right}"));
+        log::warn!("{field} differs: {left} | {right}");
     }
     let in_place = take_stdout([&html]);
     let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, [&text_a, &text_b]));

@@ -226,7 +226,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Convert(arguments) => convert::run(arguments, cli.quiet),
         Command::Info(arguments) => info::run(arguments),
         Command::Policies(arguments) => policies::run(arguments, matches),
-        Command::Calibrate(arguments) => calibrate::run(arguments, matches),
+        Command::Calibrate(arguments) => calibrate::run(arguments, matches, cli.quiet),
         Command::Devices(arguments) => devices::run(arguments),
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches, cli.quiet),

@@ -224,8 +224,10 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
         let trained: Vec<(Form, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
         let written = target(&config).and_then(|target| write_into(target, output, trained)).map(|file| {
-            let file = file.display();
-            say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` decides whether auto uses them"));
+            if !quiet {
+                let file = file.display();
+                say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` decides whether auto uses them"));
+            }
         });
         result = both(result, written);
     }
