@@ -93,15 +93,20 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
     let mut places: Vec<f64> = plot.series.iter().flat_map(|series| &series.points).map(|point| point.0).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
+    let label = |x: f64| match plot.categories.is_empty() {
+        true => general(x, 6),
+        false => plot.categories.get(x as usize).cloned().unwrap_or_default(),
+    };
+    let wide = places.iter().take(MOST_ROWS).map(|&x| label(x).chars().count()).fold(12, usize::max);
     for &x in places.iter().take(MOST_ROWS) {
         // Only the first bar has a label, whichever series it is of.
-        let mut at = if plot.categories.is_empty() { general(x, 6) } else { plot.categories.get(x as usize).cloned().unwrap_or_default() };
+        let mut at = label(x);
         for (index, series) in plot.series.iter().enumerate() {
             for &(_, y) in series.points.iter().filter(|point| point.0 == x) {
                 let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
                 // A record from elsewhere may have values that are infinite in this unit.
                 let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y).min(WIDTH));
-                writeln!(out, "  {at:>12}  {:<names$}  {begin}{bar}{end} {}", series.name, number(y))?;
+                writeln!(out, "  {at:>wide$}  {:<names$}  {begin}{bar}{end} {}", series.name, number(y))?;
                 at.clear();
             }
         }
@@ -140,5 +145,16 @@ mod tests {
             let lengths: Vec<usize> = text.lines().skip(1).map(|line| line.matches('█').count()).filter(|&length| length > 0).collect();
             assert_eq!(lengths[1..], [WIDTH, WIDTH], "{text}");
         }
+    }
+
+    #[test]
+    fn bars_begin_in_one_column_beside_long_names() {
+        let categories = ["tc", "enterprise-released"].map(str::to_owned).into();
+        let series = vec![Series::new("MTEPS", [(0.0, 1.0), (1.0, 2.0)])];
+        let plot = Plot { x: "policy".into(), y: "MTEPS".into(), categories, series, ..Plot::default() };
+        let mut text = String::new();
+        bars(&mut text, &plot, false).unwrap();
+        let begins: Vec<usize> = text.lines().filter_map(|line| line.find('█')).collect();
+        assert!(begins.len() == 2 && begins[0] == begins[1], "{text}");
     }
 }
