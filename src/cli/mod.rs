@@ -267,12 +267,19 @@ fn tell_variables(failure: &Failure, matches: &ArgMatches) {
                 continue;
             }
             let value = std::env::var(variable).unwrap_or_default();
-            // A single character is in many messages.
-            if names(&format!("--{flag}")) || (value.len() > 1 && message.contains(&value)) {
+            if names(&format!("--{flag}")) || names_value(message, &value) {
                 say(&format!("  help: --{flag} is set by the environment variable {}", variable.to_string_lossy()));
             }
         }
     }
+}
+
+/// Whether `message` has `value` as a word of its own. Numbers, and the words that leave a choice to the program, are in many messages.
+fn names_value(message: &str, value: &str) -> bool {
+    let is_common = value.len() < 2 || matches!(value, "auto" | "off") || value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let is_word = |at: usize| is_end(message[..at].chars().next_back()) && is_end(message[at + value.len()..].chars().next());
+    !is_common && message.match_indices(value).any(|(at, _)| is_word(at))
 }
 
 /// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
@@ -317,6 +324,15 @@ mod tests {
     #[test]
     fn the_arguments_are_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values_of_variables_are_found_as_words() {
+        let path = "can't read /nowhere/b.toml: No such file";
+        assert!(names_value(path, "/nowhere/b.toml") && !names_value(path, "/nowhere/b.tom") && !names_value(path, "owhere"));
+        assert!(names_value("tg needs a device", "tg") && names_value("a device for tg", "tg"));
+        assert!(!names_value("g.el: the file was cut off", "off") && !names_value("no memory for 16 bytes more", "16"));
+        assert!(!names_value("anything", ""));
     }
 
     /// The flags that an environment variable can set, with the variable.
