@@ -65,7 +65,7 @@ fn table(out: &mut String, table: &Table) -> fmt::Result {
 
 fn more(out: &mut String, rows: usize) -> fmt::Result {
     match rows.checked_sub(MOST_ROWS) {
-        Some(left @ 1..) => writeln!(out, "  ... and {left} more: --json has them all"),
+        Some(left @ 1..) => writeln!(out, "  ... and {left} more, in the record that --json writes"),
         _ => Ok(()),
     }
 }
