@@ -1353,4 +1353,24 @@ mod interrupted {
         }
         assert_eq!(folder.names(), ["first.el", "second.el"]);
     }
+
+    #[test]
+    fn while_energy_is_measured() {
+        // On a slow machine the searches may not be done when the signal comes; the next attempt then waits longer.
+        for seconds in [2, 8, 32] {
+            let folder = Folder::new();
+            let (root, json) = (board_with_rails(&folder), folder.path("r.json"));
+            let energy = ["--energy", "ina2xx:0-0040", "--sysfs-root", &root, "--energy-seconds", "3600"];
+            let mut child = start(&[&["bench", "grid:8x8", "--roots", "1", "--device", "cpu", "--json", &json], &energy[..]].concat());
+            sleep(Duration::from_secs(seconds));
+            signal(&child, Signal::SIGINT);
+            assert_eq!(child.wait().unwrap().code(), Some(130));
+            let Ok(text) = fs::read_to_string(&json) else { continue };
+            let record: Value = serde_json::from_str(&text).unwrap();
+            assert!(record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() > 0.0);
+            assert_eq!(record["energy"]["unavailable"], "the run was interrupted before it was measured");
+            return;
+        }
+        panic!("the searches took too long");
+    }
 }

@@ -1,6 +1,9 @@
 //! `socbfs bench`: the Graph500 benchmark.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
@@ -9,6 +12,7 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
+    interrupt,
     output::{Output, both, print, take_stdout, write_page},
     progress::{self, Progress},
     say,
@@ -172,7 +176,14 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         config.device_times = true;
     }
     let mut traced = Ok(Vec::new());
-    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced)?;
+    let so_far = Arc::new(Mutex::new(SoFar { record: None, json, html }));
+    let words = last_words(&so_far, quiet);
+    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, Some(&so_far))?;
+    drop(words);
+    let (json, html) = {
+        let mut so_far = lock(&so_far);
+        (so_far.json.take(), so_far.html.take())
+    };
     // A run whose timeline failed is published all the same.
     let timed = traced.and_then(|traced| {
         trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
@@ -180,20 +191,44 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     both(timed, publish(&record, json, html, quiet))
 }
 
+/// The validated run while its energy is measured, for the output after Ctrl-C, and where it goes.
+struct SoFar {
+    record: Option<Arc<Record>>,
+    json: Option<Output>,
+    html: Option<Output>,
+}
+
+fn lock(so_far: &Mutex<SoFar>) -> MutexGuard<'_, SoFar> {
+    so_far.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Registers the output after Ctrl-C: the validated run without its energy, or nothing before it is validated.
+fn last_words(so_far: &Arc<Mutex<SoFar>>, quiet: bool) -> interrupt::Words {
+    let so_far = Arc::clone(so_far);
+    interrupt::last_words(move || {
+        let mut so_far = lock(&so_far);
+        if let Some(record) = so_far.record.take() {
+            // A failure to publish can't be reported any more.
+            let _ = publish(&record, so_far.json.take(), so_far.html.take(), quiet);
+        }
+    })
+}
+
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
-        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()))
+        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()), None)
     }
 
     /// As `measure`. With --trace, then searches again from the roots of the timeline, and sets `traced` to what threads and devices did,
-    /// or to the error of a search.
+    /// or to the error of a search. While that and the energy are measured, `so_far` has the validated run.
     fn measure_and_trace(
         &self,
         config: &Runtime,
         environment: Environment,
         source: &Source,
         traced: &mut Result<Vec<Traced>, Failure>,
+        so_far: Option<&Mutex<SoFar>>,
     ) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
@@ -208,24 +243,12 @@ impl BenchArgs {
         let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
         drop(progress);
 
-        if self.trace.is_some() {
-            search.set_traced(MOST_TRACED);
-            let roots = drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root));
-            *traced = roots.map(|&root| Ok(search.run_traced(root)?)).collect();
-            search.set_traced(0);
-        }
-
         let valid = records.iter().all(|root| root.validation.passed);
-        let fallen_back = search.fallen_back().map(str::to_owned);
         let summary = Summary::new(&records, layout.stats().edges);
-        let energy = match &summary {
-            Some(_) => self.energy.measure(&config.profile, &layout, search, &options, &records)?,
-            None => EnergyRecord::unavailable("the run has no speed", None),
-        };
         let mut record = Record {
             schema: SCHEMA,
             schema_version: SCHEMA_VERSION,
-            environment: Environment { temperatures_after: temperatures(Path::new(ROOT)), ..environment },
+            environment,
             graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
             layout: LayoutRecord::new(&layout, self.layout.order()),
             search: SearchRecord {
@@ -238,7 +261,7 @@ impl BenchArgs {
                 devices,
                 thresholds: measured,
                 parallel: config.parallel_records(calibration.as_ref()),
-                fallen_back,
+                fallen_back: search.fallen_back().map(str::to_owned),
                 calibration: calibration.as_ref().map(FoundCalibration::record),
                 objective: config.objective.value,
             },
@@ -246,10 +269,35 @@ impl BenchArgs {
             roots_asked: self.roots,
             valid,
             summary,
-            energy,
+            energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
             roots: records,
             warnings: Vec::new(),
         };
+        record.warnings = warnings(&record);
+        let record = Arc::new(record);
+        if let Some(so_far) = so_far {
+            lock(so_far).record = Some(Arc::clone(&record));
+        }
+
+        if self.trace.is_some() {
+            search.set_traced(MOST_TRACED);
+            let roots = drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root));
+            *traced = roots.map(|&root| Ok(search.run_traced(root)?)).collect();
+            search.set_traced(0);
+        }
+        let fallen_back = search.fallen_back().map(str::to_owned);
+        let energy = match &record.summary {
+            Some(_) => self.energy.measure(&config.profile, &layout, search, &options, &record.roots)?,
+            None => EnergyRecord::unavailable("the run has no speed", None),
+        };
+
+        if let Some(so_far) = so_far {
+            lock(so_far).record = None;
+        }
+        let mut record = Arc::unwrap_or_clone(record);
+        record.environment.temperatures_after = temperatures(Path::new(ROOT));
+        record.search.fallen_back = fallen_back;
+        record.energy = energy;
         record.warnings = warnings(&record);
         Ok(record)
     }
