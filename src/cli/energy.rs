@@ -342,7 +342,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
                     return Err(Failure::Command(failed));
                 }
                 // It was removed or replaced after a run: what was measured until then is reported.
-                code = failed.into();
+                code = i32::from(failed);
                 break;
             }
         };
