@@ -265,9 +265,8 @@ fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<()
     let names = meter.picks().map(|pick| format!("{} W", shown::text(pick.channel.label.as_deref().unwrap_or(&pick.channel.id))));
     let head: Vec<String> = std::iter::once("seconds".to_owned()).chain(names).collect();
     let mut out = std::io::stdout().lock();
-    let mut line = |cells: &[String]| {
-        writeln!(out, "{}", row(cells, &head)).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
-    };
+    let mut line =
+        |cells: &[String]| writeln!(out, "{}", row(cells, &head)).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error));
     line(&head)?;
     let (begin, mut done) = (std::time::Instant::now(), 0);
     while count.is_none_or(|count| done < count) {
