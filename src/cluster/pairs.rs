@@ -257,7 +257,7 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
             bytes.copy_from_slice(&length.to_le_bytes());
         }
         let computed = Instant::now();
-        self.ranks.all_gather(&self.announced, &mut self.table);
+        self.ranks.all_gather(&self.announced, &mut self.table[..4 * size * size]);
         let announced = |from: usize, to: usize| {
             let at = 4 * (from * size + to);
             i32::from_le_bytes(std::array::from_fn(|i| self.table[at + i]))

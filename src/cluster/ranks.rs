@@ -21,7 +21,8 @@ pub trait Ranks {
     /// Returns when all ranks have called it.
     fn barrier(&self);
 
-    /// Every rank sends `own`, of the same length on all ranks. All of them arrive in `all`, in the order of ranks.
+    /// Every rank sends `own`, of the same length on all ranks. All of them arrive in `all`, in the order of ranks, and fill
+    /// it.
     fn all_gather(&self, own: &[u8], all: &mut [u8]);
 
     /// Rank `r` sends `lengths[r]` bytes, which arrive at `offsets[r]` of `all` on every rank. All ranks pass the same lengths.
@@ -282,6 +283,8 @@ impl Ranks for ThreadRanks<'_> {
     }
 
     fn all_gather(&self, own: &[u8], all: &mut [u8]) {
+        // MPI takes the length of `all` for that of all messages.
+        assert_eq!(all.len(), own.len() * self.size(), "a rank has room for another number of bytes than the ranks send");
         self.exchange_bytes(own, |from, piece| all[from * own.len()..][..own.len()].copy_from_slice(piece));
     }
 
