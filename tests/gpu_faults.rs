@@ -75,6 +75,29 @@ fn with_a_device_that_continues_after_its_loss(test: &str, delay_ms: Option<u64>
     }
 }
 
+/// Runs `body` with a PoCL device and the path of a file. Once a file with the number N is written, the driver refuses call N (from 0) of
+/// those that make an object or set an argument, and removes the file.
+fn with_a_driver_that_refuses(test: &str, body: impl Fn(&Arc<Device>, &str)) {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device_of(test, POCL).is_none() {
+        return;
+    }
+    let file = folder.path().join("refuse");
+    let variables = [
+        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+        ("SOCBFS_TEST_DEVICE", POCL),
+        ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),
+    ];
+    if inside(module_path!(), test, &variables) {
+        let file = std::env::var("SOCBFS_TEST_REFUSE_FILE").unwrap();
+        let devices = devices(test, Limits::default());
+        body(&devices.all[0], &file);
+    }
+}
+
 /// Policies that cover every way in which a device takes part in a search.
 fn policies() -> Vec<(Policy, LevelDevice)> {
     let bgc = LevelDevice::Gpu(GpuKernel::Bgc);
@@ -855,130 +878,95 @@ fn an_error_names_which_of_two_devices_is_lost() {
 /// another is refused.
 #[test]
 fn a_graph_that_leaves_no_room_on_a_device_stays_on_the_host() {
-    const TEST: &str = "a_graph_that_leaves_no_room_on_a_device_stays_on_the_host";
-    let folder = tempfile::tempdir().unwrap();
-    let Some(library) = refusing_library(folder.path()) else {
-        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
-    };
-    if implementations::device_of(TEST, POCL).is_none() {
-        return;
-    }
-    let file = folder.path().join("refuse");
-    let variables = [
-        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
-        ("SOCBFS_TEST_DEVICE", POCL),
-        ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),
-    ];
-    if !inside(module_path!(), TEST, &variables) {
-        return;
-    }
-    let file = std::path::PathBuf::from(std::env::var("SOCBFS_TEST_REFUSE_FILE").unwrap());
-    let devices = devices(TEST, Limits::default());
-    let mut info = devices.all[0].info().clone();
-    info.unified_memory = false;
-    let device = Device::open(&info, Limits::default()).unwrap();
-    let edges = edges(1200, 5000, 5, 1);
-    let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-    let reference = Reference::new(1200, &edges, false, &[3]);
-    // The host's state is in plain memory, so all buffers are the graph's or those of the device's part.
-    let options = options(&device, SharingMode::AllocHostPtr, "concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu, false);
-    assert!(!Search::new(&layout, &options).unwrap().devices()[0].zero_copy, "it is copied if there is room");
-    let mut stays = 0;
-    // The numbers left out are those of arguments.
-    for number in (0..90).chain(150..230) {
-        fs::write(&file, number.to_string()).unwrap();
-        let outcome = Search::new(&layout, &options);
-        let was_refused = !file.exists();
-        let _ = fs::remove_file(&file);
-        match outcome {
-            Ok(mut search) => {
-                assert!(was_refused, "call {number}");
-                stays += usize::from(search.devices()[0].zero_copy);
-                reference.compare_with(&layout, &options, &mut search);
+    with_a_driver_that_refuses("a_graph_that_leaves_no_room_on_a_device_stays_on_the_host", |device, file| {
+        let mut info = device.info().clone();
+        info.unified_memory = false;
+        let device = Device::open(&info, Limits::default()).unwrap();
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        // The host's state is in plain memory, so all buffers are the graph's or those of the device's part.
+        let options = options(&device, SharingMode::AllocHostPtr, "concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu, false);
+        assert!(!Search::new(&layout, &options).unwrap().devices()[0].zero_copy, "it is copied if there is room");
+        let mut stays = 0;
+        // The numbers left out are those of arguments.
+        for number in (0..90).chain(150..230) {
+            fs::write(file, number.to_string()).unwrap();
+            let outcome = Search::new(&layout, &options);
+            let was_refused = !fs::exists(file).unwrap();
+            let _ = fs::remove_file(file);
+            match outcome {
+                Ok(mut search) => {
+                    assert!(was_refused, "call {number}");
+                    stays += usize::from(search.devices()[0].zero_copy);
+                    reference.compare_with(&layout, &options, &mut search);
+                }
+                Err(error) => assert!(!error.to_string().contains("has no memory"), "call {number}: {error}"),
             }
-            Err(error) => assert!(!error.to_string().contains("has no memory"), "call {number}: {error}"),
         }
-    }
-    assert!(stays > 12, "{stays}");
+        assert!(stays > 12, "{stays}");
+    });
 }
 
 /// A driver refuses one call that makes an object or sets an argument: each such call of the set-up and of a search in turn.
 #[test]
 fn every_refused_opencl_call_is_reported_as_an_error() {
-    const TEST: &str = "every_refused_opencl_call_is_reported_as_an_error";
-    let folder = tempfile::tempdir().unwrap();
-    let Some(library) = refusing_library(folder.path()) else {
-        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
-    };
-    if implementations::device_of(TEST, POCL).is_none() {
-        return;
-    }
-    let file = folder.path().join("refuse");
-    let variables = [
-        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
-        ("SOCBFS_TEST_DEVICE", POCL),
-        ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),
-    ];
-    if !inside(module_path!(), TEST, &variables) {
-        return;
-    }
-    let file = std::path::PathBuf::from(std::env::var("SOCBFS_TEST_REFUSE_FILE").unwrap());
-    let devices = devices(TEST, Limits::default());
-    let device = &devices.all[0];
-    let edges = edges(1200, 5000, 5, 1);
-    let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-    let reference = Reference::new(1200, &edges, false, &[3]);
-    // There are several parts, so that calls for later parts are refused too.
-    let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
-    let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
-    let ways = [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info()));
-    for (a, way) in ways.enumerate() {
-        let mut refused = 0;
-        // Alternates between the sharing modes.
-        for (_, (policy, runs)) in policies().into_iter().enumerate().filter(|(b, _)| (a + b) % 2 == 0 || all_combinations()) {
-            let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
-            let mut search = None;
-            for number in 0.. {
-                let used = device.used_bytes();
-                fs::write(&file, number.to_string()).unwrap();
-                let outcome = Search::new(&layout, &options);
-                let was_refused = !file.exists();
-                match outcome {
-                    Err(error) => {
-                        let text = format!("{error}: {:?}", error.source().map(ToString::to_string));
-                        assert!(was_refused && text.contains(&device.info().name), "{text}");
-                        assert_eq!(device.used_bytes(), used, "call {number}: what was made before it is given back");
-                        refused += 1;
-                    }
-                    // Some refusals are overcome with smaller work-groups.
-                    Ok(mut made) => {
-                        let _ = fs::remove_file(&file);
-                        reference.compare_with(&layout, &options, &mut made);
-                        if !was_refused {
-                            search = Some(made);
-                            break;
+    with_a_driver_that_refuses("every_refused_opencl_call_is_reported_as_an_error", |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3]);
+        // There are several parts, so that calls for later parts are refused too.
+        let parts = GpuOptions { parts: 3, run_arcs: Some(8), ..GpuOptions::default() };
+        let setup = |way| vec![GpuSetup { device: Arc::clone(device), way, options: parts }];
+        let ways = [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(device.info()));
+        for (a, way) in ways.enumerate() {
+            let mut refused = 0;
+            // Alternates between the sharing modes.
+            for (_, (policy, runs)) in policies().into_iter().enumerate().filter(|(b, _)| (a + b) % 2 == 0 || all_combinations()) {
+                let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
+                let mut search = None;
+                for number in 0.. {
+                    let used = device.used_bytes();
+                    fs::write(file, number.to_string()).unwrap();
+                    let outcome = Search::new(&layout, &options);
+                    let was_refused = !fs::exists(file).unwrap();
+                    match outcome {
+                        Err(error) => {
+                            let text = format!("{error}: {:?}", error.source().map(ToString::to_string));
+                            assert!(was_refused && text.contains(&device.info().name), "{text}");
+                            assert_eq!(device.used_bytes(), used, "call {number}: what was made before it is given back");
+                            refused += 1;
+                        }
+                        // Some refusals are overcome with smaller work-groups.
+                        Ok(mut made) => {
+                            let _ = fs::remove_file(file);
+                            reference.compare_with(&layout, &options, &mut made);
+                            if !was_refused {
+                                search = Some(made);
+                                break;
+                            }
                         }
                     }
+                    // The middle consists of hundreds of similar arguments.
+                    if number > 20 && refused > 60 {
+                        break;
+                    }
                 }
-                // The middle consists of hundreds of similar arguments.
-                if number > 20 && refused > 60 {
-                    break;
+                let mut search = search.unwrap_or_else(|| Search::new(&layout, &options).unwrap());
+                for number in 0.. {
+                    fs::write(file, number.to_string()).unwrap();
+                    let outcome = search.run(3);
+                    let was_refused = !fs::exists(file).unwrap();
+                    let _ = fs::remove_file(file);
+                    assert_eq!(outcome.is_err(), was_refused, "{} {way}, call {number}: {outcome:?}", options.policy);
+                    reference.compare_with(&layout, &options, &mut search);
+                    if !was_refused {
+                        assert!(number >= 3, "only {number} calls in a search");
+                        break;
+                    }
                 }
             }
-            let mut search = search.unwrap_or_else(|| Search::new(&layout, &options).unwrap());
-            for number in 0.. {
-                fs::write(&file, number.to_string()).unwrap();
-                let outcome = search.run(3);
-                let was_refused = !file.exists();
-                let _ = fs::remove_file(&file);
-                assert_eq!(outcome.is_err(), was_refused, "{} {way}, call {number}: {outcome:?}", options.policy);
-                reference.compare_with(&layout, &options, &mut search);
-                if !was_refused {
-                    assert!(number >= 3, "only {number} calls in a search");
-                    break;
-                }
-            }
+            assert!(refused > 60, "{refused} calls were refused");
         }
-        assert!(refused > 60, "{refused} calls were refused");
-    }
+    });
 }
