@@ -80,6 +80,26 @@ pub struct GraphAnalysis {
     pub remapped: Option<Remapped>,
 }
 
+impl GraphAnalysis {
+    /// The record of a graph before any analysis.
+    pub fn new(name: String, graph: Value, layout: Value, roots: Vec<Vertex>) -> Self {
+        Self {
+            name,
+            graph,
+            layout,
+            roots,
+            profile: None,
+            redundant: None,
+            repeated: None,
+            split: None,
+            mapped: None,
+            policies: None,
+            ranks: None,
+            remapped: None,
+        }
+    }
+}
+
 impl Analysis {
     /// A record without graphs.
     pub fn new(environment: Value, only: Vec<String>) -> Self {

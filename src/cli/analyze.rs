@@ -261,20 +261,11 @@ impl AnalyzeArgs {
         let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
-        let mut graph = GraphAnalysis {
-            name: source.name(),
-            graph: value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?,
-            layout: value(&LayoutRecord::new(&layout, self.graphs.layout.order()))?,
-            roots: roots.clone(),
-            profile: None,
-            redundant: None,
-            repeated: None,
-            split: None,
-            mapped: None,
-            policies: None,
-            ranks,
-            remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),
-        };
+        let record = value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?;
+        let built = value(&LayoutRecord::new(&layout, self.graphs.layout.order()))?;
+        let mut graph = GraphAnalysis::new(source.name(), record, built, roots.clone());
+        graph.ranks = ranks;
+        graph.remapped = self.wants(Kind::Remapping).then(|| remapped(&layout));
         let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
         let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
         let mut prepared = prepare(config, &layout, &progress::steps())?;

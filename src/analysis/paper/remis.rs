@@ -149,20 +149,7 @@ mod tests {
     /// The value of this machine in the cell `what`, if the paper's graph `name` has these counts here.
     fn ours(name: &str, counts: Value, what: &str) -> Option<f64> {
         let mut analysis = Analysis::new(Value::Null, Vec::new());
-        analysis.graphs.push(GraphAnalysis {
-            name: "g.txt".to_owned(),
-            graph: counts,
-            layout: Value::Null,
-            roots: vec![0],
-            profile: None,
-            redundant: None,
-            repeated: None,
-            split: None,
-            mapped: None,
-            policies: None,
-            ranks: None,
-            remapped: None,
-        });
+        analysis.graphs.push(GraphAnalysis::new("g.txt".to_owned(), counts, Value::Null, vec![0]));
         let searched = [(name.to_owned(), "g.txt".to_owned())];
         let cells = cells(&Ours { analysis: &analysis, searched: &searched });
         cells.into_iter().find(|cell| cell.what == what).unwrap().ours

@@ -223,20 +223,8 @@ mod tests {
     fn table_5_counts_both_arcs_of_an_undirected_edge() {
         let gteps = |is_directed: bool| {
             let mut analysis = Analysis::new(Value::Null, Vec::new());
-            analysis.graphs.push(GraphAnalysis {
-                name: "lj.txt".to_owned(),
-                graph: json!({ "directed": is_directed }),
-                layout: Value::Null,
-                roots: vec![0],
-                profile: None,
-                redundant: None,
-                repeated: None,
-                split: None,
-                mapped: None,
-                policies: Some(compared()),
-                ranks: None,
-                remapped: None,
-            });
+            let graph = GraphAnalysis::new("lj.txt".to_owned(), json!({ "directed": is_directed }), Value::Null, vec![0]);
+            analysis.graphs.push(GraphAnalysis { policies: Some(compared()), ..graph });
             let searched = [(GRAPHS[0].to_owned(), "lj.txt".to_owned())];
             let cells = cells(&Ours { analysis: &analysis, searched: &searched });
             cells.into_iter().find(|cell| cell.place == "table 5").unwrap().ours
