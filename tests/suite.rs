@@ -28,6 +28,8 @@ mod command;
 mod data;
 #[cfg(feature = "cli")]
 mod devices;
+#[cfg(feature = "cli")]
+mod drivers;
 mod examples;
 #[cfg(feature = "cli")]
 mod fuzz;

@@ -532,6 +532,10 @@ fn forward_messages(py: Python<'_>) -> PyResult<()> {
 #[pymodule]
 fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
     forward_messages(module.py())?;
+    // The module needs symbols of the interpreter, also where it tries the drivers.
+    if let Ok(program) = module.py().import("sys")?.getattr("executable")?.extract::<PathBuf>() {
+        bfs::opencl::probe_with(program);
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Core>()?;
     module.add_class::<Sensors>()?;

@@ -10,6 +10,7 @@ import os
 import pathlib
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -364,6 +365,38 @@ if child == 0:
 sys.exit(os.waitpid(child, 0)[1] >> 8)
 """
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 7
+
+
+@pytest.mark.parametrize("case", ["loaded-exits", "listed-aborts", "listed-hangs", "opened-crashes", "built-aborts", "null-context"])
+def test_drivers_that_misbehave_do_not_end_python(case, tmp_path):
+    icds = [pathlib.Path(folder) / "pocl.icd" for folder in (os.environ.get("OCL_ICD_VENDORS"), "/etc/OpenCL/vendors") if folder]
+    icd = next((icd for icd in icds if icd.exists()), None)
+    source = pathlib.Path(__file__).parents[2] / "tests/implementations/misbehaves.c"
+    library = tmp_path / "libmisbehaves.so"
+    link = ["-Wl,--no-as-needed", "-l:libOpenCL.so.1", "-ldl"]
+    if not icd or subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, *link]).returncode:
+        pytest.skip("no PoCL, or no libOpenCL.so.1 to link to")
+    program = """
+import socbfs
+try:
+    print([device["unusable"] for device in socbfs.devices()])
+except RuntimeError as error:
+    print(error)
+graph = socbfs.Graph.from_edges([[0, 1], [1, 2]], device="#1", policy="tg")
+try:
+    graph.bfs(0)
+except RuntimeError as error:
+    print("refused:", error)
+print(socbfs.Graph.from_edges([[0, 1], [1, 2]]).bfs(0, levels=True).levels.tolist())
+"""
+    (tmp_path / "vendors").mkdir()
+    shutil.copy(icd, tmp_path / "vendors")
+    settings = {"OPENCL_DYLIB_PATH": str(library), "OCL_ICD_VENDORS": str(tmp_path / "vendors"), "SOCBFS_TEST_MISBEHAVE": case}
+    settings |= {"SOCBFS_CACHE_DIR": "", "SOCBFS_DEVICE_TIMEOUT": "3" if case.endswith("hangs") else "30"}
+    done = subprocess.run([sys.executable, "-c", program], env=os.environ | settings, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "[0, 1, 2]" in done.stdout, done
+    words = {"aborts": "SIGABRT", "exits": "exit code 7", "crashes": "SIGSEGV", "hangs": "did not answer within 3 s"}
+    assert "refused:" in done.stdout and words.get(case.split("-")[1], "") in done.stdout, done
 
 
 def test_trees_are_compared_by_identity():

@@ -207,7 +207,7 @@ fn drivers(choice: &DeviceChoice) -> Drivers {
     if *choice == DeviceChoice::Cpu {
         return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };
     }
-    let devices = match opencl::asking(opencl::devices) {
+    let devices = match opencl::devices() {
         Ok(devices) => devices,
         Err(OpenClError::NoLibrary) => return Drivers { problem: Some("no OpenCL library".to_owned()), devices: Vec::new() },
         Err(error) => return Drivers { problem: Some(error.to_string()), devices: Vec::new() },

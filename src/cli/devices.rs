@@ -36,7 +36,7 @@ pub(super) struct DevicesArgs {
 }
 
 pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
-    let all = match opencl::asking(opencl::platforms) {
+    let all = match opencl::platforms() {
         Ok(platforms) => {
             let progress = Progress::start("Measuring handovers", 0);
             let found = |info: &DeviceInfo| handover(info, arguments.quick);
@@ -56,6 +56,6 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
 }
 
 fn handover(info: &DeviceInfo, quick: bool) -> Result<HandoverTable, String> {
-    let device = opencl::opening(&info.name, || Device::open(info, Limits::default())).map_err(|error| error.to_string())?;
+    let device = Device::open(info, Limits::default()).map_err(|error| error.to_string())?;
     Ok(if quick { measure_quickly(&device) } else { measure(&device) })
 }

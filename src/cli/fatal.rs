@@ -1,6 +1,6 @@
-//! Events that end the program: a panic, an allocation that fails where no error can be returned, a driver that crashes while it lists its
-//! devices, a file that is cut off while it is read. Each ends it with exit code 2 and a line with the reason, as every error does. A
-//! panic and a file that is cut off also leave no temporary file.
+//! Events that end the program: a panic, an allocation that fails where no error can be returned, a file that is cut off while it is read.
+//! Each ends it with exit code 2 and a line with the reason, as every error does. A panic and a file that is cut off also leave no
+//! temporary file.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
@@ -19,7 +19,7 @@ use nix::{
 use signal_hook::{consts::SIGABRT, low_level};
 
 use super::shown;
-use crate::{files, input, opencl};
+use crate::{files, input};
 
 /// The cure for a file that changed while it was read.
 const QUIET: &str = "  help: wait until no program writes to it, or read a copy";
@@ -77,10 +77,8 @@ static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
 pub(super) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
-        let (bytes, asking) = (REFUSED.load(Relaxed), opencl::is_asking());
-        if asking {
-            end_of_driver();
-        } else if bytes > 0 {
+        let bytes = REFUSED.load(Relaxed);
+        if bytes > 0 {
             end(format_args!("error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory\n"));
         }
     };
@@ -101,9 +99,6 @@ pub(super) fn watch() {
 
 /// Explains a crash and ends the process, or lets the crash repeat without this handler.
 extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    if opencl::is_asking() {
-        end_of_driver();
-    }
     if signal == libc::SIGBUS && !info.is_null() {
         // SAFETY: `info` is not null, and the system fills it for a handler with SA_SIGINFO.
         let address = unsafe { (*info).si_addr() } as usize;
@@ -123,13 +118,6 @@ extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
         // SAFETY: restores the action that was set before ours, or the default action.
         let _ = unsafe { sigaction(signal, before.map_or(&default, |(_, before)| before)) };
     }
-}
-
-/// Ends the process in which a driver crashed.
-fn end_of_driver() -> ! {
-    end(format_args!(
-        "error: an OpenCL driver ended the program while it listed or opened its devices\n  help: --device cpu searches without them\n"
-    ))
 }
 
 /// Ends the process with `words`. Nothing here allocates or locks.

@@ -73,7 +73,8 @@ SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
 SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
 flags of these names unless they are empty, SOCBFS_DATA that of `reproduce
 --data`. SOCBFS_LOG=info (or debug) logs as -v does. SOCBFS_CACHE_DIR names
-the folder for built OpenCL programs.";
+the folder for built OpenCL programs. SOCBFS_DEVICE_TIMEOUT: the seconds that an
+OpenCL driver may take to list or open its devices.";
 
 /// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
 ///
@@ -359,7 +360,7 @@ mod tests {
             let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
             words.filter(|word| word.starts_with("SOCBFS_")).map(str::to_owned).collect()
         };
-        let others = ["SOCBFS_LOG", "SOCBFS_CACHE_DIR"].map(str::to_owned);
+        let others = ["SOCBFS_LOG", "SOCBFS_CACHE_DIR", "SOCBFS_DEVICE_TIMEOUT"].map(str::to_owned);
         let known: BTreeSet<String> = found.into_iter().map(|(_, variable)| variable).chain(others).collect();
         assert_eq!(words(&page), known);
         assert_eq!(words(EXAMPLES), known);

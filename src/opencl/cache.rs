@@ -52,15 +52,39 @@ pub(super) struct Key([u8; 16]);
 
 impl Key {
     pub(super) fn new(device: &DeviceInfo, source: &str, options: &str) -> Self {
-        let mut bytes = Vec::with_capacity(source.len() + 512);
-        let parts =
-            [source, options, &device.name, &device.driver, &device.version, &device.platform, &device.platform_version, &device.vendor];
+        Self::of(&[
+            source,
+            options,
+            &device.name,
+            &device.driver,
+            &device.version,
+            &device.platform,
+            &device.platform_version,
+            &device.vendor,
+        ])
+    }
+
+    /// The key of everything that `parts` describe.
+    pub(super) fn of(parts: &[&str]) -> Self {
+        let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
         for part in parts {
             // Lengths are included, so that no two lists of parts give the same bytes.
             bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
             bytes.extend_from_slice(part.as_bytes());
         }
         Self(hash(&bytes))
+    }
+}
+
+impl Key {
+    /// The name of its entry.
+    fn name(&self) -> String {
+        let mut name = String::with_capacity(32);
+        for byte in self.0 {
+            // Writing to a String can't fail.
+            let _ = write!(name, "{byte:02x}");
+        }
+        name
     }
 }
 
@@ -118,13 +142,25 @@ impl Cache {
         Some(Self { folder: folder.to_owned() })
     }
 
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn path(&self, key: &Key) -> PathBuf {
-        let mut name = String::with_capacity(40);
-        for byte in key.0 {
-            // Writing to a String can't fail.
-            let _ = write!(name, "{byte:02x}");
+        self.folder.join(key.name())
+    }
+
+    /// Calls `work`, which has a driver use the entry. If the driver ends this process, the entry is gone: it must not end the next one too.
+    pub(super) fn aside<T>(&self, key: &Key, work: impl FnOnce() -> T) -> T {
+        let (entry, aside) = (self.path(key), self.folder.join(format!("{BEING_WRITTEN}{}", key.name())));
+        // A folder that can't be written keeps the entry.
+        let is_aside = fs::rename(&entry, &aside).is_ok();
+        let done = work();
+        if is_aside {
+            // If that fails, the program is built again.
+            let _ = fs::rename(&aside, &entry);
         }
-        self.folder.join(name)
+        done
     }
 
     /// The binary, if there is one and it is undamaged.

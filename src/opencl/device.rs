@@ -27,7 +27,7 @@ use super::{
     forked::is_forked,
     held::Held,
     info::{DeviceInfo, KnownDriver},
-    kept,
+    kept, probe,
     program::Program,
 };
 
@@ -143,12 +143,15 @@ impl Device {
         let say = |error: DeviceError| error.on(&info.name);
         let id = info.device_id as cl_device_id;
         let properties = [CL_CONTEXT_PLATFORM, info.platform_id as isize, 0];
-        let context =
-            Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Held::new).map_err(say)?;
-        // The queue is in order unless a property says otherwise.
-        let properties = if timed { CL_QUEUE_PROFILING_ENABLE } else { 0 };
-        // SAFETY: context and device are valid and belong together.
-        let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new).map_err(say)?;
+        let (context, queue) = probe::calling(|| {
+            let context = Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Held::new)?;
+            // The queue is in order unless a property says otherwise.
+            let properties = if timed { CL_QUEUE_PROFILING_ENABLE } else { 0 };
+            // SAFETY: context and device are valid and belong together.
+            let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new)?;
+            Ok((context, queue))
+        })
+        .map_err(say)?;
         Ok(Arc::new(Self {
             driver: info.known_driver(),
             info: info.clone(),
@@ -248,7 +251,7 @@ impl Device {
 
     /// Builds `source` with `options`, unless this device has done so before, or loads it from the user's cache: `$SOCBFS_CACHE_DIR`, else
     /// `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. There is no cache if that folder can't be written or
-    /// `SOCBFS_CACHE_DIR` is empty, nor on PoCL, which has its own cache.
+    /// `SOCBFS_CACHE_DIR` is empty. For PoCL, which has its own cache, it only keeps that the program was built before.
     ///
     /// # Errors
     /// [`OpenClError::Build`] with the compiler's log.
@@ -258,8 +261,7 @@ impl Device {
         if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
             return Ok(Program::again(self, &old.program));
         }
-        let cache = if self.driver.keeps_kernels { None } else { Cache::of_user() };
-        let program = Program::new(self, cache, source, options)?;
+        let program = Program::new(self, Cache::of_user(), self.driver.keeps_kernels, source, options)?;
         built.push(Built { source: source.to_owned(), options: options.to_owned(), program: program.shared() });
         Ok(program)
     }
@@ -269,7 +271,7 @@ impl Device {
     /// # Errors
     /// As [`program`](Self::program).
     pub fn program_in(self: &Arc<Self>, folder: &Path, source: &str, options: &str) -> Result<Program, OpenClError> {
-        Program::new(self, Cache::in_folder(folder), source, options)
+        Program::new(self, Cache::in_folder(folder), false, source, options)
     }
 
     pub(super) fn id(&self) -> cl_device_id {

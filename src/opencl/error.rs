@@ -24,6 +24,12 @@ pub enum OpenClError {
          file is in /etc/OpenCL/vendors or in the folder that OCL_ICD_VENDORS names"
     )]
     NoPlatform,
+    /// A driver crashed, ended its process, or gave no answer. Another process tried it, so this one goes on.
+    #[error("an OpenCL driver {fault}; update or remove it, or search on the CPU alone")]
+    Driver {
+        /// What it did and when, as "ended its process by SIGABRT while the devices were listed".
+        fault: String,
+    },
     /// This process was forked from one that had opened OpenCL.
     #[error("OpenCL was opened before this process was forked, and drivers do not survive that; search on the CPU here")]
     Forked,
@@ -38,6 +44,12 @@ pub enum OpenClError {
     NoMatch {
         /// The choice that was given.
         wanted: String,
+        /// The devices there are.
+        have: Vec<String>,
+    },
+    /// No device is a GPU that can be used.
+    #[error("no OpenCL device is a GPU that can be used; available: {}", listed(.have))]
+    NoGpu {
         /// The devices there are.
         have: Vec<String>,
     },

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{
     error::{DeviceError, OpenClError},
     forked::{is_forked, note_call},
+    probe,
 };
 
 /// Least size in bytes of a device's largest buffer: smaller buffers hold no graph that is worth a device.
@@ -92,6 +93,9 @@ pub struct DeviceInfo {
     pub cacheline: u32,
     /// Why the device can't be used; `None` if it can.
     pub unusable: Option<String>,
+    /// A line by which another process finds this device: its platform, its name, and the number of earlier devices of both.
+    #[serde(skip)]
+    pub(super) identity: String,
     /// The platform's handle. Handles of platforms and devices live as long as the process.
     #[serde(skip)]
     pub(super) platform_id: usize,
@@ -146,7 +150,8 @@ pub struct PlatformInfo {
 /// [`PlatformInfo::problem`] and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`]; [`OpenClError::Forked`] in a process that was forked after such a call.
+/// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`]; [`OpenClError::Driver`] if a driver crashes or hangs;
+/// [`OpenClError::Forked`] in a process that was forked after such a call.
 pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     if is_forked() {
         return Err(OpenClError::Forked);
@@ -155,21 +160,34 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     // (ocl-icd 2.3.1, seen on slow processors).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    match get_platforms().map_err(|ClError(code)| code) {
+    probe::listing(|| match get_platforms().map_err(|ClError(code)| code) {
         Ok(found) if !found.is_empty() => {
             note_call();
-            Ok(found.iter().map(platform).collect())
+            let mut platforms: Vec<PlatformInfo> = found.iter().map(platform).collect();
+            identify(&mut platforms);
+            Ok(platforms)
         }
         Ok(_) | Err(CL_PLATFORM_NOT_FOUND_KHR) => Err(OpenClError::NoPlatform),
         Err(DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE) => Err(OpenClError::NoLibrary),
         Err(code) => Err(DeviceError { call: "clGetPlatformIDs", code }.on("the OpenCL library")),
+    })
+}
+
+/// Numbers the devices of one name, since the order of platforms may change.
+fn identify(platforms: &mut [PlatformInfo]) {
+    let mut seen: Vec<String> = Vec::new();
+    for device in platforms.iter_mut().flat_map(|platform| &mut platform.devices) {
+        let name = format!("{:?} {:?}", device.platform, device.name);
+        device.identity = format!("{name} #{}", 1 + seen.iter().filter(|other| **other == name).count());
+        seen.push(name);
     }
 }
 
 /// The devices of all platforms. A platform that fails is logged and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here. [`OpenClError::Forked`].
+/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here. [`OpenClError::Driver`] and
+/// [`OpenClError::Forked`] as [`platforms`].
 ///
 /// ```
 /// match socbfs::devices() {
@@ -224,6 +242,7 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
         base_align_bytes: device.mem_base_addr_align().unwrap_or(0) / 8,
         cacheline: device.global_mem_cacheline_size().unwrap_or(0),
         unusable: None,
+        identity: String::new(),
         platform_id: platform.id() as usize,
         device_id: device.id() as usize,
     };
@@ -309,6 +328,7 @@ pub(crate) mod tests {
             base_align_bytes: 128,
             cacheline: 64,
             unusable: None,
+            identity: String::new(),
             platform_id: 0,
             device_id: 0,
         }

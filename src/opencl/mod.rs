@@ -5,6 +5,9 @@
 //! call to [`Kernel::set`], [`Kernel::run`], [`Buffer::read`], [`Buffer::write`], [`Buffer::fill`], [`Device::finish`] or a handover of
 //! memory calls the Rust allocator (a driver may allocate with its own).
 //!
+//! A driver that crashes, aborts, exits or hangs while it lists or opens its devices or builds a program does so in another process first,
+//! and is an [`OpenClError`] here.
+//!
 //! The kernels are trusted like the rest of the program: OpenCL checks no access of a kernel, so a kernel that writes outside its buffers
 //! corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's arguments, and the
 //! size of its work-groups.
@@ -14,7 +17,6 @@
 //!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
 
-mod asking;
 mod buffer;
 mod cache;
 mod choice;
@@ -27,9 +29,9 @@ mod kept;
 mod kernel;
 mod object;
 mod plain;
+mod probe;
 mod program;
 
-pub use asking::{asking, is_asking, opening};
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, Launch, LaunchTime, Limits};
@@ -42,6 +44,7 @@ pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
+pub use probe::probe_with;
 pub use program::Program;
 
 pub(crate) use forked::is_forked;

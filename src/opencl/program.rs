@@ -10,7 +10,11 @@ use super::{
     error::{Called, DeviceError, OpenClError},
     held::Held,
     kernel::Kernel,
+    probe,
 };
+
+/// The entry of a program that the driver has built, if it returns no binary or keeps it itself.
+const BUILT: &[u8] = b"built";
 
 /// A built program.
 pub struct Program {
@@ -20,27 +24,40 @@ pub struct Program {
 }
 
 impl Program {
-    /// Loads the program from the cache, else builds it from source and stores it in the cache.
-    pub(super) fn new(device: &Arc<Device>, cache: Option<Cache>, source: &str, options: &str) -> Result<Self, OpenClError> {
+    /// Loads the program from the cache, else builds it from source and stores it in the cache: its binary, or (with `keeps_kernels`: the
+    /// driver has a cache of its own) only that it was built.
+    pub(super) fn new(
+        device: &Arc<Device>,
+        cache: Option<Cache>,
+        keeps_kernels: bool,
+        source: &str,
+        options: &str,
+    ) -> Result<Self, OpenClError> {
         if options.contains('\0') {
             return Err(OpenClError::ZeroByte(options.to_owned()));
         }
         let made = |object, from_cache| Self { device: Arc::clone(device), object: Arc::new(object), from_cache };
         let key = Key::new(device.info(), source, options);
-        if let Some(binary) = cache.as_ref().and_then(|cache| cache.load(&key)) {
-            match from_binary(device, &binary, options) {
-                Ok(object) => return Ok(made(object, true)),
+        let load = || cache.as_ref().and_then(|cache| cache.load(&key));
+        let mut known = load();
+        let is_new = known.is_none();
+        if is_new {
+            probe::build(device.info(), cache.as_ref(), source, options)
+                .map_err(|fault| build_error(device, options, format!("its driver {fault} in a trial")))?;
+            known = load();
+        }
+        if let Some(binary) = known.filter(|binary| binary != BUILT) {
+            match calling(cache.as_ref(), &key, || from_binary(device, &binary, options)) {
+                Ok(object) => return Ok(made(object, !is_new)),
                 // For example after an update of the driver that kept its version.
                 Err(error) => log::debug!("the driver refuses a cached program ({error}), so it is built again"),
             }
         }
-        let object = from_source(device, source, options)?;
-        // The binary is requested only if it is stored, since a driver may have to compile for it. Not every driver returns a binary.
-        if let Some(cache) = cache {
-            let binary = object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next());
-            if let Some(binary) = binary.filter(|binary| !binary.is_empty()) {
-                cache.store(&key, &binary);
-            }
+        let object = calling(cache.as_ref(), &key, || from_source(device, source, options))?;
+        if let Some(cache) = cache.filter(|_| is_new || !keeps_kernels) {
+            // The binary is requested only if it is stored, since a driver may have to compile for it. Not every driver returns a binary.
+            let binary = if keeps_kernels { None } else { object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next()) };
+            cache.store(&key, binary.as_deref().filter(|binary| !binary.is_empty()).unwrap_or(BUILT));
         }
         Ok(made(object, false))
     }
@@ -61,6 +78,11 @@ impl Program {
     /// [`OpenClError::NoKernel`]; [`OpenClError::LocalMemory`] if it declares more than the device has or the limits allow.
     pub fn kernel(&self, name: &str) -> Result<Kernel, OpenClError> {
         Kernel::new(self, name)
+    }
+
+    /// The names of its kernels.
+    pub(super) fn kernel_names(&self) -> Vec<String> {
+        self.object.kernel_names().split(';').map(str::to_owned).collect()
     }
 
     /// Whether it was not compiled by this call: it came from the cache on disk, or had been built before.
@@ -95,7 +117,19 @@ fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Obje
     // Some drivers explain a failure by its code alone.
     let code_alone = log.is_empty() || error.code != CL_BUILD_PROGRAM_FAILURE;
     let log = if code_alone { format!("{error}\n{log}").trim_end().to_owned() } else { log.to_owned() };
-    Err(OpenClError::Build { device: name.clone(), options: options.to_owned(), log })
+    Err(build_error(device, options, log))
+}
+
+fn build_error(device: &Device, options: &str, log: String) -> OpenClError {
+    OpenClError::Build { device: device.info().name.clone(), options: options.to_owned(), log }
+}
+
+/// Calls the driver by `call`, with the entry of the program aside.
+fn calling<T>(cache: Option<&Cache>, key: &Key, call: impl FnOnce() -> T) -> T {
+    match cache {
+        Some(cache) => cache.aside(key, call),
+        None => call(),
+    }
 }
 
 fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {

@@ -136,6 +136,8 @@ impl RuntimeError {
             Self::Calibration(DocumentError::Read { .. }) => "check the path; `socbfs calibrate -o FILE` writes one".to_owned(),
             Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off searches without one".to_owned(),
             Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
+            Self::Device(OpenClError::NoGpu { .. }) => "--device NAME takes one of them, even if it is the CPU".to_owned(),
+            Self::NoDevice(OpenClError::Driver { .. }) => "--device cpu searches without OpenCL".to_owned(),
             Self::Device(_) => "`socbfs devices` lists the devices, --device chooses one".to_owned(),
             Self::RankDevices(_) => "`mpirun -n 1 socbfs ... --device A : -n 1 socbfs ... --device B` gives each rank its own".to_owned(),
             Self::SharingMode { offered, .. } => {

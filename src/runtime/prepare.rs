@@ -297,7 +297,7 @@ impl Runtime {
         if !wanted {
             return Ok(Vec::new());
         }
-        let mut found = match opencl::asking(opencl::devices) {
+        let mut found = match opencl::devices() {
             Ok(found) => found,
             Err(OpenClError::NoLibrary | OpenClError::NoPlatform) if self.may_do_without() => return Ok(Vec::new()),
             Err(error) => return Err(RuntimeError::NoDevice(error)),
@@ -307,7 +307,7 @@ impl Runtime {
         }
         let mut chosen = opencl::choose(&found, choice).map_err(RuntimeError::Device)?;
         if chosen.is_empty() && self.policy.value.needs_device() {
-            // A policy that needs a GPU takes any OpenCL device, even one that is the CPU.
+            // The error names the devices that could be named.
             chosen = opencl::choose(&found, &DeviceChoice::Gpu).map_err(RuntimeError::Device)?;
         }
         Ok(chosen)
@@ -435,7 +435,7 @@ impl Runtime {
             return Err(refused(way));
         }
         let open = if self.device_times { Device::open_timed } else { Device::open };
-        let device = opencl::opening(&info.name, || open(info, self.limits(info))).map_err(RuntimeError::Open)?;
+        let device = open(info, self.limits(info)).map_err(RuntimeError::Open)?;
         let way = self.way(info, calibration);
         // If the sharing mode and the board's handover costs are known, nothing has to be measured.
         let is_known = way.is_some() && self.board_handover().is_some();

@@ -12,8 +12,6 @@
  *
  * With SOCBFS_TEST_HANG the loss is not reported: calls that wait write a line to the report and never return.
  *
- * With SOCBFS_TEST_OPEN no device can be opened: the call never returns ("hangs"), or ends the process ("aborts", "crashes").
- *
  * Kernels that were launched before the loss and whose events are still in use count as aborted: their events have no times, also after the
  * device is back.
  *
@@ -334,15 +332,6 @@ int32_t clGetDeviceInfo(void *device, uint32_t what, size_t size, void *into, si
     if (status == 0 && what == 0x1000 /* CL_DEVICE_TYPE */ && size >= sizeof(uint64_t) && into && getenv("SOCBFS_TEST_AS_GPU"))
         *(uint64_t *)into = 4 /* CL_DEVICE_TYPE_GPU */;
     return status;
-}
-
-void *clCreateContext(const void *properties, uint32_t count, const void *devices, void *notify, void *data, int32_t *status) {
-    void *(*next)(const void *, uint32_t, const void *, void *, void *, int32_t *) = real("clCreateContext");
-    const char *how = getenv("SOCBFS_TEST_OPEN");
-    while (how && !strcmp(how, "hangs")) pause();
-    if (how && !strcmp(how, "aborts")) abort();
-    if (how && !strcmp(how, "crashes")) *(volatile int *)0 = 1;
-    return next(properties, count, devices, notify, data, status);
 }
 
 /* ---- Memory and releases ---- */

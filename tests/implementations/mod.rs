@@ -130,6 +130,11 @@ pub fn refusing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "refuses")
 }
 
+/// Builds the library of `misbehaves.c` in the same way. It does what `SOCBFS_TEST_MISBEHAVE` says.
+pub fn misbehaving_library(folder: &Path) -> Option<PathBuf> {
+    library(folder, "misbehaves")
+}
+
 /// Builds `NAME.c` of this folder, a layer over the system's OpenCL library. Fails if it can't be built for any other reason than the two.
 fn library(folder: &Path, name: &str) -> Option<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));

@@ -1,0 +1,185 @@
+//! Drivers that crash, hang or answer wrongly: they end no command. `tests/capi` and `tests/python` do the same to programs that embed the
+//! library.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use crate::{
+    built::{self, Folder, emulated, text},
+    implementations::{device, misbehaving_library, skipped},
+};
+
+/// A name by which PoCL's device is known, however wrong its own is.
+const FIRST: &str = "#1";
+
+/// A driver of PoCL that misbehaves.
+struct Driver {
+    folder: Folder,
+    library: PathBuf,
+}
+
+impl Driver {
+    fn new(test: &str) -> Option<Self> {
+        let folder = Folder::new();
+        let Some(library) = misbehaving_library(folder.0.path()) else {
+            skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+            return None;
+        };
+        let places = [std::env::var_os("OCL_ICD_VENDORS").map(PathBuf::from), Some("/etc/OpenCL/vendors".into())];
+        let icd = places.into_iter().flatten().map(|place| place.join("pocl.icd")).find(|icd| icd.exists());
+        let (Some(icd), true) = (icd, device("Portable Computing Language").is_some()) else {
+            skipped(test, "PoCL is not installed, or not found without tests/opencl_env");
+            return None;
+        };
+        fs::create_dir(folder.path("vendors")).unwrap();
+        fs::copy(icd, folder.path("vendors/pocl.icd")).unwrap();
+        Some(Self { folder, library })
+    }
+
+    fn socbfs(&self, how: &str, arguments: &[&str]) -> Command {
+        let mut command = built::socbfs(arguments);
+        command
+            .env("OPENCL_DYLIB_PATH", &self.library)
+            .env("OCL_ICD_VENDORS", self.folder.path("vendors"))
+            .env("SOCBFS_TEST_MISBEHAVE", how)
+            // The same library misbehaves in many ways here, so nothing is remembered of it.
+            .env("SOCBFS_CACHE_DIR", "")
+            .stdin(Stdio::null());
+        if how.ends_with("hangs") {
+            command.env("SOCBFS_DEVICE_TIMEOUT", if emulated() { "60" } else { "5" });
+        }
+        command
+    }
+
+    /// The exit code, and what the command printed to standard error. It fails for any end that is not a command's own.
+    fn ends(&self, how: &str, arguments: &[&str]) -> (i32, String) {
+        let output = self.socbfs(how, arguments).output().unwrap();
+        let said = text(&output.stderr);
+        let code = output.status.code().unwrap_or_else(|| panic!("{how} {arguments:?}: {} {said}", output.status));
+        assert!([0, 2].contains(&code) && !said.contains("bug in socbfs"), "{how} {arguments:?}: {code} {said}");
+        (code, said)
+    }
+}
+
+const DEVICES: &[&str] = &["devices", "--quick"];
+const NAMED: &[&str] = &["run", "grid:8x8", "--root", "0", "--policy", "tg", "--device", FIRST];
+const FOUND: &[&str] = &["run", "grid:8x8", "--root", "0"];
+
+/// Whether every way to misbehave is tried.
+fn all() -> bool {
+    std::env::var_os("SOCBFS_TEST_ALL").is_some()
+}
+
+#[test]
+fn drivers_that_end_the_process_are_reported() {
+    let Some(driver) = Driver::new("drivers_that_end_the_process_are_reported") else { return };
+    let quick = ["loaded-exits", "listed-aborts", "listed-hangs", "described-crashes", "opened-exits", "opened-hangs", "built-aborts"];
+    let hows = [("aborts", "SIGABRT"), ("exits", "exit code 7"), ("crashes", "SIGSEGV"), ("hangs", "did not answer within")];
+    for when in ["loaded", "listed", "described", "opened", "built", "kernel"] {
+        for (how, word) in hows {
+            let case = &*format!("{when}-{how}");
+            if !all() && !quick.contains(&case) {
+                continue;
+            }
+            let (devices, named, found) = thread::scope(|scope| {
+                let [devices, named, found] = [DEVICES, NAMED, FOUND].map(|command| scope.spawn(|| driver.ends(case, command)));
+                (devices.join().unwrap(), named.join().unwrap(), found.join().unwrap())
+            });
+            // A device that was named is an error. Where it was only found, the CPU searches.
+            assert_eq!((named.0, found.0), (2, 0), "{case}: {named:?} {found:?}");
+            for said in [&named.1, &found.1] {
+                assert!(said.contains(word) && (how != "aborts" || said.contains("the driver has a bug")), "{case}: {said}");
+            }
+            match when {
+                "loaded" | "listed" | "described" => {
+                    assert_eq!(devices.0, 2, "{case}: {devices:?}");
+                    assert!(devices.1.contains(word) && named.1.contains("--device cpu"), "{case}: {devices:?} {named:?}");
+                    assert!(found.1.contains("while the devices were listed; "), "{case}: {found:?}");
+                }
+                "opened" => {
+                    assert_eq!(devices.0, 0, "{case}: {devices:?}");
+                    assert!(devices.1.contains(word) && named.1.contains("when it was opened"), "{case}: {devices:?} {named:?}");
+                }
+                _ => {
+                    assert_eq!(devices.0, 0, "{case}: {devices:?}");
+                    assert!(named.1.contains("can't build the kernels") && found.1.contains("CPU alone"), "{case}: {named:?} {found:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn drivers_that_answer_wrongly_are_survived() {
+    let Some(driver) = Driver::new("drivers_that_answer_wrongly_are_survived") else { return };
+    let mut cases = vec!["many-platforms", "null-platform", "many-devices", "no-strings", "fewer-later", "null-context", "null-kernel"];
+    if all() {
+        cases.extend(["no-platforms", "no-devices", "null-device", "empty-strings", "endless-strings", "huge-strings", "zero-limits"]);
+        cases.extend(["short-answers", "huge-answers", "null-queue", "null-program", "no-log"]);
+    }
+    for case in cases {
+        thread::scope(|scope| {
+            for command in [DEVICES, NAMED, FOUND] {
+                scope.spawn(|| driver.ends(case, command));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_success_is_remembered_until_the_driver_ends_the_process() {
+    let Some(driver) = Driver::new("a_success_is_remembered_until_the_driver_ends_the_process") else { return };
+    let (cache, loads) = (driver.folder.path("cache"), driver.folder.path("loads"));
+    let run = |how: &str| -> (Output, usize) {
+        let _ = fs::remove_file(&loads);
+        let output = driver.socbfs(how, NAMED).env("SOCBFS_CACHE_DIR", &cache).env("SOCBFS_TEST_LOADS", &loads).output().unwrap();
+        (output, fs::read_to_string(&loads).unwrap().lines().count())
+    };
+    // The devices and the program are tried in a process each.
+    let (first, loads) = run("");
+    assert_eq!((first.status.code(), loads), (Some(0), 3), "{}", text(&first.stderr));
+    let (second, loads) = run("");
+    assert_eq!((second.status.code(), loads), (Some(0), 1), "{}", text(&second.stderr));
+    // Nobody can know that this driver changed its mind. The next start does.
+    let (surprised, loads) = run("listed-aborts");
+    assert_eq!((surprised.status.code(), loads), (None, 1));
+    let (warned, loads) = run("listed-aborts");
+    assert_eq!((warned.status.code(), loads), (Some(2), 1), "{}", text(&warned.stderr));
+    // Programs alike.
+    assert_eq!(run("").0.status.code(), Some(0));
+    assert_eq!(run("built-exits").0.status.code(), Some(7));
+    let (warned, _) = run("built-exits");
+    assert!(warned.status.code() == Some(2) && text(&warned.stderr).contains("can't build the kernels"), "{}", text(&warned.stderr));
+}
+
+#[test]
+fn ctrl_c_ends_a_command_whose_driver_hangs_and_leaves_no_process() {
+    let Some(driver) = Driver::new("ctrl_c_ends_a_command_whose_driver_hangs_and_leaves_no_process") else { return };
+    let loads = driver.folder.path("loads");
+    let mut child =
+        driver.socbfs("listed-hangs", FOUND).env("SOCBFS_TEST_LOADS", &loads).env_remove("SOCBFS_DEVICE_TIMEOUT").spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    let wait = |done: &dyn Fn() -> bool| {
+        while !done() {
+            assert!(Instant::now() < limit, "too late");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let tried = || fs::read_to_string(&loads).ok().and_then(|pids| pids.lines().next()?.parse::<i32>().ok());
+    wait(&|| tried().is_some());
+    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let pid = tried().unwrap();
+    wait(&|| !Path::new(&format!("/proc/{pid}")).exists() || kill(Pid::from_raw(pid), None).is_err());
+}
