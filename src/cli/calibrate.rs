@@ -40,7 +40,7 @@ const EXAMPLES: &str = "\
 Examples:
   socbfs calibrate                       takes about 15 minutes; later searches use it
   socbfs calibrate --quick               takes a minute and a half
-  socbfs calibrate --device gpu          fails without an OpenCL device
+  socbfs calibrate --device gpu          fails without a GPU
   socbfs calibrate -o here.toml && socbfs bench --calibration here.toml
 
 On Ctrl-C it keeps its measurements in FILE.partial, and the next call continues

@@ -15,7 +15,7 @@ pub enum DeviceChoice {
     Auto,
     /// No OpenCL at all.
     Cpu,
-    /// The GPU with the most compute units, else any OpenCL device.
+    /// The GPU with the most compute units. Never another device: its figures would pass for those of a GPU.
     Gpu,
     /// One device for each name. A name matches a device by its full name, else by a part of it, else by a part of its platform's name
     /// or version, all without regard to case. Of several matches, the device with the most compute units is chosen. A name that is given
@@ -52,17 +52,14 @@ impl fmt::Display for DeviceChoice {
 /// The devices among `devices` that `choice` selects: none if the CPU's own engine is to search alone.
 ///
 /// # Errors
-/// [`OpenClError::NoMatch`] if a name matches no (further) device, or there is no device for `gpu`; [`OpenClError::Unusable`] if the only
-/// devices that match can't be used.
+/// [`OpenClError::NoMatch`] if a name matches no (further) device; [`OpenClError::NoGpu`] if there is none for `gpu`;
+/// [`OpenClError::Unusable`] if the only devices that match can't be used.
 pub fn choose(devices: &[DeviceInfo], choice: &DeviceChoice) -> Result<Vec<DeviceInfo>, OpenClError> {
     let gpu = || largest(devices.iter().enumerate().filter(|(_, device)| device.kind == DeviceKind::Gpu && device.unusable.is_none()));
     let chosen = match choice {
         DeviceChoice::Cpu => Vec::new(),
         DeviceChoice::Auto => gpu().into_iter().collect(),
-        DeviceChoice::Gpu => {
-            let any = || largest(devices.iter().enumerate().filter(|(_, device)| device.unusable.is_none()));
-            vec![gpu().or_else(any).ok_or_else(|| nothing_fits(devices, "gpu"))?]
-        }
+        DeviceChoice::Gpu => vec![gpu().ok_or_else(|| OpenClError::NoGpu { have: shown(devices) })?],
         DeviceChoice::Named(names) if names.is_empty() => return Err(nothing_fits(devices, ",")),
         DeviceChoice::Named(names) => {
             let mut chosen = Vec::with_capacity(names.len());
@@ -172,8 +169,16 @@ fn named(devices: &[DeviceInfo], text: &str, taken: &[usize]) -> Result<usize, O
 }
 
 fn nothing_fits(devices: &[DeviceInfo], wanted: &str) -> OpenClError {
-    let have = devices.iter().map(|device| format!("{} ({}, {})", device.name, device.kind, device.platform)).collect();
-    OpenClError::NoMatch { wanted: wanted.to_owned(), have }
+    OpenClError::NoMatch { wanted: wanted.to_owned(), have: shown(devices) }
+}
+
+/// The devices for a message.
+fn shown(devices: &[DeviceInfo]) -> Vec<String> {
+    let shown = |device: &DeviceInfo| {
+        let unusable = device.unusable.as_ref().map_or_else(String::new, |why| format!(", can't be used: {why}"));
+        format!("{} ({}, {}{unusable})", device.name, device.kind, device.platform)
+    };
+    devices.iter().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -199,11 +204,12 @@ mod tests {
         assert_eq!(units(&board(), "auto"), [4]);
         assert_eq!(units(&board(), "cpu"), [0; 0]);
         assert_eq!(units(&board(), "GPU"), [4]);
-        // Without a GPU, `auto` takes no device, and `gpu` takes any device.
-        assert_eq!(units(&board()[..1], "auto"), [0; 0]);
-        assert_eq!(units(&board()[..1], "gpu"), [8]);
-        assert_eq!(units(&board()[3..], "auto"), [0; 0]);
-        assert!(matches!(choose(&board()[3..], &DeviceChoice::Gpu), Err(OpenClError::NoMatch { .. })));
+        // Without a GPU that can be used, `auto` takes no device, and `gpu` is an error that names the others.
+        for (devices, named) in [(&board()[..1], "pthread-cortex-a15 (CPU, Portable Computing Language)"), (&board()[3..], "no compiler")] {
+            assert_eq!(units(devices, "auto"), [0; 0]);
+            let error = choose(devices, &DeviceChoice::Gpu).unwrap_err();
+            assert!(matches!(error, OpenClError::NoGpu { .. }) && error.to_string().contains(named), "{error}");
+        }
     }
 
     #[test]
