@@ -150,7 +150,7 @@ impl Cache {
         self.folder.join(key.name())
     }
 
-    /// Calls `work`, which has a driver use the entry. If the driver ends this process, the entry is gone: it must not end the next one too.
+    /// Calls `work`, which has a driver use the entry. If the driver ends this process, the entry is gone: it must not end the next one.
     pub(super) fn aside<T>(&self, key: &Key, work: impl FnOnce() -> T) -> T {
         let (entry, aside) = (self.path(key), self.folder.join(format!("{BEING_WRITTEN}{}", key.name())));
         // A folder that can't be written keeps the entry.
