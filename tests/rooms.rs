@@ -5,6 +5,7 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 /// The rooms in their order. A room may be listed before it exists.
@@ -248,6 +249,26 @@ fn the_architecture_page_draws_the_imports_of_the_rooms() {
     let drawing = drawing(&rooms, &imported);
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
     assert!(page.contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing:\n{drawing}");
+}
+
+/// Of the paths in `files`, the folders and files at the root that `page` does not name.
+fn strangers<'f>(page: &str, files: impl IntoIterator<Item = &'f str>) -> BTreeSet<String> {
+    let at_root = files.into_iter().map(|file| file.split_once('/').map_or(file.to_owned(), |(folder, _)| format!("{folder}/")));
+    at_root.filter(|name| !page.contains(&format!("`{name}`"))).collect()
+}
+
+#[test]
+fn the_architecture_page_names_all_that_lies_at_the_root() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let listed = Command::new(root.join("tests/files")).output().expect("tests/files can't be run");
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let files: Vec<&str> = listed.split_terminator('\0').collect();
+    assert!(files.len() > 100 && files.contains(&"tests/rooms.rs"), "tests/files prints {files:?}");
+    let strangers_found = strangers(&page, files);
+    assert!(strangers_found.is_empty(), "remove these from the root, or name them in ARCHITECTURE.md: {strangers_found:?}");
+    let planted = strangers(&page, ["src/lib.rs", "sys/class/name", "sys/x", "g.json"]);
+    assert_eq!(planted, BTreeSet::from(["g.json".to_owned(), "sys/".to_owned()]));
 }
 
 /// The commit that records name is marked if a file of the program differs from it, so the build script has to run when one changes.
