@@ -124,3 +124,8 @@ pub use cli::main as command;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// Compiles and runs the example of the page that registries show.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/crate.md")]
+struct CratePage;

@@ -63,6 +63,43 @@ fn links_between_pages_have_existing_targets() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
+/// Whether Cargo packs `file` by one of the patterns of `include`, which have at most one group of stars.
+fn packs(include: &toml::Value, file: &str) -> bool {
+    include.as_array().unwrap().iter().any(|pattern| {
+        let pattern = pattern.as_str().unwrap().trim_start_matches('/');
+        match pattern.split_once('*') {
+            Some((start, end)) => file.starts_with(start) && file.ends_with(end.trim_start_matches('*')),
+            None => file == pattern,
+        }
+    })
+}
+
+/// A registry shows a page alone, and docs.rs the files of the crate.
+#[test]
+fn pages_of_registries_link_to_what_is_public_or_packed() {
+    const PACKED: &str = "https://docs.rs/crate/socbfs/latest/source/";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap();
+    let manifest = |file: &str| toml::from_str::<toml::Value>(&read(file)).unwrap();
+    let include = &manifest("Cargo.toml")["package"]["include"];
+    assert!(packs(include, "src/cli/mod.rs") && packs(include, "LICENSE-MIT") && !packs(include, "tests/rooms.rs"));
+    let python = manifest("python/pyproject.toml");
+    let mut links: Vec<(String, String)> = Vec::new();
+    for page in ["docs/crate.md", "power/README.md", "python/README.md"] {
+        let text = read(page);
+        links.extend(text.split("](").skip(1).filter_map(|rest| Some((page.to_owned(), rest.split(')').next()?.to_owned()))));
+    }
+    let urls = python["project"]["urls"].as_table().unwrap().values();
+    links.extend(urls.map(|url| ("python/pyproject.toml".to_owned(), url.as_str().unwrap().to_owned())));
+    assert!(links.len() > 10, "{links:?}");
+    links.retain(|(_, link)| match link.strip_prefix(PACKED) {
+        Some(file) => !packs(include, file) || !root.join(file).exists(),
+        None => !link.starts_with("https://"),
+    });
+    assert!(links.is_empty(), "these lead nowhere: {links:?}");
+    assert_eq!(python["project"]["readme"].as_str(), Some("README.md"));
+}
+
 /// A line of a page, outside or inside a code block.
 enum Part<'a> {
     /// Text.
