@@ -1264,6 +1264,26 @@ fn a_full_disk_is_reported() {
     }
 }
 
+#[test]
+fn every_reader_of_records_refuses_a_key_that_stands_twice() {
+    let folder = Folder::new();
+    let path = folder.path("r.json");
+    good(&["bench", "kronecker:6", "--roots", "2", "--device", "cpu", "--json", &path]);
+    let text = fs::read_to_string(&path).unwrap();
+    // In a part that only some readers look at, and in one that all of them do.
+    for (key, twice) in
+        [("threads", text.replacen("\"threads\":", "\"threads\":64,\"threads\":", 1)), ("roots", format!("{{\"roots\":[],{}", &text[1..]))]
+    {
+        let edited = folder.file("twice.json", &twice);
+        let words = [&*edited, &format!("the key \"{key}\" stands twice")];
+        refused(&["report", &edited], &words);
+        refused(&["compare", &path, &edited], &words);
+        refused(&["compare", &edited, &path], &words);
+        refused(&["run", "kronecker:6", "--root", "1", "--policy", &format!("replay:{edited}")], &words);
+    }
+    good(&["report", &path]);
+}
+
 #[cfg(unix)]
 mod interrupted {
     use std::{process::Child, thread::sleep};

@@ -25,7 +25,7 @@ pub(crate) use environment::caches;
 pub use environment::{Build, Cache, Cpu, Environment, System, Temperature, available_memory, temperatures};
 pub use record::{
     BandRecord, CalibrationRecord, ChosenPolicy, DeviceRecord, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SCHEMA,
-    SCHEMA_VERSION, SearchRecord, ValidationRecord, scale_and_edge_factor,
+    SCHEMA_VERSION, SearchRecord, ValidationRecord, read_record, scale_and_edge_factor,
 };
 pub use replay::{RecordedPlans, ReplayError};
 pub use roots::{RootSource, roots};

@@ -1,8 +1,12 @@
 //! The record of a benchmark run: raw values, so that every derived number can be checked.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use serde::Serialize;
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
 
 use super::{ClusterRecord, EnergyRecord, Environment, Summary};
 use crate::{
@@ -20,6 +24,77 @@ pub const SCHEMA: &str = "socbfs-bench";
 
 /// Version of the record format: raised by every change that matters to a reader of older records.
 pub const SCHEMA_VERSION: u32 = 1;
+
+/// Reads the JSON text of a record. A key that stands twice in an object is refused: readers would differ in which value they take.
+///
+/// # Errors
+/// If the text is not JSON, or has such a key.
+pub fn read_record(text: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(text).map(|Unambiguous(value)| value)
+}
+
+/// A value in which no object has a key twice.
+struct Unambiguous(Value);
+
+impl<'de> Deserialize<'de> for Unambiguous {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Reader).map(Self)
+    }
+}
+
+struct Reader;
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Unambiguous(value)) = sequence.next_element()? {
+            values.push(value);
+        }
+        Ok(values.into())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut object = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            if object.contains_key(&key) {
+                return Err(A::Error::custom(format!("the key {key:?} stands twice in an object")));
+            }
+            let Unambiguous(value) = entries.next_value()?;
+            object.insert(key, value);
+        }
+        Ok(object.into())
+    }
+}
 
 /// A whole benchmark run, in the form of its JSON. Times are in seconds except where a name says otherwise.
 #[derive(Debug, Clone, Serialize)]
@@ -266,6 +341,18 @@ pub fn scale_and_edge_factor(vertices: u64, edges: u64) -> (u32, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_are_read_as_they_are_written_and_without_repeated_keys() {
+        for text in ["null", "[true,-1,18446744073709551615,0.1,\"\\u00e9\"]", "{\"a\":{\"b\":[{}]},\"b\":1e-7}"] {
+            assert_eq!(read_record(text).unwrap(), serde_json::from_str::<Value>(text).unwrap(), "{text}");
+        }
+        for text in ["{\"a\":1,\n\"a\":1}", "[{\"b\":{\"a\":1,\n\"c\":2,\"a\":null}}]"] {
+            let error = read_record(text).unwrap_err();
+            assert!(error.to_string().contains("the key \"a\" stands twice") && error.line() == 2, "{error}");
+        }
+        assert!(read_record("{\"a\":1} x").is_err() && read_record("1e999").is_err() && read_record("").is_err());
+    }
 
     #[test]
     fn scale_and_edge_factor_fit_the_graph() {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{SCHEMA, SCHEMA_VERSION};
+use super::{SCHEMA, SCHEMA_VERSION, read_record};
 use crate::{
     bfs::LevelRecord,
     graph::{Layout, Vertex},
@@ -121,7 +121,7 @@ impl RecordedPlans {
     /// [`ReplayError`] where the text is not a record of the supported version, or has nothing to replay.
     pub fn parse(text: &str, name: &str) -> Result<Self, ReplayError> {
         let no_record = |line: usize, reason: String| ReplayError::NotARecord { name: name.to_owned(), line: line.max(1), reason };
-        let value: Value = serde_json::from_str(text).map_err(|error| no_record(error.line(), error.to_string()))?;
+        let value = read_record(text).map_err(|error| no_record(error.line(), error.to_string()))?;
         // The version is checked first, since a record of another version may lack any other field.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
 
 use super::{
     error::Failure,
     output::{Output, both, print, protect, take_stdout},
 };
 use crate::{
+    bench::read_record,
     files,
     report::{Comparison, ComparisonError, Run, figures, html},
 };
@@ -72,7 +72,7 @@ fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Resu
     let mut documents = Vec::new();
     let mut records = Vec::new();
     for (name, text) in names.iter().zip(texts) {
-        let record: Value = serde_json::from_str(text).map_err(|error| Failure::because(name, &error))?;
+        let record = read_record(text).map_err(|error| Failure::because(name, &error))?;
         let mut document = figures::document(name, &record).map_err(|error| Failure::because("", &error))?;
         // The page puts sections of the same title side by side, and the same graph may have been read under two names.
         document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());

@@ -9,6 +9,7 @@ use super::{
     output::{Output, both, print_documents, protect},
 };
 use crate::{
+    bench::read_record,
     files,
     report::{figures, html},
 };
@@ -54,7 +55,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         let unread = |error: &(dyn std::error::Error + 'static)| Failure::because(&format!("can't read {name}"), error).cure(CURE);
         protect(path)?;
         let text = files::read_text(path, files::Kind::Stream, files::RECORD).map_err(|error| unread(&error))?;
-        let record = serde_json::from_str(&text).map_err(|error| unread(&error))?;
+        let record = read_record(&text).map_err(|error| unread(&error))?;
         let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;
         names.extend(document.sections.iter().flat_map(|section| &section.figures).map(|figure| figure.id));
         if let Some(wanted) = &arguments.figure {

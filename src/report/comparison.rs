@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{POLICIES_SCHEMA, possible::possible};
 use crate::{
     analysis,
-    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION},
+    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
     graph::Vertex,
     stats,
     words::{counted, general, mteps, seconds},
@@ -148,7 +148,7 @@ impl Run {
             line: error.line().max(1),
             reason: error.to_string(),
         };
-        let value: Value = serde_json::from_str(text).map_err(not_a_record)?;
+        let value = read_record(text).map_err(not_a_record)?;
         // The version is checked first, since a record of another version may lack any other field.
         let schema = value.get("schema").and_then(Value::as_str);
         let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
