@@ -26,7 +26,8 @@ more than once.";
 /// Compare two records of `socbfs bench --json`
 ///
 /// Prints the ratio of the harmonic means and the median of the ratios root by root, and warns of every field in which machine, build,
-/// graph, roots or settings differ. Runs over different graphs are refused.
+/// graph, roots or settings differ. A run is called faster if it is from three quarters of the roots (if the roots differ: if the 95 %
+/// interval of the ratio does not contain 1). Runs over different graphs are refused.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct CompareArgs {

@@ -50,6 +50,7 @@ struct Figures {
 #[derive(Debug, Deserialize)]
 struct Teps {
     harmonic_mean: f64,
+    harmonic_stddev: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -118,7 +119,38 @@ const ALWAYS_DIFFERENT: [&str; 6] = [
     "graph.acquisition_seconds",
 ];
 
-/// Two runs side by side. "B over A" above 1 means that B is faster.
+/// 95 % of a normal distribution lie within this many standard deviations of the mean.
+pub(super) const TWO_SIDED_95: f64 = 1.96;
+
+/// The 95 % interval around the ratio of the harmonic means of B and A, each with its standard error: half of its width.
+pub(super) fn interval([a, b]: [(f64, Option<f64>); 2]) -> Option<f64> {
+    // The errors of the two means are independent, so their relative squares add up.
+    Some(TWO_SIDED_95 * b.0 / a.0 * (a.1? / a.0).hypot(b.1? / b.0))
+}
+
+/// Which of the runs A and B is faster, by their harmonic means with their standard errors, and by A's time over B's for the `roots` that
+/// both searched. A mean alone decides nothing, since a disturbance of a few searches moves it. From the same roots, three quarters of the
+/// ratios must be on its side; from other roots, the interval around the ratio of the means must not contain 1.
+pub(super) fn verdict(means: [(f64, Option<f64>); 2], roots: Option<&stats::Summary>) -> String {
+    let ratio = means[1].0 / means[0].0;
+    let (least, most, what) = match (roots, interval(means)) {
+        (Some(roots), _) if roots.count > 1 => (roots.first_quartile, roots.third_quartile, "root by root, half of the ratios are"),
+        (None, Some(half)) => (ratio - half, ratio + half, "the 95 % interval of the ratio is"),
+        _ => return "No difference is certain: one search shows no spread.".to_owned(),
+    };
+    let spread = format!("{what} {} to {}", general(least, 4), general(most, 4));
+    if least > 1.0 && ratio > 1.0 {
+        format!("B is faster: {spread}.")
+    } else if most < 1.0 && ratio < 1.0 {
+        format!("A is faster: {spread}.")
+    } else if least > 1.0 || most < 1.0 {
+        format!("No difference is certain: {spread}, but the ratio of the means is {}.", general(ratio, 4))
+    } else {
+        format!("No difference is certain: {spread}.")
+    }
+}
+
+/// Two runs side by side. "B over A" above 1 is in favour of B.
 #[derive(Debug)]
 pub struct Comparison {
     /// Harmonic mean TEPS of A and B.
@@ -129,10 +161,10 @@ pub struct Comparison {
     pub median_seconds: [f64; 2],
     /// MTEPS/W of A and B, if both measured energy and their scope is the same.
     pub mteps_per_watt: Option<[f64; 2]>,
-    /// Number of roots that both runs searched.
-    pub common_roots: usize,
-    /// Median over the common roots of A's time over B's (`None` if there is no common root).
-    pub median_root_ratio: Option<f64>,
+    /// A's time over B's, over the common roots (`None` if there is no common root).
+    pub root_ratios: Option<stats::Summary>,
+    /// Which run is faster, if that is certain.
+    pub verdict: String,
     /// Every field that differs: its name, and its values in A and B. For `roots`, numbers of roots.
     pub differences: Vec<(String, [String; 2])>,
 }
@@ -175,13 +207,10 @@ impl Comparison {
     /// # Errors
     /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
     pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
-        let figures = |(name, run): (&str, &Run)| match &run.summary {
-            Some(figures) if run.valid => {
-                Ok([figures.teps.harmonic_mean, figures.teps_without_mapping.harmonic_mean, figures.seconds.median])
-            }
-            _ => Err(ComparisonError::Invalid(name.to_owned())),
-        };
-        let (of_a, of_b) = (figures(a)?, figures(b)?);
+        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Figures, ComparisonError> {
+            run.summary.as_ref().filter(|_| run.valid).ok_or_else(|| ComparisonError::Invalid(name.to_owned()))
+        }
+        let of = [figures(a)?, figures(b)?];
         let (a, b) = (a.1, b.1);
         if !force {
             same_graph(a, b)?;
@@ -209,14 +238,14 @@ impl Comparison {
             let sensors = |run: &Run| run.energy["measured"]["sensors"].clone();
             differing("energy.sensors", &sensors(a), &sensors(b), &mut differences);
         }
-        let ratios = root_ratios(a, b);
+        let root_ratios = stats::Summary::of(&root_ratios(a, b));
         Ok(Self {
-            harmonic_mean: [of_a[0], of_b[0]],
-            without_mapping: [of_a[1], of_b[1]],
-            median_seconds: [of_a[2], of_b[2]],
+            harmonic_mean: of.map(|of| of.teps.harmonic_mean),
+            without_mapping: of.map(|of| of.teps_without_mapping.harmonic_mean),
+            median_seconds: of.map(|of| of.seconds.median),
             mteps_per_watt,
-            common_roots: ratios.len(),
-            median_root_ratio: stats::Summary::of(&ratios).map(|summary| summary.median),
+            verdict: verdict(of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev)), root_ratios.as_ref()),
+            root_ratios,
             differences,
         })
     }
@@ -239,12 +268,13 @@ impl Comparison {
             row("  without mapping", cells, ratio);
         }
         row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
-        row("per root, median", [counted(self.common_roots as u64, "root", "roots"), String::new()], self.median_root_ratio);
+        let roots = self.root_ratios.map_or(0, |ratios| ratios.count) as u64;
+        row("per root, median", [counted(roots, "root", "roots"), String::new()], self.root_ratios.map(|ratios| ratios.median));
         if let Some([a, b]) = self.mteps_per_watt {
             row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
         }
         let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
-        format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B is faster.\n", names[0], names[1])
+        format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B did better.\n{}\n", names[0], names[1], self.verdict)
     }
 }
 
@@ -358,11 +388,51 @@ mod tests {
         let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
         // All roots have the same number of edges, so the harmonic means are in inverse proportion to the sums of the times.
         near(c.harmonic_mean[1] / c.harmonic_mean[0], 14.0 / 6.0);
-        near(c.median_root_ratio.unwrap(), 2.0);
-        assert_eq!(c.common_roots, 3);
+        let roots = c.root_ratios.unwrap();
+        near(roots.median, 2.0);
+        assert_eq!(roots.count, 3);
         assert!(c.differences.is_empty(), "{:?}", c.differences);
         let table = c.table(["a.json", "b.json"]);
         assert!(table.contains("2.333") && table.contains("B over A"), "{table}");
+    }
+
+    #[test]
+    fn a_side_is_called_faster_only_if_three_quarters_of_the_roots_are() {
+        let verdict = |a: &Record, b: &Record| {
+            let verdict = compare(a, b, true).unwrap().verdict;
+            // The page says the same.
+            let [left, right] = [a, b].map(|run| serde_json::to_value(run).unwrap());
+            let page = crate::report::figures::compared(&left, &right).unwrap();
+            assert!(page.figures[0].sentence.starts_with(&verdict), "{verdict} {page:?}");
+            verdict
+        };
+        let steady = record(&[0.001; 16]);
+        // Three searches were disturbed: the means differ by a factor of 2.1, the medians by none.
+        let mut disturbed = [0.001; 16];
+        (disturbed[2], disturbed[5], disturbed[9]) = (0.004, 0.007, 0.009);
+        let same = "No difference is certain: root by root, half of the ratios are 1 to 1.";
+        assert_eq!(verdict(&steady, &record(&disturbed)), same);
+        assert_eq!(verdict(&record(&disturbed), &steady), same);
+        // Most roots are a little faster, and a few much slower.
+        let mixed = disturbed.map(|seconds| if seconds == 0.001 { 0.0009 } else { seconds });
+        assert_eq!(
+            verdict(&steady, &record(&mixed)),
+            "No difference is certain: root by root, half of the ratios are 1.111 to 1.111, but the ratio of the means is 0.5047."
+        );
+        // The times of the roots differ by more than those of the runs, and each root is faster.
+        let times: Vec<f64> = (1..=16).map(|root| 0.001 * f64::from(root)).collect();
+        let slower: Vec<f64> = times.iter().map(|seconds| 1.05 * seconds).collect();
+        assert_eq!(verdict(&record(&slower), &record(&times)), "B is faster: root by root, half of the ratios are 1.05 to 1.05.");
+        assert!(verdict(&record(&times), &record(&slower)).starts_with("A is faster: "));
+        assert_eq!(verdict(&record(&[0.002]), &record(&[0.001])), "No difference is certain: one search shows no spread.");
+        // From other roots.
+        let elsewhere = |run: &Record| {
+            let mut run = run.clone();
+            run.roots.iter_mut().for_each(|root| root.root += 100);
+            run
+        };
+        assert!(verdict(&record(&slower), &elsewhere(&record(&times))).starts_with("No difference is certain: the 95 % interval"));
+        assert!(verdict(&record(&[0.002, 0.0021, 0.0022]), &elsewhere(&steady)).starts_with("B is faster: the 95 % interval"));
     }
 
     #[test]

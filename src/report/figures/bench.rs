@@ -6,13 +6,13 @@ use serde_json::Value;
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, number, read};
 use crate::{
     bfs::{Direction, LevelRecord, Placement},
-    report::board::by_scale,
+    report::{
+        board::by_scale,
+        comparison::{TWO_SIDED_95, interval, verdict},
+    },
     stats::Summary,
     words::{counted, general, seconds},
 };
-
-/// 95 % of a normal distribution lie within this many standard deviations of the mean.
-const TWO_SIDED_95: f64 = 1.96;
 
 /// A fact of runs whose layout renumbers vertices.
 const MAPPING_SHARE: &str = "mapping's share of time";
@@ -462,22 +462,15 @@ pub fn compared(a: &Value, b: &Value) -> Result<Section, serde_json::Error> {
         .filter_map(|root| Some((root.root, time_in_a(root.root)?, root.seconds.filter(|&seconds| seconds > 0.0)?)))
         .collect();
     let values: Vec<f64> = ratios.iter().map(|(_, a, b)| a / b).collect();
+    let roots = Summary::of(&values);
     let sentence = match (rate(&a), rate(&b)) {
-        (Some((mean_a, error_a)), Some((mean_b, error_b))) => {
-            let ratio = mean_b / mean_a;
-            // The errors of the two means are independent, so their relative squares add up.
-            let interval = error_a.zip(error_b).map(|(error_a, error_b)| TWO_SIDED_95 * ratio * (error_a / mean_a).hypot(error_b / mean_b));
-            let what = match interval {
-                Some(interval) if (ratio - 1.0).abs() > interval => format!(" (95 % interval +/- {})", general(interval, 3)),
-                Some(interval) => {
-                    format!(" (95 % interval +/- {}: the difference is within the spread of the roots)", general(interval, 3))
-                }
-                None => String::new(),
-            };
+        (Some(a), Some(b)) => {
+            let half = interval([a, b]).map_or_else(String::new, |half| format!(" (95 % interval +/- {})", general(half, 3)));
             format!(
-                "B has {} times the harmonic mean of A{what}. Root by root the median is {}.",
-                general(ratio, 4),
-                Summary::of(&values).map_or_else(|| "n/a".to_owned(), |of| general(of.median, 4))
+                "{} B has {} times the harmonic mean of A{half}. Root by root the median is {}.",
+                verdict([a, b], roots.as_ref()),
+                general(b.0 / a.0, 4),
+                roots.map_or_else(|| "n/a".to_owned(), |of| general(of.median, 4))
             )
         }
         _ => "One of the runs has no speed.".to_owned(),
