@@ -150,7 +150,9 @@ fn an_interrupted_board_report_keeps_its_finished_scales() {
     assert!(markdown.contains("- Scale 20 is left out: interrupted.\n- Scale 21 is left out: interrupted."), "{markdown}");
     let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!((&record["complete"], record["runs"].as_array().unwrap().len()), (&false.into(), 1));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary was left");
+    // The record, and the file from which the same command continues.
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "a temporary was left");
+    assert!(folder.path().join("board.json.partial").exists());
 }
 
 fn findings(json: &[u8]) -> Value {

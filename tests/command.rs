@@ -1369,9 +1369,110 @@ mod interrupted {
             let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
             assert_eq!(record["graphs"].as_array().unwrap().len(), 1, "{command:?}");
             assert!(record["warnings"][0].as_str().unwrap().ends_with("was interrupted"), "{}", record["warnings"]);
-            fs::remove_file(&json).unwrap();
+            assert_eq!(folder.names(), ["first.el", "r.json", "r.json.partial", "second.el"]);
+            for file in [&json, &format!("{json}.partial")] {
+                fs::remove_file(file).unwrap();
+            }
         }
-        assert_eq!(folder.names(), ["first.el", "second.el"]);
+    }
+
+    /// Starts a command over both graphs, of which the second is a pipe, and kills it when it has finished the first one.
+    fn killed_between(command: &[&str], pipe: &str) {
+        let mut child = start(command);
+        let second = fs::OpenOptions::new().write(true).open(pipe).unwrap();
+        signal(&child, Signal::SIGKILL);
+        assert_eq!(child.wait().unwrap().code(), None, "{command:?}");
+        drop(second);
+    }
+
+    #[test]
+    fn a_killed_command_continues_after_the_graphs_that_it_finished() {
+        let folder = Folder::new();
+        let (graph, pipe, json) = (folder.file("first.el", GRAPH), folder.path("second.el"), folder.path("r.json"));
+        let partial = format!("{json}.partial");
+        nix::unistd::mkfifo(&*pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let lines =
+            || -> Vec<Value> { fs::read_to_string(&partial).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+        // Runs the command to its end.
+        let ended = |command: &[&str]| {
+            let child = socbfs(command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            fs::OpenOptions::new().write(true).open(&pipe).unwrap().write_all(GRAPH.as_bytes()).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+            let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+            assert_eq!(record["graphs"].as_array().unwrap().len(), 2, "{command:?}");
+            fs::remove_file(&json).unwrap();
+            assert_eq!(folder.names(), ["first.el", "second.el"], "{command:?}");
+            (record, stderr(&output).to_owned())
+        };
+        for (command, evaluation) in [
+            (&["policies", "--only", "tc", "--turns", "1"][..], "/evaluation"),
+            (&["analyze", "--only", "performance", "--turns", "1"], "/policies/evaluation"),
+        ] {
+            let times = |graph: &Value| graph.pointer(evaluation).unwrap()["roots"][0]["policies"].clone();
+            let command = [command, &[&graph, &pipe], &["--roots", "1", "--device", "cpu", "--json", &json]].concat();
+            killed_between(&command, &pipe);
+            assert_eq!(folder.names(), ["first.el", "r.json.partial", "second.el"], "{command:?}");
+            // Times differ from one measurement to the next.
+            let kept = lines()[1].clone();
+            let kept = times(kept.get("graph").unwrap_or(&kept));
+            let (record, said) = ended(&command);
+            assert!(said.contains("continuing after 1 graph measured before"), "{command:?}: {said}");
+            assert_eq!(times(&record["graphs"][0]), kept, "{command:?}");
+            assert_ne!(times(&record["graphs"][1]), kept, "{command:?}");
+            let warnings = record["warnings"].as_array().unwrap();
+            assert_eq!(warnings.len(), 1, "{command:?}: {warnings:?}");
+            assert!(warnings[0].as_str().unwrap().starts_with(&format!("{graph}: measured by an earlier run")), "{warnings:?}");
+
+            // Nothing is kept for a command with another option, nor for another graph of the same name.
+            for other in [&[][..], &["--threads", "1"]] {
+                killed_between(&command, &pipe);
+                if other.is_empty() {
+                    fs::write(&graph, format!("{GRAPH}6 7\n")).unwrap();
+                }
+                let (record, said) = ended(&[&command[..], other].concat());
+                assert!(said.contains("starting again: ") && said.contains("r.json.partial holds measurements, but"), "{said}");
+                assert_eq!(record.get("warnings"), None, "{command:?} {other:?}");
+                fs::write(&graph, GRAPH).unwrap();
+            }
+            // An incomplete last line is measured again.
+            killed_between(&command, &pipe);
+            let whole = fs::read_to_string(&partial).unwrap();
+            fs::write(&partial, &whole[..whole.len() - 2]).unwrap();
+            let (record, said) = ended(&command);
+            assert!(!said.contains("continuing") && record.get("warnings").is_none(), "{command:?}: {said}");
+        }
+        // A file of something else is left as it is.
+        fs::write(&partial, "mine\n").unwrap();
+        refused(&["analyze", &graph, "--json", &json], &["r.json.partial", "something else; remove it"]);
+        assert_eq!(fs::read_to_string(&partial).unwrap(), "mine\n");
+    }
+
+    #[test]
+    fn a_killed_board_report_continues_after_the_scales_that_it_finished() {
+        let folder = Folder::new();
+        let (json, partial) = (folder.path("b.json"), folder.path("b.json.partial"));
+        // The second scale takes long enough to be killed in.
+        let command =
+            ["bench", "--report", "board", "--device", "cpu", "--roots", "64", "--threads", "1", "--scales", "8,16", "--json", &json];
+        let mut child = start(&command);
+        let limit = Instant::now() + Duration::from_secs(300);
+        let lines = || fs::read_to_string(&partial).map_or(0, |text| text.matches('\n').count());
+        while lines() < 2 && child.try_wait().unwrap().is_none() && Instant::now() < limit {
+            sleep(Duration::from_millis(2));
+        }
+        signal(&child, Signal::SIGKILL);
+        assert_eq!(child.wait().unwrap().code(), None);
+        assert_eq!(folder.names(), ["b.json.partial"]);
+        let text = fs::read_to_string(&partial).unwrap();
+        let kept: Value = serde_json::from_str(text.lines().nth(1).unwrap()).unwrap();
+        let output = good(&command);
+        assert!(stderr(&output).contains("continuing after 1 scale measured before"), "{}", stderr(&output));
+        assert!(stdout(&output).contains("\n| 8 | ") && stdout(&output).contains("\n| 16 | "), "{}", stdout(&output));
+        let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        assert_eq!((&record["complete"], &record["runs"][0]), (&true.into(), &kept));
+        assert_eq!(record["runs"][1]["graph"]["scale"], 16);
+        assert_eq!(folder.names(), ["b.json"]);
     }
 
     #[test]

@@ -7,12 +7,12 @@ use std::{fs, path::Path};
 
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
 use socbfs::{
-    bench::RecordedPlans,
+    bench::{Environment, RecordedPlans},
     bfs::{LevelStats, Planner},
     board::{self, Board, CpuList},
-    calibrate::{Calibration, Partial, PartialHeader},
+    calibrate::{Calibration, MeasuredGraph, Partial, PartialHeader},
     policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::Form},
-    report::{Comparison, Run, read_array},
+    report::{self, Comparison, PoliciesReport, PolicyGraph, Run, read_array},
     train::RecordsFile,
 };
 
@@ -219,6 +219,19 @@ fn records_of_training() {
 }
 
 #[test]
+fn kept_graphs_of_policies() {
+    let record = made(&Folder::new(), "p.json", &["policies", "kronecker:5", "--roots", "2", "--turns", "1", "--device", "cpu", "--json"]);
+    let record: serde_json::Value = serde_json::from_str(&record).unwrap();
+    let environment = Environment::read(Path::new("/nowhere"));
+    fuzz(&[record["graphs"][0].to_string()], |bytes| {
+        let Ok(graph) = serde_json::from_slice::<PolicyGraph>(bytes) else { return false };
+        let (schema, schema_version, fits) = (report::POLICIES_SCHEMA, report::POLICIES_SCHEMA_VERSION, graph.fits());
+        let report = PoliciesReport { schema, schema_version, environment: environment.clone(), graphs: vec![graph], warnings: Vec::new() };
+        fits && !report::policies(&report).is_empty()
+    });
+}
+
+#[test]
 fn measurements_of_a_calibration() {
     let folder = Folder::new();
     let identity = Calibration::parse(
@@ -227,11 +240,12 @@ fn measurements_of_a_calibration() {
     );
     let header = PartialHeader::new("build".to_owned(), identity.unwrap().identity, 1, true);
     let path = folder.path("p.partial");
-    drop(Partial::open(Path::new(&path), &header).unwrap());
+    let open = || Partial::open::<_, MeasuredGraph>(Path::new(&path), &header);
+    drop(open().unwrap());
     let seed = fs::read(&path).unwrap();
     fuzz(&[seed], |bytes| {
         fs::write(&path, bytes).unwrap();
-        Partial::open(Path::new(&path), &header).is_ok_and(|(_, _, begun)| begun.is_none())
+        open().is_ok_and(|(_, _, begun)| begun.is_none())
     });
 }
 

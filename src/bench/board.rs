@@ -1,8 +1,9 @@
 //! The record of a board's benchmark: Kronecker graphs of several scales, one run each, and the identity of the machine.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use super::{Environment, Record};
+use super::Environment;
 
 /// Name of the format of a board's record.
 pub const BOARD_SCHEMA: &str = "socbfs-board";
@@ -24,8 +25,8 @@ pub struct BoardRecord {
     pub valid: bool,
     /// Every scale was searched, or left out because memory is short.
     pub complete: bool,
-    /// The runs, in ascending order of scale.
-    pub runs: Vec<Record>,
+    /// The runs, in ascending order of scale: each a [`Record`](super::Record).
+    pub runs: Vec<Value>,
     /// Scales that were not searched.
     pub left_out: Vec<LeftOut>,
 }
@@ -93,8 +94,8 @@ impl BoardRecord {
     }
 
     /// Adds a run.
-    pub fn add(&mut self, run: Record) {
-        self.valid &= run.valid;
+    pub fn add(&mut self, run: Value) {
+        self.valid &= run["valid"] == true;
         self.runs.push(run);
     }
 }

@@ -1,4 +1,4 @@
-//! Files of JSON lines that grow one line at a time, so that an interruption loses at most one line.
+//! Files of JSON lines that grow one line at a time, so that an interruption, a kill or a power cut loses at most one line.
 
 use std::{
     io::{self, Write},
@@ -37,6 +37,11 @@ impl JsonLines {
         self.0.path()
     }
 
+    /// Waits until all that was written to the file system of this file, by any process, is on the disk.
+    pub(super) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(nix::unistd::syncfs(&self.0.file)?)
+    }
+
     /// Appends a line.
     ///
     /// # Errors
@@ -44,8 +49,9 @@ impl JsonLines {
     pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
-        // One write of the whole line: after an interruption, a line is either complete or lacks its line end.
-        self.0.file.write_all(&line).and_then(|()| self.0.file.flush())
+        // One write of the whole line: after an interruption, a line is either complete or lacks its line end. Synced, since a line is
+        // minutes of work, and a power cut would lose it.
+        self.0.file.write_all(&line).and_then(|()| self.0.file.sync_data())
     }
 }
 

@@ -40,7 +40,7 @@ pub use holdout::{Candidate, Contest, Decider, held_out};
 pub use json_lines::{JsonLines, complete_lines};
 pub use levels::{LevelTable, LevelTimes, SHARES, Turns, measure as measure_levels};
 pub use parallel::{ParallelKey, ParallelTimes, best_parallel, measure_parallel};
-pub use partial::{MeasuredGraph, Partial, PartialError, PartialHeader};
+pub use partial::{Header, MeasuredGraph, OTHER_BUILD, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};
 pub use thresholds::{Measured, thresholds};
 pub use trained::Trained;

@@ -1,9 +1,9 @@
 //! The measurements so far, in a file of JSON lines: a header, and one line for each graph, appended as soon as the graph is measured. An
-//! interruption loses at most one graph.
+//! interruption, a kill or a power cut loses at most one graph.
 
 use std::{io, path::Path};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::{GroupTimes, Identity, JsonLines, LevelTable, ParallelTimes, complete_lines};
 use crate::memory::SharingMode;
@@ -11,7 +11,16 @@ use crate::memory::SharingMode;
 /// Name of the format, in every header.
 const FORMAT: &str = "socbfs-calibration-partial-1";
 
-/// The settings that must be the same for measurements to be continued.
+/// The first line of a file of measurements: the settings that must be the same for them to be continued.
+pub trait Header: Serialize + DeserializeOwned {
+    /// What the key `format` of every version of this header begins with.
+    const KIND: &'static str;
+
+    /// Why measurements under the header `found` can't be continued under this one (`None`: they can be).
+    fn difference(&self, found: &Self) -> Option<&'static str>;
+}
+
+/// The header of a calibration's measurements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartialHeader {
     format: String,
@@ -30,6 +39,26 @@ pub struct PartialHeader {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parallel: Vec<ParallelTimes>,
 }
+
+impl Header for PartialHeader {
+    const KIND: &'static str = "socbfs-calibration-partial-";
+
+    fn difference(&self, found: &Self) -> Option<&'static str> {
+        let found = Self { work_groups: self.work_groups.clone(), parallel: self.parallel.clone(), ..found.clone() };
+        if found == *self {
+            None
+        } else if found.build != self.build {
+            Some(OTHER_BUILD)
+        } else if found.identity != self.identity {
+            Some("they were made with other settings, or on another device or machine")
+        } else {
+            Some("they belong to another training set")
+        }
+    }
+}
+
+/// The difference of two headers whose builds differ.
+pub const OTHER_BUILD: &str = "another build of socbfs made them";
 
 impl PartialHeader {
     /// A header for new measurements, before anything was chosen for them.
@@ -98,7 +127,7 @@ pub enum PartialError {
         source: io::Error,
     },
     /// The file holds something else, which must not be overwritten.
-    #[error("measurements can't be kept in {file}: it holds something else; remove it, or name another file with --output")]
+    #[error("measurements can't be kept in {file}: it holds something else; remove it, or name another output file")]
     NotOurs {
         /// The file.
         file: String,
@@ -106,14 +135,14 @@ pub enum PartialError {
 }
 
 /// The content of a file of measurements, by whether it can be continued.
-enum Readable {
+enum Readable<T> {
     Nothing,
     /// Something other than measurements.
     NotOurs,
     /// Measurements that can't be continued, and why.
     Other(&'static str),
     /// The graphs measured so far, and the number of valid bytes.
-    Graphs(Vec<MeasuredGraph>, u64),
+    Graphs(Vec<T>, u64),
 }
 
 impl Partial {
@@ -122,7 +151,7 @@ impl Partial {
     ///
     /// # Errors
     /// [`PartialError`] if the file can't be read or written, or is not such a file.
-    pub fn open(path: &Path, header: &PartialHeader) -> Result<(Self, Vec<MeasuredGraph>, Option<&'static str>), PartialError> {
+    pub fn open<H: Header, T: DeserializeOwned>(path: &Path, header: &H) -> Result<(Self, Vec<T>, Option<&'static str>), PartialError> {
         let file = || path.display().to_string();
         let failed = |source| PartialError::Io { file: file(), source };
         let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
@@ -143,20 +172,22 @@ impl Partial {
     ///
     /// # Errors
     /// [`PartialError`].
-    pub fn add(&mut self, graph: &MeasuredGraph) -> Result<(), PartialError> {
+    pub fn add(&mut self, graph: &impl Serialize) -> Result<(), PartialError> {
         self.0.add(graph).map_err(|source| PartialError::Io { file: self.0.path().display().to_string(), source })
     }
 
-    /// Removes the file, after the calibration has been written.
+    /// Removes the file, after the result has been written beside it.
     pub fn remove(self) {
-        // If it can't be removed, the next calibration finds it complete and ends at once.
+        // The result may still be in memory alone, and a power cut must not take both. If this fails, nothing more can be done.
+        let _ = self.0.sync_file_system();
+        // If it can't be removed, the next call finds it complete and ends at once.
         if let Err(error) = std::fs::remove_file(self.0.path()) {
             log::warn!("{} can't be removed: {error}", self.0.path().display());
         }
     }
 }
 
-fn find(text: &[u8], header: &PartialHeader) -> Readable {
+fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Readable<T> {
     let mut lines = complete_lines(text);
     // A header that was interrupted has no line end. It must begin as a header does.
     let Some(first) = lines.next() else {
@@ -168,24 +199,17 @@ fn find(text: &[u8], header: &PartialHeader) -> Readable {
         format: String,
     }
     match serde_json::from_slice::<AnyFormat>(first) {
-        Ok(any) if any.format.starts_with("socbfs-calibration-partial-") => {}
+        Ok(any) if any.format.starts_with(H::KIND) => {}
         _ => return Readable::NotOurs,
     }
-    let Ok(found) = serde_json::from_slice::<PartialHeader>(first) else { return Readable::Other("they have another format") };
-    let found = PartialHeader { work_groups: header.work_groups.clone(), parallel: header.parallel.clone(), ..found };
-    if found != *header {
-        return Readable::Other(if found.build != header.build {
-            "another build of socbfs made them"
-        } else if found.identity != header.identity {
-            "they were made with other settings, or on another device or machine"
-        } else {
-            "they belong to another training set"
-        });
+    let Ok(found) = serde_json::from_slice::<H>(first) else { return Readable::Other("they have another format") };
+    if let Some(difference) = header.difference(&found) {
+        return Readable::Other(difference);
     }
     let mut good = first.len() as u64;
-    let mut graphs: Vec<MeasuredGraph> = Vec::new();
+    let mut graphs = Vec::new();
     for line in lines {
-        let Ok(graph) = serde_json::from_slice::<MeasuredGraph>(line) else { break };
+        let Ok(graph) = serde_json::from_slice(line) else { break };
         good += line.len() as u64;
         graphs.push(graph);
     }
@@ -201,6 +225,12 @@ mod tests {
         calibrate::{OpenClIdentity, ParallelKey},
         engine::Simd,
     };
+
+    type Opened = (Partial, Vec<MeasuredGraph>, Option<&'static str>);
+
+    fn open(path: &Path, header: &PartialHeader) -> Result<Opened, PartialError> {
+        Partial::open(path, header)
+    }
 
     fn identity() -> Identity {
         Identity { board: "b".into(), cpu_model: None, kernel: None, threads: 2, cpus: Vec::new(), simd: Simd::Scalar, device: None }
@@ -222,7 +252,7 @@ mod tests {
         let mut chosen = with(Some(64), before);
         chosen.work_groups = vec![GroupTimes { items: 64, relative: 1.0 }];
         chosen.parallel = vec![ParallelTimes { key: ParallelKey::Piece, value: 64, relative: 0.5 }];
-        let (mut partial, ..) = Partial::open(&path, &chosen).unwrap();
+        let (mut partial, ..) = open(&path, &chosen).unwrap();
         partial.add(&graph(0)).unwrap();
         drop(partial);
         // This time another sharing mode was the fastest. A size of work-groups may be given now.
@@ -230,7 +260,7 @@ mod tests {
             let mut again = with(group, now);
             assert!(again.take_choices_of(&path, |way| way == before));
             assert_eq!(again, chosen);
-            let (_, graphs, reason) = Partial::open(&path, &again).unwrap();
+            let (_, graphs, reason) = open(&path, &again).unwrap();
             assert_eq!((graphs.len(), reason), (1, None));
         }
         // What is given, or ruled out by the board, is not replaced.
@@ -244,7 +274,7 @@ mod tests {
         // Without a device.
         let path = folder.path().join("cpu.toml.partial");
         let chosen = PartialHeader { parallel: chosen.parallel, ..header(1) };
-        drop(Partial::open(&path, &chosen).unwrap());
+        drop(open(&path, &chosen).unwrap());
         let mut again = header(1);
         assert!(again.take_choices_of(&path, |_| false) && again == chosen);
     }
@@ -257,7 +287,7 @@ mod tests {
     fn measured_graphs_are_read_again_after_an_interruption() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("c.toml.partial");
-        let (mut partial, graphs, reason) = Partial::open(&path, &header(1)).unwrap();
+        let (mut partial, graphs, reason) = open(&path, &header(1)).unwrap();
         assert_eq!((graphs.len(), reason), (0, None));
         partial.add(&graph(0)).unwrap();
         partial.add(&graph(3)).unwrap();
@@ -265,11 +295,11 @@ mod tests {
         // An interruption in the middle of a line.
         let mut file = OpenOptions::new().append(true).open(&path).unwrap();
         file.write_all(b"{\"place\":4,\"gra").unwrap();
-        let (mut partial, graphs, reason) = Partial::open(&path, &header(1)).unwrap();
+        let (mut partial, graphs, reason) = open(&path, &header(1)).unwrap();
         assert_eq!((&graphs[..], reason), (&[graph(0), graph(3)][..], None));
         partial.add(&graph(4)).unwrap();
         drop(partial);
-        let (partial, graphs, _) = Partial::open(&path, &header(1)).unwrap();
+        let (partial, graphs, _) = open(&path, &header(1)).unwrap();
         assert_eq!(graphs, [graph(0), graph(3), graph(4)]);
         partial.remove();
         assert!(!path.exists());
@@ -282,18 +312,18 @@ mod tests {
         let other_build = PartialHeader { build: "2".into(), ..header(1) };
         let other_threads = PartialHeader { identity: Identity { threads: 3, ..header(1).identity }, ..header(1) };
         for (other, word) in [(header(2), "training set"), (other_build, "build"), (other_threads, "settings")] {
-            let (mut partial, ..) = Partial::open(&path, &header(1)).unwrap();
+            let (mut partial, ..) = open(&path, &header(1)).unwrap();
             partial.add(&graph(0)).unwrap();
             drop(partial);
-            let (again, graphs, reason) = Partial::open(&path, &other).unwrap();
+            let (again, graphs, reason) = open(&path, &other).unwrap();
             drop(again);
             assert!(graphs.is_empty() && reason.unwrap().contains(word), "{reason:?}");
-            let (partial, graphs, reason) = Partial::open(&path, &other).unwrap();
+            let (partial, graphs, reason) = open(&path, &other).unwrap();
             assert_eq!((graphs.len(), reason), (0, None), "the old ones are gone");
             partial.remove();
         }
         std::fs::write(&path, "{\"format\":\"socbfs-calibration-partial-0\",\"speed\":1}\n").unwrap();
-        assert!(Partial::open(&path, &header(1)).unwrap().2.unwrap().contains("format"));
+        assert!(open(&path, &header(1)).unwrap().2.unwrap().contains("format"));
     }
 
     #[test]
@@ -302,17 +332,17 @@ mod tests {
         let path = folder.path().join("p");
         for text in ["something else\n", "something else", "{\"format\":\"mine\"}\n", "{}\n"] {
             std::fs::write(&path, text).unwrap();
-            let error = Partial::open(&path, &header(1)).unwrap_err();
+            let error = open(&path, &header(1)).unwrap_err();
             assert!(error.to_string().contains("something else; remove it"), "{error}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         // A symbolic link in place of the file.
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("p", &link).unwrap();
-        assert!(matches!(Partial::open(&link, &header(1)), Err(PartialError::Io { .. })));
+        assert!(matches!(open(&link, &header(1)), Err(PartialError::Io { .. })));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{}\n");
         // A header that was cut by an interruption is accepted.
         std::fs::write(&path, "{\"format\":\"socbfs-cal").unwrap();
-        assert_eq!(Partial::open(&path, &header(1)).unwrap().1.len(), 0);
+        assert_eq!(open(&path, &header(1)).unwrap().1.len(), 0);
     }
 }

@@ -2,21 +2,21 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use clap::{ArgMatches, Args, ValueEnum};
+use serde::{Deserialize, Serialize};
 
 use super::{
     bench::{ROOT, graph_record},
     config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
     error::Failure,
-    interrupt,
     output::{Output, both, print_documents, take_stdout, value},
     policies::{Among, Compared, compare, energies},
     progress::{self, Progress},
+    so_far::{EARLIER, SoFar},
     source::{self, Source, with_graph_help},
 };
 use crate::{
@@ -43,7 +43,8 @@ Examples:
   socbfs report a.json --html later.html
 
 Counts are exact, never the estimates that policies read. Energy is measured only
-if --energy is given.";
+if --energy is given. With --json or --html, each finished graph is kept in
+FILE.partial at once: if the run does not end, the same command continues there.";
 
 /// Count and measure what the figures of papers on breadth-first search show
 ///
@@ -136,59 +137,36 @@ const MOST_COMPARED: usize = 4;
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
-    let so_far = SoFar::new(json, page);
-    let words = so_far.last_words(|_| ());
-    let (analysis, failed) = analysis(arguments, matches, &so_far)?;
+    let so_far = so_far(json, page);
+    let words = so_far.last_words(interrupted);
+    let failed = analysis(arguments, matches, &so_far)?;
     drop(words);
-    both(failed, so_far.publish(&analysis))
+    let published = so_far.publish(failed.is_ok());
+    both(failed, published)
 }
 
-/// The analysis of the graphs that are finished, for the output after Ctrl-C, and where it goes.
-#[derive(Clone)]
-pub(super) struct SoFar(Arc<Mutex<Kept>>);
-
-struct Kept {
-    analysis: Option<Analysis>,
-    json: Option<Output>,
-    page: Option<Output>,
+/// An analysis without graphs, and where it goes.
+pub(super) fn so_far(json: Option<Output>, page: Option<Output>) -> SoFar<Analysis> {
+    SoFar::new(Analysis::new(serde_json::Value::Null, Vec::new()), json, page, publish)
 }
 
-impl SoFar {
-    pub(super) fn new(json: Option<Output>, page: Option<Output>) -> Self {
-        Self(Arc::new(Mutex::new(Kept { analysis: None, json, page })))
-    }
-
-    fn keep(&self, analysis: &Analysis) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).analysis = Some(analysis.clone());
-    }
-
-    /// Registers the output after Ctrl-C: the graphs that are finished, or nothing if there are none. `complete` adds what only the caller
-    /// knows.
-    pub(super) fn last_words(&self, complete: impl FnOnce(&mut Analysis) + Send + 'static) -> interrupt::Words {
-        let so_far = self.clone();
-        interrupt::last_words(move || {
-            let kept = so_far.0.lock().unwrap_or_else(PoisonError::into_inner).analysis.take();
-            let Some(mut analysis) = kept else { return };
-            analysis.warnings.push("what was not finished is missing, since the analysis was interrupted".to_owned());
-            complete(&mut analysis);
-            // A failure to publish can't be reported any more.
-            let _ = so_far.publish(&analysis);
-        })
-    }
-
-    /// Writes record and page, and prints the figures.
-    pub(super) fn publish(&self, analysis: &Analysis) -> Result<(), Failure> {
-        let (json, page) = {
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            (kept.json.take(), kept.page.take())
-        };
-        publish(analysis, json, page)
-    }
+/// Adds to the analysis that it was interrupted. Returns whether a graph is finished.
+pub(super) fn interrupted(analysis: &mut Analysis) -> bool {
+    analysis.warnings.push("what was not finished is missing, since the analysis was interrupted".to_owned());
+    !analysis.graphs.is_empty()
 }
 
-/// Runs the analyses that `arguments` names, and writes no output file; `so_far` keeps each graph that is finished. The inner `Err` ended
-/// them after the graphs that the analysis has.
-pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar) -> Result<(Analysis, Result<(), Failure>), Failure> {
+/// What the analyses of one graph add to the record.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    graph: GraphAnalysis,
+    handover: Vec<DeviceHandover>,
+    warnings: Vec<String>,
+}
+
+/// Runs the analyses that `arguments` names, and adds each graph that is finished to `so_far`. The inner `Err` ended them after the graphs
+/// that the analysis has then.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar<Analysis>) -> Result<Result<(), Failure>, Failure> {
     let cure = "omit --FLAG; `socbfs policies --only` compares chosen policies";
     without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
     let mut config = arguments.graphs.search.resolve(matches)?;
@@ -203,10 +181,22 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     let mut analysis = Analysis::new(value(&environment)?, only);
+    let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    let mut kept = kept.into_iter().zip(&sources).map_while(|(part, source)| (part.graph.name == source.name()).then_some(part));
     let failed = sources.iter().try_for_each(|source| {
-        let graph = arguments.graph(source, &config, energy, &mut analysis)?;
-        analysis.graphs.push(graph);
-        so_far.keep(&analysis);
+        if let Some(Part { graph, handover, warnings }) = kept.next() {
+            analysis.warnings.push(format!("{}: {EARLIER}", graph.name));
+            analysis.warnings.extend(warnings);
+            analysis.handover.extend(handover);
+            analysis.graphs.push(graph);
+        } else {
+            let (handovers, warnings) = (analysis.handover.len(), analysis.warnings.len());
+            let graph = arguments.graph(source, &config, energy, &mut analysis)?;
+            let (handover, warnings) = (analysis.handover[handovers..].to_vec(), analysis.warnings[warnings..].to_vec());
+            so_far.keep(&Part { graph: graph.clone(), handover, warnings })?;
+            analysis.graphs.push(graph);
+        }
+        so_far.lock().record = analysis.clone();
         Ok(())
     });
     match failed {
@@ -231,7 +221,8 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
         let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
         analysis.dropped = (!tables.is_empty()).then_some(dropped);
     }
-    Ok((analysis, failed))
+    so_far.lock().record = analysis;
+    Ok(failed)
 }
 
 /// Writes record and page, and prints the figures.

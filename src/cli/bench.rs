@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
 };
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
@@ -12,10 +12,10 @@ use super::{
     config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
     error::Failure,
-    interrupt,
-    output::{Output, both, print, take_stdout, write_page},
+    output::{self, Output, both},
     progress::{self, Progress},
     say,
+    so_far::SoFar,
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
@@ -176,43 +176,22 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         config.device_times = true;
     }
     let mut traced = Ok(Vec::new());
-    let so_far = Arc::new(Mutex::new(SoFar { record: None, json, html }));
-    let words = last_words(&so_far, quiet);
+    let so_far = SoFar::new(None, json, html, move |record: &Option<Arc<Record>>, json, html| {
+        record.as_ref().map_or(Ok(()), |record| publish(record, json, html, quiet))
+    });
+    let words = so_far.last_words(|record| record.is_some());
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, Some(&so_far))?;
     drop(words);
-    let (json, html) = {
-        let mut so_far = lock(&so_far);
-        (so_far.json.take(), so_far.html.take())
-    };
     // A run whose timeline failed is published all the same.
     let timed = traced.and_then(|traced| {
         trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
     });
-    both(timed, publish(&record, json, html, quiet))
+    so_far.lock().record = Some(Arc::new(record));
+    both(timed, so_far.publish(true))
 }
 
-/// The validated run while its energy is measured, for the output after Ctrl-C, and where it goes.
-struct SoFar {
-    record: Option<Arc<Record>>,
-    json: Option<Output>,
-    html: Option<Output>,
-}
-
-fn lock(so_far: &Mutex<SoFar>) -> MutexGuard<'_, SoFar> {
-    so_far.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Registers the output after Ctrl-C: the validated run without its energy, or nothing before it is validated.
-fn last_words(so_far: &Arc<Mutex<SoFar>>, quiet: bool) -> interrupt::Words {
-    let so_far = Arc::clone(so_far);
-    interrupt::last_words(move || {
-        let mut so_far = lock(&so_far);
-        if let Some(record) = so_far.record.take() {
-            // A failure to publish can't be reported any more.
-            let _ = publish(&record, so_far.json.take(), so_far.html.take(), quiet);
-        }
-    })
-}
+/// The validated run while its energy is measured.
+type Validated = SoFar<Option<Arc<Record>>>;
 
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
@@ -228,7 +207,7 @@ impl BenchArgs {
         environment: Environment,
         source: &Source,
         traced: &mut Result<Vec<Traced>, Failure>,
-        so_far: Option<&Mutex<SoFar>>,
+        so_far: Option<&Validated>,
     ) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
@@ -276,7 +255,7 @@ impl BenchArgs {
         record.warnings = warnings(&record);
         let record = Arc::new(record);
         if let Some(so_far) = so_far {
-            lock(so_far).record = Some(Arc::clone(&record));
+            so_far.lock().record = Some(Arc::clone(&record));
         }
 
         if self.trace.is_some() {
@@ -292,7 +271,7 @@ impl BenchArgs {
         };
 
         if let Some(so_far) = so_far {
-            lock(so_far).record = None;
+            so_far.lock().record = None;
         }
         let mut record = Arc::unwrap_or_clone(record);
         record.environment.temperatures_after = temperatures(Path::new(ROOT));
@@ -377,12 +356,7 @@ pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output
         say(report::table(record).trim_end());
         say("");
     }
-    let in_place = take_stdout([&json, &html]);
-    // The record comes first: a page can be made from it again.
-    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
-    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
-    let printed = if in_place { Ok(()) } else { print(&report::graph500(record)) };
-    both(both(both(written, drawn), printed), verdict(record))
+    both(output::publish(json, html, record, || report::graph500(record)), verdict(record))
 }
 
 /// Reports the root that failed validation, if one did.

@@ -1,19 +1,17 @@
 //! `socbfs bench --report board`: the benchmark of a board over several scales.
 
-use std::{
-    path::Path,
-    str::FromStr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{path::Path, str::FromStr};
 
 use clap::ArgMatches;
+use serde_json::Value;
 
 use super::{
     bench::{BenchArgs, ROOT, verdict},
     error::Failure,
-    interrupt,
-    output::{Output, both, print, take_stdout, write_page},
+    interrupt::Words,
+    output::{Output, both, publish, value},
     say,
+    so_far::SoFar,
     source::{self, Source},
 };
 use crate::{
@@ -61,19 +59,6 @@ impl FromStr for Scales {
     }
 }
 
-/// The results so far, and their output files.
-struct Progress {
-    record: BoardRecord,
-    json: Option<Output>,
-    html: Option<Output>,
-}
-
-type Shared = Arc<Mutex<Progress>>;
-
-fn lock(shared: &Shared) -> MutexGuard<'_, Progress> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Searches every scale that fits the memory. After an interruption the report has the scales that are finished.
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     if arguments.graph.is_some() || arguments.kronecker.is_some() {
@@ -89,87 +74,100 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
-    let mut record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
-    let scales = fitting(arguments, &mut record)?;
-    let shared = Arc::new(Mutex::new(Progress { record, json, html }));
-    let words = last_words(&shared, &scales);
-    let failed = each(arguments, &config, &environment, &scales, &shared, quiet).err();
+    let record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
+    let so_far = SoFar::new(record, json, html, |record, json, html| publish(json, html, record, || report::board(record)));
+    let kept: Vec<Value> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
+    let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
+    let words = last_words(&so_far, &scales);
+    let ended = each(arguments, &config, &environment, &scales, kept, &so_far, quiet);
     drop(words);
-    finish(&mut lock(&shared), failed)
+    finish(&so_far, ended)
 }
 
-/// Publishes the results so far. Returns a failed validation, or else `failed`, unless a failure to publish has a higher exit code.
-fn finish(made: &mut Progress, failed: Option<Failure>) -> Result<(), Failure> {
-    made.record.complete = failed.is_none() && made.record.valid;
-    if made.record.runs.is_empty() {
-        return failed.map_or(Ok(()), Err);
+/// Publishes the results so far. Returns how the runs `ended`, unless a failure to publish has a higher exit code.
+fn finish(so_far: &SoFar<BoardRecord>, ended: Result<(), Failure>) -> Result<(), Failure> {
+    let is_complete = ended.is_ok();
+    {
+        let record = &mut so_far.lock().record;
+        record.complete = is_complete;
+        if record.runs.is_empty() {
+            return ended;
+        }
     }
-    let published = publish(made);
-    // A failed validation comes before any other failure.
-    let searched = made.record.runs.iter().try_for_each(verdict).and_then(|()| failed.map_or(Ok(()), Err));
-    both(published, searched)
+    both(so_far.publish(is_complete), ended)
 }
 
-/// Runs the scales in turn, until one fails validation or can't run. Only the latter is returned as an error.
+/// Runs the scales in turn, until one fails validation or can't run.
 fn each(
     arguments: &BenchArgs,
     config: &Runtime,
     environment: &Environment,
     scales: &[u32],
-    shared: &Shared,
+    kept: Vec<Value>,
+    so_far: &SoFar<BoardRecord>,
     quiet: bool,
 ) -> Result<(), Failure> {
     for (index, &scale) in scales.iter().enumerate() {
+        if let Some(run) = kept.iter().find(|run| scale_of(run) == Some(scale)) {
+            so_far.lock().record.add(run.clone());
+            continue;
+        }
         // Only temperatures are read again. The load is the one before the first run: later it would include our own.
         let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
         let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
         let result = arguments.measure(config, environment, &source);
-        let mut made = lock(shared);
         let run = match result {
             Ok(run) => run,
             Err(failure) => {
-                leave_out(&mut made.record, &scales[index..], &format!("scale {scale} could not run ({failure})"));
+                leave_out(&mut so_far.lock().record, &scales[index..], &format!("scale {scale} could not run ({failure})"));
                 return Err(failure);
             }
         };
+        let run_value = value(&run)?;
+        if run.valid {
+            so_far.keep(&run_value)?;
+        }
+        // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
+        let record = &mut so_far.lock().record;
         if !quiet {
             say(&one_line(&run));
         }
-        let valid = run.valid;
-        made.record.add(run);
-        if !valid {
-            leave_out(&mut made.record, &scales[index + 1..], &format!("scale {scale} failed validation"));
-            break;
+        record.add(run_value);
+        if !run.valid {
+            leave_out(record, &scales[index + 1..], &format!("scale {scale} failed validation"));
+            return verdict(&run);
         }
     }
     Ok(())
 }
 
 /// Registers the output after Ctrl-C: the scales that are finished, or nothing if there are none.
-fn last_words(shared: &Shared, scales: &[u32]) -> interrupt::Words {
-    let (shared, scales) = (Arc::clone(shared), scales.to_vec());
-    interrupt::last_words(move || {
-        let mut made = lock(&shared);
-        let Some(last) = made.record.runs.last().map(|run| run.graph.scale) else { return };
-        let rest: Vec<u32> = scales.into_iter().filter(|scale| *scale > last).collect();
-        leave_out(&mut made.record, &rest, "interrupted");
-        // A failure to publish can't be reported any more.
-        let _ = publish(&mut made);
+fn last_words(so_far: &SoFar<BoardRecord>, scales: &[u32]) -> Words {
+    let scales = scales.to_vec();
+    so_far.last_words(move |record| {
+        let finished: Vec<u32> = record.runs.iter().filter_map(scale_of).collect();
+        let rest: Vec<u32> = scales.into_iter().filter(|scale| !finished.contains(scale)).collect();
+        leave_out(record, &rest, "interrupted");
+        !finished.is_empty()
     })
+}
+
+fn scale_of(run: &Value) -> Option<u32> {
+    u32::try_from(run["graph"]["scale"].as_u64()?).ok()
 }
 
 fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
     record.left_out.extend(scales.iter().map(|&scale| LeftOut { scale, reason: reason.to_owned() }));
 }
 
-/// The scales that fit the memory; the others are recorded as left out.
-fn fitting(arguments: &BenchArgs, record: &mut BoardRecord) -> Result<Vec<u32>, Failure> {
+/// The scales that fit the memory or are `kept`; the others are recorded as left out.
+fn fitting(arguments: &BenchArgs, record: &mut BoardRecord, kept: &[Value]) -> Result<Vec<u32>, Failure> {
     let available = available_memory(Path::new(ROOT));
     let mut scales = Vec::new();
     for &scale in &arguments.scales.0 {
         let needed = kronecker_bytes(scale, arguments.edgefactor);
         match available {
-            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 => {
+            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 && !kept.iter().any(|run| scale_of(run) == Some(scale)) => {
                 let reason = format!(
                     "it takes about {}, more than {:.0} % of the {} that are free",
                     bytes(needed),
@@ -228,18 +226,17 @@ fn one_line(run: &Record) -> String {
     format!("scale {}: {speed}{power}", run.graph.scale)
 }
 
-fn publish(made: &mut Progress) -> Result<(), Failure> {
-    let json = made.json.take();
-    let in_place = take_stdout([&json, &made.html]);
-    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(&made.record, out)));
-    let drawn = made.html.take().map_or(Ok(()), |html| write_page(html, &made.record));
-    both(both(written, drawn), if in_place { Ok(()) } else { print(&report::board(&made.record)) })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::report::tests::record;
+
+    fn so_far(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
+        runs.iter().for_each(|run| all.add(value(run).unwrap()));
+        SoFar::new(all, json, None, |record, json, html| publish(json, html, record, || report::board(record)))
+    }
 
     #[test]
     fn a_failed_validation_gives_exit_code_1_and_an_incomplete_record() {
@@ -249,26 +246,19 @@ mod tests {
         bad.valid = false;
         bad.summary = None;
         bad.roots[0].validation.passed = false;
-        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
-        let mut all = BoardRecord::new(bad.environment.clone(), board, Drivers::default());
-        all.add(record(&[0.001]));
-        all.add(bad);
-        let mut made = Progress { record: all, json: Some(Output::open(&path).unwrap()), html: None };
-        assert_eq!(finish(&mut made, None).unwrap_err().code(), 1);
-        let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let so_far = so_far(&[record(&[0.001]), bad.clone()], Some(Output::open(&path).unwrap()));
+        assert_eq!(finish(&so_far, verdict(&bad)).unwrap_err().code(), 1);
+        let written: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
         assert!(written["runs"][1]["summary"].is_null());
     }
 
     #[test]
     fn an_error_gives_exit_code_2_and_an_incomplete_record() {
-        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
-        let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
-        all.add(record(&[0.001]));
-        let mut made = Progress { record: all, json: None, html: None };
-        assert_eq!(finish(&mut made, Some(Failure::new("no memory"))).unwrap_err().code(), 2);
-        assert!(!made.record.complete);
-        assert!(finish(&mut made, None).is_ok() && made.record.complete);
+        let so_far = so_far(&[record(&[0.001])], None);
+        assert_eq!(finish(&so_far, Err(Failure::new("no memory"))).unwrap_err().code(), 2);
+        assert!(!so_far.lock().record.complete);
+        assert!(finish(&so_far, Ok(())).is_ok() && so_far.lock().record.complete);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod reproduce;
 mod run;
 mod sensors;
 mod shown;
+mod so_far;
 mod source;
 mod train;
 mod validate;

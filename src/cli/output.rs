@@ -136,6 +136,14 @@ impl Output {
         }
     }
 
+    /// The path, unless it is that of standard output, a terminal, a pipe or a device.
+    pub(super) fn regular_file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path, _) if path.is_file() || !path.exists() => Some(path),
+            _ => None,
+        }
+    }
+
     /// The path at which other ranks can open the temporary file; `None` if there is no such path.
     #[cfg(feature = "mpi")]
     pub(super) fn named(&mut self) -> Option<PathBuf> {

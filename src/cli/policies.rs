@@ -1,9 +1,6 @@
 //! `socbfs policies`: policies side by side.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args};
 
@@ -12,10 +9,10 @@ use super::{
     config::{GraphsArgs, PolicyArg, without_effect},
     energy::{EnergyArgs, kept},
     error::Failure,
-    interrupt,
-    output::{Output, both, publish},
+    output::{Output, both, publish, value},
     progress::{self, Progress},
     say,
+    so_far::{EARLIER, SoFar},
     source::{self, Source, with_graph_help},
 };
 use crate::{
@@ -40,7 +37,10 @@ The oracle knows the cost of every level by every strategy (each was run at ever
 level, after every other), and plans the cheapest search. Regret is the time that
 a policy's levels take beyond those of the oracle's plan, replayed in the same
 turn. The time also includes mapping parents back to the input's numbers. Energy is
-measured only if --energy is given.";
+measured only if --energy is given.
+
+With --json or --html, each finished graph is kept in FILE.partial at once: if the
+run does not end, the same command continues there.";
 
 /// Compare policies with each other and with a per-level oracle
 ///
@@ -129,61 +129,46 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let report = PoliciesReport {
         schema: report::POLICIES_SCHEMA,
         schema_version: report::POLICIES_SCHEMA_VERSION,
-        environment,
+        environment: environment.clone(),
         graphs: Vec::new(),
         warnings: Vec::new(),
     };
-    let made = Arc::new(Mutex::new(Made { report, json, html, markdown: arguments.markdown }));
-    let words = last_words(&made);
-    let failed: Result<(), Failure> = sources.iter().try_for_each(|source| {
-        let graph = arguments.graph(source, &config, &only, asked)?;
-        lock(&made).report.graphs.push(graph);
+    let text = if arguments.markdown { report::policies_markdown } else { report::policies };
+    let so_far = SoFar::new(report, json, html, move |report, json, html| publish(json, html, report, || text(report)));
+    let words = so_far.last_words(|report| {
+        report.warnings.push("graphs are missing, since the comparison was interrupted".to_owned());
+        !report.graphs.is_empty()
+    });
+    let kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    let mut kept =
+        kept.into_iter().zip(&sources).map_while(|(graph, source)| (graph.name == source.name() && graph.fits()).then_some(graph));
+    let failed = sources.iter().try_for_each(|source| {
+        let graph = match kept.next() {
+            Some(graph) => {
+                so_far.lock().record.warnings.push(format!("{}: {EARLIER}", graph.name));
+                graph
+            }
+            None => {
+                let graph = arguments.graph(source, &config, &only, asked)?;
+                so_far.keep(&graph)?;
+                graph
+            }
+        };
+        so_far.lock().record.graphs.push(graph);
         Ok(())
     });
     drop(words);
-    let mut made = lock(&made);
-    if made.report.graphs.is_empty() {
+    let mut state = so_far.lock();
+    if state.record.graphs.is_empty() {
         return failed;
     }
     // The graphs before an error took long.
     if let Err(failure) = &failed {
-        made.report.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
+        state.record.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
     }
-    both(failed, made.publish())
-}
-
-/// The results so far, and where they go.
-struct Made {
-    report: PoliciesReport,
-    json: Option<Output>,
-    html: Option<Output>,
-    markdown: bool,
-}
-
-impl Made {
-    fn publish(&mut self) -> Result<(), Failure> {
-        let (json, html, report) = (self.json.take(), self.html.take(), &self.report);
-        let text = if self.markdown { report::policies_markdown } else { report::policies };
-        publish(json, html, report, || text(report))
-    }
-}
-
-fn lock(made: &Mutex<Made>) -> MutexGuard<'_, Made> {
-    made.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Registers the output after Ctrl-C: the graphs that are finished, or nothing if there are none.
-fn last_words(made: &Arc<Mutex<Made>>) -> interrupt::Words {
-    let made = Arc::clone(made);
-    interrupt::last_words(move || {
-        let mut made = lock(&made);
-        if made.report.graphs.is_empty() {
-            return;
-        }
-        made.report.warnings.push("graphs are missing, since the comparison was interrupted".to_owned());
-        // A failure to publish can't be reported any more.
-        let _ = made.publish();
-    })
+    drop(state);
+    let published = so_far.publish(failed.is_ok());
+    both(failed, published)
 }
 
 /// The result of comparing policies on one graph.
@@ -330,11 +315,11 @@ impl PoliciesArgs {
         let measured =
             if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
         let (energy, no_energy) = match measured {
-            Some(Ok(energy)) => (Some(energy), None),
+            Some(Ok(energy)) => (Some(value(&energy)?), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
         };
-        let (name, layout) = (source.name(), layout.stats().clone());
+        let (name, layout) = (source.name(), value(layout.stats())?);
         Ok(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy })
     }
 

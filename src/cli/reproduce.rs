@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
 
 use super::{
-    analyze::{self, AnalyzeArgs, SoFar},
+    analyze::{self, AnalyzeArgs},
     bench::ROOT,
     energy::EnergyArgs,
     error::Failure,
@@ -259,15 +259,19 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
     (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
-    let so_far = SoFar::new(json, Some(page));
+    let so_far = analyze::so_far(json, Some(page));
     let (paper, quick, of_paper) = (arguments.paper.paper(), arguments.quick, graphs.clone());
-    let reason = "the run was interrupted before it was done";
-    let interrupted = so_far.last_words(move |analysis| of_paper.compare(paper, quick, analysis, Some(reason)));
-    let (mut analysis, failed) = analyze::analysis(&analyze, &matches, &so_far)?;
-    drop(interrupted);
+    let words = so_far.last_words(move |analysis| {
+        let publishes = analyze::interrupted(analysis);
+        of_paper.compare(paper, quick, analysis, Some("the run was interrupted before it was done"));
+        publishes
+    });
+    let failed = analyze::analysis(&analyze, &matches, &so_far)?;
+    drop(words);
     let ended = failed.as_ref().err().map(|failure| format!("an error ended the run before it was done: {failure}"));
-    graphs.compare(paper, quick, &mut analysis, ended.as_deref());
-    both(failed, so_far.publish(&analysis))
+    graphs.compare(paper, quick, &mut so_far.lock().record, ended.as_deref());
+    let published = so_far.publish(failed.is_ok());
+    both(failed, published)
 }
 
 /// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.

@@ -102,6 +102,14 @@ impl Source {
         }
     }
 
+    /// The file, if it is one.
+    pub(super) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path, _) => Some(path),
+            Self::Generated(_) => None,
+        }
+    }
+
     /// Reads or generates the graph. Also returns the seconds that this took.
     pub(super) fn load(&self) -> Result<(EdgeList, f64), Failure> {
         start_pool()?;

@@ -2,11 +2,12 @@
 
 use std::fmt::{self, Write};
 
+use serde_json::Value;
 use socbfs_power::Watts;
 
 use super::graph500::INVALID;
 use crate::{
-    bench::{BoardRecord, Environment, Record, Temperature},
+    bench::{BoardRecord, Environment},
     stats,
     words::{bytes, counted, general, grouped, mteps},
 };
@@ -57,10 +58,11 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         ("Hottest zone", temperatures(record)),
     ];
     if let Some(run) = record.runs.last() {
-        let s = &run.search;
-        let mut used = vec![counted(s.threads as u64, "thread", "threads"), s.simd.to_string(), format!("policy {}", s.policy)];
-        used.extend(s.devices.iter().map(|device| format!("{} by {}", device.used.name, device.memory_way)));
-        used.extend(s.fallen_back.as_ref().map(|why| format!("WITHOUT the device for some searches: {why}")));
+        let s = &run["search"];
+        let threads = counted(s["threads"].as_u64().unwrap_or(0), "thread", "threads");
+        let mut used = vec![threads, word(&s["simd"]).to_owned(), format!("policy {}", word(&s["policy"]))];
+        used.extend(list(&s["devices"]).iter().map(|device| format!("{} by {}", word(&device["name"]), word(&device["memory_way"]))));
+        used.extend(s["fallen_back"].as_str().map(|why| format!("WITHOUT the device for some searches: {why}")));
         facts.push(("Search", used.join(", ")));
     }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
@@ -68,6 +70,30 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
     let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
     facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
     facts
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or("unknown")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The scale of a run.
+fn scale(run: &Value) -> u32 {
+    run["graph"]["scale"].as_u64().and_then(|scale| scale.try_into().ok()).unwrap_or(0)
+}
+
+/// A statistic of the measured energy.
+fn energy(run: &Value, pointer: &str) -> Option<f64> {
+    run["energy"]["measured"]["summary"].pointer(pointer)?.as_f64()
+}
+
+/// Why a run has no such statistics.
+fn why_no_energy(run: &Value) -> Option<&str> {
+    let energy = &run["energy"];
+    energy["unavailable"].as_str().or_else(|| energy["measured"]["problem"].as_str())
 }
 
 fn cpu(e: &Environment) -> String {
@@ -97,72 +123,74 @@ fn opencl(record: &BoardRecord) -> String {
 
 /// Idle power: the median of the values measured in each run, with the sensors.
 fn idle(record: &BoardRecord) -> String {
-    let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
-    let sensors = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
+    let measured: Vec<f64> = record.runs.iter().filter_map(|run| energy(run, "/idle_watts")).collect();
+    let sensors = record.runs.iter().map(|run| &run["energy"]["measured"]).find(|measured| measured.is_object());
     match (stats::Summary::of(&measured), sensors) {
-        (Some(idle), Some(of)) => format!("{} ({}: {})", Watts(idle.median), of.scope, of.sensors.join(" + ")),
-        _ => format!("n/a: {}", record.runs.iter().find_map(|run| run.energy.reason()).unwrap_or("nothing was measured")),
+        (Some(idle), Some(of)) => {
+            let sensors: Vec<&str> = list(&of["sensors"]).iter().map(word).collect();
+            format!("{} ({}: {})", Watts(idle.median), word(&of["scope"]), sensors.join(" + "))
+        }
+        _ => format!("n/a: {}", record.runs.iter().find_map(why_no_energy).unwrap_or("nothing was measured")),
     }
 }
 
 fn temperatures(record: &BoardRecord) -> String {
-    fn hottest<'t>(zones: impl Iterator<Item = &'t Temperature>) -> Option<&'t Temperature> {
-        zones.max_by(|a, b| a.celsius.total_cmp(&b.celsius))
+    fn hottest<'t>(zones: impl Iterator<Item = (&'t str, f64)>) -> Option<(&'t str, f64)> {
+        zones.max_by(|a, b| a.1.total_cmp(&b.1))
     }
-    let shown =
-        |zone: Option<&Temperature>| zone.map_or_else(|| "n/a".to_owned(), |zone| format!("{:.0} °C ({})", zone.celsius, zone.zone));
-    let before = hottest(record.environment.temperatures.iter());
-    let after = hottest(record.runs.iter().flat_map(|run| &run.environment.temperatures_after));
+    let shown = |zone: Option<(&str, f64)>| zone.map_or_else(|| "n/a".to_owned(), |(zone, celsius)| format!("{celsius:.0} °C ({zone})"));
+    let before = hottest(record.environment.temperatures.iter().map(|zone| (zone.zone.as_str(), zone.celsius)));
+    let zones = record.runs.iter().flat_map(|run| list(&run["environment"]["temperatures_after"]));
+    let after = hottest(zones.filter_map(|zone| Some((word(&zone["zone"]), zone["celsius"].as_f64()?))));
     match (before, after) {
         (None, None) => "n/a: the system shows none".to_owned(),
         (before, after) => format!("{} before, {} after a run", shown(before), shown(after)),
     }
 }
 
-fn row(out: &mut String, run: &Record) -> fmt::Result {
+fn row(out: &mut String, run: &Value) -> fmt::Result {
     let number = |teps: f64| mteps(teps).trim_end_matches(" MTEPS").to_owned();
-    let speed = run.summary.as_ref().map_or_else(
+    let teps = |statistic: &str| run["summary"]["teps"][statistic].as_f64();
+    let speed = teps("harmonic_mean").map_or_else(
         || "n/a: a search traversed no edge".to_owned(),
-        |s| number(s.teps.harmonic_mean) + &s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!(" ± {}", number(spread))),
+        |mean| number(mean) + &teps("harmonic_stddev").map_or_else(String::new, |spread| format!(" ± {}", number(spread))),
     );
-    let (watts, efficiency) = match run.energy.summary() {
-        Some(e) => (general(e.watts.mean, 4), general(e.mteps_per_watt.mean, 4)),
-        None => ("n/a".to_owned(), "n/a".to_owned()),
-    };
-    writeln!(out, "| {} | {} | {watts} | {efficiency} |", run.graph.scale, text(&speed))
+    let mean = |pointer: &str| energy(run, pointer).map_or_else(|| "n/a".to_owned(), |mean| general(mean, 4));
+    writeln!(out, "| {} | {} | {} | {} |", scale(run), text(&speed), mean("/watts/mean"), mean("/mteps_per_watt/mean"))
 }
 
 /// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
-    let roots = || record.runs.iter().map(|run| run.roots.len() as u64);
+    let roots = || record.runs.iter().map(|run| list(&run["roots"]).len() as u64);
     if let (Some(run), Some(fewest), Some(most)) = (record.runs.first(), roots().min(), roots().max()) {
         let trees: u64 = roots().sum();
         notes.push(format!(
             "MTEPS: harmonic mean over {} and its standard error; Kronecker graphs, edgefactor {}. {} passed the five checks of Graph500.",
             if fewest == most { counted(most, "root", "roots") } else { format!("{} to {} roots", grouped(fewest), grouped(most)) },
-            run.graph.edge_factor,
+            run["graph"]["edge_factor"],
             match trees {
                 1 => "The tree".to_owned(),
                 trees => format!("All {trees} trees"),
             }
         ));
     }
-    if record.runs.iter().any(|run| run.energy.summary().is_some()) {
+    let has_energy = |run: &Value| energy(run, "/idle_watts").is_some();
+    if record.runs.iter().any(has_energy) {
         notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned());
     }
-    let without = |run: &Record| match run.energy.summary() {
-        Some(_) => Vec::new(),
-        None => vec![run.energy.reason().unwrap_or("nothing was measured").to_owned()],
-    };
-    let without: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (run.graph.scale, without(run))).collect();
+    let without =
+        |run: &Value| if has_energy(run) { Vec::new() } else { vec![why_no_energy(run).unwrap_or("nothing was measured").to_owned()] };
+    let without: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), without(run))).collect();
     let reasons = by_scale(without.iter().map(|(scale, reasons)| (*scale, &reasons[..])));
     notes.extend(reasons.into_iter().map(|(scales, reason)| match scales {
         Some(scales) => format!("No watts ({scales}): {reason}."),
         None => format!("No watts: {reason}."),
     }));
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
+    let strings = |run: &Value| list(&run["warnings"]).iter().map(|warning| word(warning).to_owned()).collect();
+    let warnings: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), strings(run))).collect();
+    let warnings = by_scale(warnings.iter().map(|(scale, warnings)| (*scale, &warnings[..])));
     notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
         Some(scales) => format!("Warning ({scales}): {warning}"),
         None => format!("Warning: {warning}"),
@@ -195,7 +223,7 @@ fn text(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        bench::{BoardIdentity, DriverRecord, Drivers, EnergyRecord, LeftOut},
+        bench::{BoardIdentity, DriverRecord, Drivers, EnergyRecord, LeftOut, Record},
         report::tests::{measured_energy, record},
     };
 
@@ -221,7 +249,7 @@ mod tests {
             unusable: None,
         };
         let mut report = BoardRecord::new(environment, board, Drivers { problem: None, devices: vec![device] });
-        runs.into_iter().for_each(|run| report.add(run));
+        runs.into_iter().for_each(|run| report.add(serde_json::to_value(run).unwrap()));
         report
     }
 

@@ -2,14 +2,17 @@
 
 use std::fmt::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::energy::joules;
+use super::{
+    energy::joules,
+    figures::{Energy, PolicyEnergy, Spread},
+};
 use crate::{
-    bench::{Environment, PoliciesEnergy, PolicyEnergy},
+    bench::Environment,
     board::StrategyWatts,
     calibrate::{Directions, Evaluation, Judged, RootEvaluation},
-    graph::LayoutStats,
     stats,
     words::{counted, general, seconds},
 };
@@ -37,22 +40,30 @@ pub struct PoliciesReport {
 }
 
 /// The results on one graph.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct PolicyGraph {
     /// File or generator.
     pub name: String,
     /// The policies, in the order of the evaluation. Those that need a device are missing if it can't be used for this graph.
     pub policies: Vec<String>,
-    /// Counts of the searched structure.
-    pub layout: LayoutStats,
+    /// Counts of the searched structure: a [`LayoutStats`](crate::graph::LayoutStats).
+    pub layout: Value,
     /// Power while levels run by each strategy (`None`: not known).
     pub watts: Option<StrategyWatts>,
     /// Times and decisions of the policies.
     pub evaluation: Evaluation,
-    /// Energy of the policies, measured in turn (`None`: not requested, or not available).
-    pub energy: Option<PoliciesEnergy>,
+    /// Energy of the policies, measured in turn: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy) (`None`: not requested, or not
+    /// available).
+    pub energy: Option<Value>,
     /// Why there is no energy although it was requested.
     pub no_energy: Option<String>,
+}
+
+impl PolicyGraph {
+    /// Whether every root has a result of every policy. A record that was edited may lack some.
+    pub fn fits(&self) -> bool {
+        self.evaluation.roots.iter().all(|root| root.policies.len() == self.policies.len())
+    }
 }
 
 /// A policy on one graph.
@@ -221,7 +232,7 @@ fn like(mean: f64, spread: f64) -> String {
 }
 
 /// Formats the mean and the standard deviation of joules, both in the unit that fits the mean.
-fn joules_with_spread(of: &stats::Summary) -> String {
+fn joules_with_spread(of: &Spread) -> String {
     let mean = joules(of.mean);
     let Some((number, unit)) = mean.split_once(' ') else { return mean };
     match (of.stddev, number.parse::<f64>()) {
@@ -236,8 +247,12 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
         return writeln!(out, "Energy: n/a: {reason}\n");
     }
     let Some(energy) = &graph.energy else { return Ok(()) };
-    let with_spread = |of: Option<&stats::Summary>| {
-        let spread = |of: &stats::Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
+    let energy = match Energy::deserialize(energy) {
+        Ok(energy) => energy,
+        Err(error) => return writeln!(out, "Energy: n/a: {error}\n"),
+    };
+    let with_spread = |of: Option<&Spread>| {
+        let spread = |of: &Spread| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
         of.map_or_else(|| "n/a".to_owned(), |of| format!("{}{}", general(of.mean, 4), spread(of)))
     };
     let row = |policy: &PolicyEnergy| {
@@ -245,7 +260,7 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
         let summary = policy.summary.as_ref();
         vec![
             policy.policy.clone(),
-            with_spread(stats::Summary::of(&teps).as_ref()),
+            with_spread(stats::Summary::of(&teps).map(|of| Spread { mean: of.mean, stddev: of.stddev }).as_ref()),
             with_spread(summary.map(|summary| &summary.mteps_per_watt)),
             with_spread(summary.map(|summary| &summary.watts)),
             summary.map_or_else(|| "n/a".to_owned(), |summary| joules_with_spread(&summary.joules_per_search)),
@@ -321,7 +336,7 @@ mod tests {
         PolicyGraph {
             name: name.to_owned(),
             policies: policies.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            layout: LayoutStats { edges: 10, ..LayoutStats::default() },
+            layout: serde_json::json!({ "edges": 10 }),
             watts: None,
             evaluation: Evaluation { roots: vec![RootEvaluation { edges: 10, table, oracle, policies: judged, turns: 1 }] },
             energy: None,

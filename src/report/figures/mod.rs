@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::possible::possible;
 use crate::words::{general, grouped, seconds};
 pub use bench::compared;
+pub(super) use policies::{Energy, PolicyEnergy, Spread};
 pub use terminal::{COLOURS, PLAIN, text};
 
 /// All figures of one record.

@@ -29,37 +29,38 @@ struct Graph {
     no_energy: Option<String>,
 }
 
+/// What is shown of the energy of policies, a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy).
 #[derive(Deserialize)]
-struct Energy {
-    scope: String,
-    baseline: String,
-    policies: Vec<PolicyEnergy>,
+pub(in crate::report) struct Energy {
+    pub(in crate::report) scope: String,
+    pub(in crate::report) baseline: String,
+    pub(in crate::report) policies: Vec<PolicyEnergy>,
 }
 
 #[derive(Deserialize)]
-struct PolicyEnergy {
-    policy: String,
-    windows: Vec<Window>,
-    summary: Option<EnergySummary>,
-    over_baseline: Option<Spread>,
+pub(in crate::report) struct PolicyEnergy {
+    pub(in crate::report) policy: String,
+    pub(in crate::report) windows: Vec<Window>,
+    pub(in crate::report) summary: Option<EnergySummary>,
+    pub(in crate::report) over_baseline: Option<Spread>,
 }
 
 #[derive(Deserialize)]
-struct Window {
-    teps: f64,
+pub(in crate::report) struct Window {
+    pub(in crate::report) teps: f64,
 }
 
 #[derive(Deserialize)]
-struct EnergySummary {
-    mteps_per_watt: Spread,
-    watts: Spread,
-    joules_per_search: Spread,
+pub(in crate::report) struct EnergySummary {
+    pub(in crate::report) mteps_per_watt: Spread,
+    pub(in crate::report) watts: Spread,
+    pub(in crate::report) joules_per_search: Spread,
 }
 
 #[derive(Deserialize)]
-struct Spread {
-    mean: f64,
-    stddev: Option<f64>,
+pub(in crate::report) struct Spread {
+    pub(in crate::report) mean: f64,
+    pub(in crate::report) stddev: Option<f64>,
 }
 
 #[derive(Deserialize)]
