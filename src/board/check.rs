@@ -64,7 +64,7 @@ impl<P> Board<P> {
         match self.detect.device_tree.iter().find(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '*')) {
             Some(name) => refuse(
                 "detect.device_tree",
-                format!("{name:?} is not a string of a device tree: these are matched exactly, as in \"hardkernel,odroid-xu4\""),
+                format!("{name:?} is not a string of a device tree as \"hardkernel,odroid-xu4\" is; device_tree_model takes patterns"),
             ),
             None => Ok(()),
         }

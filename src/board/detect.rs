@@ -53,7 +53,7 @@ enum Fit {
     Cpu { literal: usize },
     /// DMI matches, in this many fields, which together match this many literal characters.
     Dmi { fields: usize, literal: usize },
-    /// The compatible string at this index matches: index 0 names the board, the last index its chip family.
+    /// The compatible string at this index matches: index 0 names the board, the last index its chip family. The model names the board too.
     DeviceTree { place: Reverse<usize> },
 }
 
@@ -78,7 +78,11 @@ enum Fit {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn detect(root: &Path) -> Result<Detection, DocumentError> {
-    let evidence = Evidence::read(root);
+    fitting(Evidence::read(root))
+}
+
+/// Finds the profile that fits `evidence` best.
+fn fitting(evidence: Evidence) -> Result<Detection, DocumentError> {
     let mut fits = Vec::new();
     for &(name, text) in SHIPPED {
         let board = Board::<IgnoredAny>::parse(text, name)?;
@@ -122,8 +126,13 @@ impl Evidence {
     }
 
     fn fit_tree(&self, detect: &Detect) -> Option<(Fit, String)> {
-        let place = self.device_tree.iter().position(|string| detect.device_tree.contains(string))?;
-        Some((Fit::DeviceTree { place: Reverse(place) }, format!("the device tree says {}", self.device_tree[place])))
+        let is_listed = |string: &String| detect.device_tree.iter().any(|listed| listed.eq_ignore_ascii_case(string));
+        let compatible = self.device_tree.iter().position(is_listed).map(|place| (place, self.device_tree[place].clone()));
+        let model = self.model.as_ref().filter(|model| longest(&detect.device_tree_model, model).is_some());
+        let model = model.map(|model| (0, format!("model {model:?}")));
+        // Of two equals, the first is the minimum.
+        let (place, found) = compatible.into_iter().chain(model).min_by_key(|(place, _)| *place)?;
+        Some((Fit::DeviceTree { place: Reverse(place) }, format!("the device tree says {found}")))
     }
 
     fn fit_dmi(&self, detect: &Detect) -> Option<(Fit, String)> {
@@ -154,6 +163,7 @@ impl Evidence {
     fn unknown(&self) -> String {
         let seen = [
             (!self.device_tree.is_empty()).then(|| format!("device tree {}", self.device_tree.join(" "))),
+            self.model.as_ref().map(|model| format!("model {model:?}")),
             self.dmi_product.as_ref().map(|product| format!("DMI product {product:?}")),
             self.cpu_model.as_ref().map(|model| format!("processor {model:?}")),
         ];
@@ -219,6 +229,35 @@ mod tests {
         }
     }
 
+    /// Root nodes of makers' own kernels, as these have them; the comments in the profiles name the files.
+    #[test]
+    fn boards_are_detected_under_the_kernels_of_their_makers() {
+        for (board, compatible, model) in [
+            ("odroid-n2", &["amlogic, g12b"][..], "Hardkernel ODROID-N2"),
+            ("odroid-n2", &["amlogic, g12b"], "Hardkernel ODROID-N2Plus"),
+            ("odroid-n2", &["amlogic, g12b"], "Hardkernel ODROID-N2L"),
+            // Another board with the chip.
+            (GENERIC, &["amlogic, g12b"], "Khadas VIM3"),
+            ("odroid-xu3", &["Hardkernel,odroid-xu3"], "Hardkernel odroid-xu3 board based on EXYNOS5422"),
+            ("odroid-xu4", &["hardkernel,odroid-xu4", "samsung,exynos5800", "samsung,exynos5"], "Hardkernel Odroid XU4"),
+            ("snapdragon-db410c", &["qcom,apq8016", "qcom,sbc"], "Qualcomm Technologies, Inc. APQ 8016 SBC"),
+            (GENERIC, &["schneider,apq8016-hmibsc", "qcom,apq8016"], "Schneider Electric HMIBSC Board"),
+            ("snapdragon-845", &["qcom,sda845-mtp", "qcom,sda845", "qcom,mtp"], "Qualcomm Technologies, Inc. sda845 v2.1 TurboX-SOM_V01"),
+            ("snapdragon-rb5", &["qcom,kona-iot", "qcom,kona", "qcom,iot"], "Qualcomm Technologies,Inc. kona v2.1 IOT RB5"),
+            ("snapdragon-rb5", &["qcom,kona-iot", "qcom,kona", "qcom,iot"], "Qualcomm Technologies, Inc. qrb5165 IOT RB5"),
+            // The same board with a smaller chip.
+            (GENERIC, &["qcom,kona-iot"], "Qualcomm Technologies, Inc. kona-7230-iot v2.1 SoC"),
+            ("rk3588", &["rockchip,rk3588s-orangepi-5", "rockchip,rk3588"], "Orange Pi 5"),
+            ("jetson-orin", &["nvidia,p3768-0000+p3767-0005-super", "nvidia,p3767-0005", "nvidia,tegra234"], "NVIDIA Jetson Orin Nano"),
+            ("jetson-orin", &["nvidia,p3737-0000+p3701-0000", "nvidia,tegra234", "nvidia,tegra23x"], "NVIDIA Orin Jetson"),
+            ("raspberry-pi-5", &["raspberrypi,500", "brcm,bcm2712"], "Raspberry Pi 500 Rev 1.0"),
+        ] {
+            let device_tree = compatible.iter().map(|&string| string.to_owned()).collect();
+            let found = fitting(Evidence { device_tree, model: Some(model.into()), ..Evidence::default() }).unwrap();
+            assert_eq!(found.name, board, "{model}: {}", found.reason);
+        }
+    }
+
     #[test]
     fn other_machines_get_the_generic_profile() {
         let unknown = fixture("raspberry-pi-4");
@@ -242,6 +281,7 @@ mod tests {
     fn the_most_specific_match_wins() {
         let evidence = Evidence {
             device_tree: vec!["maker,board".into(), "maker,chip".into()],
+            model: Some("Maker Board".into()),
             dmi_vendor: Some("Maker".into()),
             dmi_product: Some("Board 5".into()),
             cpu_model: Some("Maker Core 5".into()),
@@ -260,6 +300,13 @@ mod tests {
             fit(tree("maker,board")),
         ];
         assert!(ascending.is_sorted(), "{ascending:?}");
+        // A model names the board. Where both fit, the reason is the compatible string.
+        let model = Detect { device_tree_model: pattern("Maker B*"), ..Detect::default() };
+        assert_eq!(fit(model.clone()), fit(tree("maker,board")));
+        let both = evidence.fit(&Detect { device_tree: vec!["Maker,board".into()], ..model.clone() }).unwrap();
+        assert_eq!(both.1, "the device tree says maker,board");
+        let chip_and_model = evidence.fit(&Detect { device_tree: vec!["maker,chip".into()], ..model }).unwrap();
+        assert_eq!(chip_and_model.1, "the device tree says model \"Maker Board\"");
         assert_eq!(evidence.fit(&Detect { dmi_vendor: pattern("Maker"), dmi_board: pattern("x*"), ..Detect::default() }), None);
         assert_eq!(evidence.fit(&Detect::default()), None);
     }

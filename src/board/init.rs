@@ -129,6 +129,8 @@ fn detect(text: &mut String, detection: &Detection) {
     let name = |name: &Option<String>| name.clone().filter(|name| !name.contains('*'));
     if let Some(board) = evidence.device_tree.first().filter(|name| !name.contains(|c: char| c.is_whitespace() || c == '*')) {
         set(&mut keys, "device_tree", list(board), "/proc/device-tree/compatible");
+    } else if let Some(model) = name(&evidence.model) {
+        set(&mut keys, "device_tree_model", list(&model), "/proc/device-tree/model");
     } else if let Some(product) = name(&evidence.dmi_product) {
         if let Some(vendor) = name(&evidence.dmi_vendor) {
             set(&mut keys, "dmi_vendor", list(&vendor), "/sys/class/dmi/id/sys_vendor");
@@ -251,6 +253,21 @@ mod tests {
         assert_eq!(board.opencl.devices, []);
         let nothing = init(Path::new("/nonexistent"), &detect(Path::new("/nonexistent")).unwrap()).unwrap();
         assert_eq!(Plain::parse(&nothing, "new.toml").unwrap().board.name, "my-board");
+    }
+
+    #[test]
+    fn a_board_that_only_the_model_names_is_detected_by_it() {
+        let evidence = super::super::Evidence {
+            device_tree: vec!["amlogic, g12b".into()],
+            model: Some("Khadas VIM3".into()),
+            cpu_model: Some("ARMv8 Processor rev 3".into()),
+            ..Default::default()
+        };
+        let detection = Detection { name: GENERIC, reason: "none".into(), others: Vec::new(), evidence };
+        let text = init(Path::new("/nonexistent"), &detection).unwrap();
+        let detect = Plain::parse(&text, "new.toml").unwrap_or_else(|error| panic!("{error}\n{text}")).detect;
+        assert_eq!(detect.device_tree_model[0].as_str(), "Khadas VIM3");
+        assert!(detect.device_tree.is_empty() && detect.cpu_model.is_empty(), "{text}");
     }
 
     #[test]

@@ -225,6 +225,7 @@ url = 'x'
 notes = 'y'
 [detect]
 device_tree = ['hardkernel,odroid-xu3']
+device_tree_model = ['Hardkernel *']
 dmi_vendor = ['a*']
 dmi_product = ['b']
 dmi_board = ['c']

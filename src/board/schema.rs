@@ -68,14 +68,18 @@ pub struct Identity {
     pub notes: Option<String>,
 }
 
-/// The table `[detect]`. A machine is this board if its device tree has an entry of `device_tree`; or if every given list of `dmi_*` has an
-/// entry that matches (and at least one list is given); or if an entry of `cpu_model` matches.
+/// The table `[detect]`. A machine is this board if its device tree has an entry of `device_tree`; or if an entry of `device_tree_model`
+/// matches; or if every given list of `dmi_*` has an entry that matches (and at least one list is given); or if an entry of `cpu_model`
+/// matches.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detect {
-    /// Strings of the root node's `compatible`, compared exactly.
+    /// Strings of the root node's `compatible`. Case is ignored: Hardkernel's Linux 3.10 writes "Hardkernel,odroid-xu3".
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device_tree: Vec<String>,
+    /// The root node's `model`. Makers' own kernels often name the board only there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device_tree_model: Vec<Pattern>,
     /// DMI's `sys_vendor`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dmi_vendor: Vec<Pattern>,

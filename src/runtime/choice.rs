@@ -832,6 +832,7 @@ mod tests {
         };
         let evidence = Evidence {
             device_tree: vec!["a,b".into()],
+            model: Some("M".into()),
             dmi_vendor: Some("V".into()),
             dmi_product: Some("P".into()),
             dmi_board: Some("B".into()),
@@ -863,6 +864,7 @@ mod tests {
         let cases: &[(&str, &str, &str, &str)] = &[
             ("board.name", "", "'b'", "'c'"),
             ("detect.device_tree", "[detect]\n", "['a,b']", "['x,y']"),
+            ("detect.device_tree_model", "[detect]\n", "['M']", "['X']"),
             ("detect.dmi_vendor", "[detect]\n", "['V']", "['X']"),
             ("detect.dmi_product", "[detect]\n", "['P']", "['X']"),
             ("detect.dmi_board", "[detect]\n", "['B']", "['X']"),
