@@ -143,6 +143,11 @@ pub(crate) fn is_input(label: &str) -> bool {
     ["VDD_IN", "POM_5V_IN", "5V_IN", "VIN"].iter().any(|input| label.eq_ignore_ascii_case(input))
 }
 
+/// Whether `label` names an input of a chip that is connected to nothing: NVIDIA's device trees call it "NC".
+pub(crate) fn is_unconnected(label: &str) -> bool {
+    label == "NC"
+}
+
 named! {
     /// How much of the machine a measured power covers.
     Scope {

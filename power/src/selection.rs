@@ -126,6 +126,12 @@ pub enum SelectError {
         /// What the user can do about it.
         cure: Option<String>,
     },
+    /// Sensors can be used, but nothing says which of them to add up.
+    #[error("{} found, but no board profile says which of them to add up", .found.join(", "))]
+    Unnamed {
+        /// Names of the usable sensors.
+        found: Vec<String>,
+    },
     /// No sensor has this name.
     #[error("there is no sensor {name:?}")]
     Unknown {
@@ -162,6 +168,7 @@ impl SelectError {
     pub fn cure(&self) -> Option<String> {
         match self {
             Self::NoSensor { cure, .. } => cure.clone(),
+            Self::Unnamed { .. } => Some("name those to add up, or use a board profile that does".to_owned()),
             Self::Unknown { known, .. } if known.is_empty() => {
                 Some("no sensor was found on this machine; name a meter with its port: smartpower2:/dev/ttyUSB0".to_owned())
             }
@@ -199,7 +206,7 @@ impl Selection {
     /// profile counts it.
     ///
     /// # Errors
-    /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure;
+    /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure; [`SelectError::Unnamed`];
     /// [`SelectError::PackageMissing`]; and [`SelectError::Unusable`] or [`SelectError::Overlap`] of the profile's rails.
     pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
         if let Some(profile) = profile {
@@ -209,22 +216,17 @@ impl Selection {
         }
         let usable =
             |wanted: Wanted<'_>| sources.iter().filter(|source| source.sensor.is_ok()).flat_map(|source| &source.channels).any(wanted);
-        let input = |channel: &Channel| matches!(channel.family, Family::Ina3221 | Family::JetsonIio) && channel.scope == Scope::BoardInput;
-        let rapl = |family: Family| {
-            move |channel: &Channel| channel.family == family && matches!(channel.domain, Domain::Package | Domain::Memory)
-        };
-        let (powercap, perf) = (rapl(Family::Powercap), rapl(Family::Perf));
-        // The power of a card is not that of a processor.
-        let amdgpu = |channel: &Channel| channel.family == Family::Amdgpu && channel.scope == Scope::CpuPackage;
-        let counted: Wanted<'_> = if usable(&input) {
-            &input
+        let powercap = |channel: &Channel| is_rapl(channel) && channel.family == Family::Powercap;
+        let perf = |channel: &Channel| is_rapl(channel) && channel.family == Family::Perf;
+        let counted: Wanted<'_> = if usable(&is_board_input) {
+            &is_board_input
         } else {
             match (every_package(&sources, Family::Powercap), every_package(&sources, Family::Perf)) {
                 (Ok(true), _) => &powercap,
                 // Perf may have a package that powercap lacks.
                 (_, Ok(true)) => &perf,
                 (Err(error), _) | (_, Err(error)) => return Err(error),
-                (Ok(false), Ok(false)) if usable(&amdgpu) => &amdgpu,
+                (Ok(false), Ok(false)) if usable(&is_apu) => &is_apu,
                 (Ok(false), Ok(false)) => return Err(nothing(&sources)),
             }
         };
@@ -400,6 +402,21 @@ impl Selection {
     }
 }
 
+/// Whether a channel that nobody names is selected as the input of the board.
+fn is_board_input(channel: &Channel) -> bool {
+    matches!(channel.family, Family::Ina3221 | Family::JetsonIio) && channel.scope == Scope::BoardInput
+}
+
+/// Whether a channel that nobody names is selected as a processor's package, or as its memory.
+fn is_rapl(channel: &Channel) -> bool {
+    matches!(channel.family, Family::Powercap | Family::Perf) && matches!(channel.domain, Domain::Package | Domain::Memory)
+}
+
+/// Whether a channel that nobody names is selected as an APU. (The power of a card is not that of a processor.)
+fn is_apu(channel: &Channel) -> bool {
+    channel.family == Family::Amdgpu && channel.scope == Scope::CpuPackage
+}
+
 fn skipped(sources: &[Source]) -> Vec<Skipped> {
     let unusable = sources.iter().filter_map(|source| Some((source, source.sensor.as_ref().err()?)));
     unusable.flat_map(|(source, problem)| source.channels.iter().map(move |channel| Skipped::new(channel, problem))).collect()
@@ -533,23 +550,25 @@ fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
     }
 }
 
-/// Why nothing in `sources` is selected automatically.
+/// Why nothing in `sources` is selected automatically: a sensor that would be, if the user cured it; else the usable ones; else why the
+/// others are not.
 fn nothing(sources: &[Source]) -> SelectError {
-    // A problem that the user can cure is reported first.
-    let mut skipped: Vec<Skipped> =
-        sources.iter().filter_map(|source| Some(Skipped::new(source.channels.first()?, source.sensor.as_ref().err()?))).collect();
-    skipped.sort_by_key(|skipped| skipped.cure.is_none());
-    if let Some(first) = skipped.into_iter().next() {
-        return SelectError::NoSensor { reason: first.to_string(), cure: first.cure };
-    }
-    let names: Vec<String> = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
-    if names.is_empty() {
-        return SelectError::NoSensor { reason: "no power sensor was found on this machine".to_owned(), cure: None };
-    }
-    SelectError::NoSensor {
-        reason: format!("{} found, but no board profile says which of them to add up", names.join(", ")),
-        cure: Some("name those to add up, or use a board profile that does".to_owned()),
-    }
+    let problem = |wanted: &dyn Fn(&Channel, &Unusable) -> bool| {
+        let mut unusable = sources.iter().filter_map(|source| Some((source.channels.first()?, source.sensor.as_ref().err()?)));
+        let (channel, problem) = unusable.find(|(channel, problem)| wanted(channel, problem))?;
+        Some(SelectError::NoSensor { reason: Skipped::new(channel, problem).to_string(), cure: problem.cure() })
+    };
+    let is_automatic = |channel: &Channel| is_board_input(channel) || is_rapl(channel) || is_apu(channel);
+    let usable = || {
+        let channels = sources.iter().filter(|source| source.sensor.is_ok()).flat_map(|source| &source.channels);
+        let found: Vec<String> = channels.map(Channel::name).collect();
+        (!found.is_empty()).then_some(SelectError::Unnamed { found })
+    };
+    problem(&|channel, problem| problem.cure().is_some() && is_automatic(channel))
+        .or_else(usable)
+        .or_else(|| problem(&|_, problem| problem.cure().is_some()))
+        .or_else(|| problem(&|_, _| true))
+        .unwrap_or_else(|| SelectError::NoSensor { reason: "no power sensor was found on this machine".to_owned(), cure: None })
 }
 
 #[cfg(test)]
@@ -842,6 +861,33 @@ mod tests {
         // A rail that means the mirror alone would measure nothing.
         let error = Selection::automatic(with_mirror(), Some(&profile(Some("intel-rapl-mmio:0"), None))).unwrap_err();
         assert!(error.to_string().contains("the same as powercap:intel-rapl:0"), "{error}");
+    }
+
+    #[test]
+    fn usable_sensors_that_need_a_name_come_before_dead_ones() {
+        let dead = || Err(Unusable::Dead { place: "in1_input".into(), reason: crate::channel::Lost::Gone });
+        let mut sources = rails();
+        (sources[0].sensor, sources[2].sensor) = (dead(), Err(Unusable::NotDischarging { status: "Unknown".into() }));
+        let error = Selection::automatic(sources, None).unwrap_err();
+        let reason = "ina2xx:0-0041, ina2xx:0-0045 found, but no board profile says which of them to add up";
+        assert_eq!(error.to_string(), reason);
+        assert!(matches!(&error, SelectError::Unnamed { .. }) && error.cure().unwrap().starts_with("name those"), "{error:?}");
+        // A sensor that would be selected comes first if the user can cure it, and only then.
+        for (problem, first) in [
+            (Unusable::Permission { place: "energy_uj".into(), cure: "chmod".into() }, "powercap:intel-rapl:0"),
+            (Unusable::Still { milliseconds: 1 }, "ina2xx:0-0040"),
+        ] {
+            let mut sources = rails();
+            sources.extend(rapl().into_iter().take(1));
+            sources[4].sensor = Err(problem);
+            let error = Selection::automatic(sources, None).unwrap_err();
+            assert!(error.to_string().starts_with(first), "{error}");
+        }
+        // None is usable: the one that the user can cure.
+        let mut sources = rails();
+        sources.iter_mut().for_each(|source| source.sensor = dead());
+        sources[3].sensor = Err(Unusable::Disabled { place: "enable".into(), cure: "echo 1".into() });
+        assert_eq!(Selection::automatic(sources, None).unwrap_err().cure().as_deref(), Some("echo 1"));
     }
 
     #[test]

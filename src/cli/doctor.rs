@@ -124,7 +124,8 @@ fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) ->
     // The sensors are read, since only that shows whether a counter moves.
     let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
-    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, usable, unusable: meter.skipped().to_vec() };
+    let unusable = meter.skipped().to_vec();
+    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, unnamed: auto.unnamed, usable, unusable };
     drop(meter);
     // The policy of the board may need a device.
     let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());

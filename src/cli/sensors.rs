@@ -113,12 +113,15 @@ struct Usable {
 }
 
 /// What `--energy auto` would measure, or why it would measure nothing.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Auto {
     pub(super) scope: Option<String>,
     pub(super) sensors: Vec<String>,
     pub(super) reason: Option<String>,
     pub(super) cure: Option<String>,
+    /// Whether sensors work, and need only be named.
+    #[serde(skip)]
+    pub(super) unnamed: bool,
 }
 
 impl FoundArgs {
@@ -200,8 +203,13 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
 pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> Auto {
     // `discover` finds no meters: they must be named.
     match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {
-        Ok(meter) => Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), reason: None, cure: None },
-        Err(error) => Auto { scope: None, sensors: Vec::new(), reason: Some(error.to_string()), cure: SelectError::cure(&error) },
+        Ok(meter) => Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), ..Auto::default() },
+        Err(error) => Auto {
+            reason: Some(error.to_string()),
+            cure: error.cure(),
+            unnamed: matches!(error, SelectError::Unnamed { .. }),
+            ..Auto::default()
+        },
     }
 }
 
@@ -285,7 +293,7 @@ mod tests {
 
     #[test]
     fn the_table_without_sensors_gives_the_reason() {
-        let auto = Auto { scope: None, sensors: Vec::new(), reason: Some("no power sensor was found on this machine".into()), cure: None };
+        let auto = Auto { reason: Some("no power sensor was found on this machine".into()), ..Auto::default() };
         let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
         assert_eq!(table(&none), "--energy auto measures nothing: no power sensor was found on this machine\n");
     }

@@ -14,6 +14,8 @@ pub struct SensorProbe {
     pub scope: Option<String>,
     /// The reason why nothing is measured.
     pub reason: Option<String>,
+    /// Whether it measures nothing only because no board profile names the usable sensors.
+    pub unnamed: bool,
     /// Sensors that work, whether or not `--energy auto` measures them.
     pub usable: Vec<String>,
     /// Sensors that exist but can't be used.
@@ -30,7 +32,9 @@ fn sensors(subject: &Subject<'_>) -> Finding {
     if let Some(scope) = &probe.scope {
         return Finding::ok(CHECK, format!("{scope}: {}", probe.sensors.join(" + ")));
     }
-    if let Some((skipped, cure)) = probe.unusable.iter().find_map(|skipped| Some((skipped, skipped.cure.clone()?))) {
+    // What cures another sensor, such as an idle battery, does not help then.
+    let curable = probe.unusable.iter().filter(|_| !probe.unnamed).find_map(|skipped| Some((skipped, skipped.cure.clone()?)));
+    if let Some((skipped, cure)) = curable {
         return Finding::warning(CHECK, format!("energy is n/a: {skipped}"), cure);
     }
     if !probe.usable.is_empty() {
@@ -121,6 +125,11 @@ mod tests {
         let finding = of(&findings, "power-sensors");
         assert_eq!((finding.verdict, finding.cure.as_deref()), (Verdict::Warning, Some("sudo chmod")));
         assert!(finding.reason.contains("powercap:intel-rapl:0") && finding.reason.contains("may not be read"), "{finding:?}");
+        // A battery that is being charged beside one that works.
+        let unnamed =
+            SensorProbe { unnamed: true, usable: vec!["b".into()], unusable: vec![skipped(Some("unplug it"))], ..SensorProbe::default() };
+        let findings = found(&Machine::new(&[]), Some(unnamed));
+        assert!(of(&findings, "power-sensors").reason.starts_with("energy is n/a: b found"), "{findings:?}");
         // A counter that never changes, as in virtual machines, is not a fault.
         let still = SensorProbe { unusable: vec![skipped(None)], ..SensorProbe::default() };
         let findings = found(&Machine::new(&[]), Some(still));

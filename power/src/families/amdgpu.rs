@@ -1,5 +1,5 @@
-//! GPUs of AMD through the hwmon files of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. On an APU it
-//! is the power of the whole package, so it is never added to RAPL's. A chip for which the driver shows the voltage of the northbridge
+//! GPUs of AMD through the hwmon files of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. A kernel may
+//! have both files, of which one fails, depending on the firmware. On an APU it is the power of the whole package, so it is never added to RAPL's. A chip for which the driver shows the voltage of the northbridge
 //! (`in1`) is an APU (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs have vddnb"); any other chip is a card.
 
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 }
 
 fn source(chip: &Chip) -> Option<Source> {
-    let path = ["power1_average", "power1_input"].map(|name| chip.path.join(name)).into_iter().find(|path| path.exists())?;
-    let place = path.display().to_string();
-    let sensor = PowerFile::open(&path, 1e-6, INTERVAL);
+    let paths = ["power1_average", "power1_input"].map(|name| chip.path.join(name));
+    let place = paths.iter().find(|path| path.exists())?.display().to_string();
+    let sensor = PowerFile::open(paths.map(|path| (vec![path], 1e-6)).into(), &place, INTERVAL);
     let (domain, scope, part) = if chip.path.join("in1_label").exists() {
         (Domain::Package, Scope::CpuPackage, Part::package(0))
     } else {

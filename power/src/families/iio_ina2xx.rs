@@ -1,5 +1,5 @@
 //! INA2xx through the IIO driver ina2xx-adc, which distribution kernels without the hwmon driver have. Power in milliwatts is
-//! `in_power2_raw` x `in_power2_scale`.
+//! `in_power2_raw` x `in_power2_scale`, else the product of voltage and current in millivolts and milliamperes, scaled alike.
 
 use std::{path::Path, time::Duration};
 
@@ -7,9 +7,8 @@ use super::{hwmon::device_of, power_file::PowerFile};
 use crate::{
     channel::{Channel, Domain, Family, Scope, Signal},
     part::Part,
-    problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, name_of},
+    tree::{Tree, line, name_of},
 };
 
 /// Interval if the driver does not report how often it converts.
@@ -26,17 +25,14 @@ fn source(device: &Path) -> Option<Source> {
     if !matches!(&name[..], "ina219" | "ina220" | "ina226" | "ina230" | "ina231") {
         return None;
     }
-    let path = device.join("in_power2_raw");
-    let place = path.display().to_string();
+    let place = device.join("in_power2_raw").display().to_string();
     let hertz = line(device.join("in_sampling_frequency")).and_then(|text| text.parse::<f64>().ok()).filter(|&hertz| hertz > 0.0);
     // A number that is no frequency of a chip may have a period that no `Duration` can hold.
     let period = |hertz: f64| Duration::from_secs_f64((1.0 / hertz).clamp(0.005, 5.0));
     let interval = hertz.map_or(USUAL_INTERVAL, period);
-    let scale = Held::open(&device.join("in_power2_scale")).and_then(|scale| {
-        // In milliwatts per count.
-        scale.number().map_err(|reason| Unusable::Dead { place: place.clone(), reason })
-    });
-    let sensor = scale.and_then(|milliwatts| PowerFile::open(&path, milliwatts * 1e-3, interval));
+    let scaled = |name: &str| ["raw", "scale"].map(|part| device.join(format!("in_{name}_{part}")));
+    let ways = vec![(scaled("power2").into(), 1e-3), ([scaled("voltage1"), scaled("current3")].concat(), 1e-6)];
+    let sensor = PowerFile::open(ways, &place, interval);
     // The parent of an IIO device is its I2C device, as the target of the link shows.
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));

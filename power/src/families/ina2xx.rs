@@ -1,4 +1,4 @@
-//! INA219, 220, 226, 230 and 231 through the hwmon driver ina2xx: `power1_input` in microwatts.
+//! INA219, 220, 226, 230 and 231 through the hwmon driver ina2xx: `power1_input` in microwatts, else `in1_input` (mV) x `curr1_input` (mA).
 
 use std::time::Duration;
 
@@ -25,15 +25,16 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 }
 
 fn source(chip: &Chip) -> Source {
-    let path = chip.path.join("power1_input");
+    let file = |name: &str| chip.path.join(name);
     let fast = matches!(&chip.name[..], "ina219" | "ina220");
     let interval = match number(chip.path.join("update_interval")) {
         Some(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
         _ if fast => FAST_INTERVAL,
         _ => USUAL_INTERVAL,
     };
-    let place = path.display().to_string();
-    let sensor = PowerFile::open(&path, 1e-6, interval);
+    let place = file("power1_input").display().to_string();
+    let ways = vec![(vec![file("power1_input")], 1e-6), (vec![file("in1_input"), file("curr1_input")], 1e-6)];
+    let sensor = PowerFile::open(ways, &place, interval);
     let channel = Channel {
         family: Family::Ina2xx,
         id: chip.device.clone(),

@@ -3,44 +3,20 @@
 
 use std::time::Duration;
 
-use super::hwmon::{Chip, chips};
+use super::{
+    hwmon::{Chip, chips},
+    power_file::PowerFile,
+};
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, is_input, monotonic},
+    channel::{Channel, Domain, Family, Scope, Signal, is_input, is_unconnected},
     part::Part,
-    problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, number},
-    units::Watts,
+    tree::{Tree, line, number},
 };
 
 /// Shunt and bus voltage of three channels take 7 ms at the default 1.1 ms per conversion. If the chip averages, the driver's
 /// `update_interval` is longer.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
-
-/// One channel of a chip.
-#[derive(Debug)]
-struct Rail {
-    millivolts: Held,
-    milliamperes: Held,
-    interval: Duration,
-}
-
-impl Rail {
-    fn read(&self) -> Result<Watts, Lost> {
-        Ok(Watts(self.millivolts.number()? * self.milliamperes.number()? * 1e-6))
-    }
-}
-
-impl Sensor for Rail {
-    fn pace(&self) -> Pace {
-        Pace::Every(self.interval)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The channels of all chips of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -51,21 +27,15 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn source(chip: &Chip, channel: u32) -> Option<Source> {
     let volts = chip.path.join(format!("in{channel}_input"));
     let amperes = chip.path.join(format!("curr{channel}_input"));
+    let label = line(chip.path.join(format!("in{channel}_label")));
     // The driver has no files for a channel that the device tree leaves out.
-    if !volts.exists() {
+    if !volts.exists() || label.as_deref().is_some_and(is_unconnected) {
         return None;
     }
     let interval = number(chip.path.join("update_interval")).map_or(SHORTEST_INTERVAL, Duration::from_millis).max(SHORTEST_INTERVAL);
     let place = volts.display().to_string();
-    let sensor = Held::open(&volts).and_then(|millivolts| {
-        let rail = Rail { millivolts, milliamperes: Held::open(&amperes)?, interval };
-        match rail.read() {
-            Ok(_) => Ok(Box::new(rail) as Box<dyn Sensor>),
-            Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
-        }
-    });
+    let sensor = PowerFile::open(vec![(vec![volts, amperes], 1e-6)], &place, interval);
     let id = format!("{}:{channel}", chip.device);
-    let label = line(chip.path.join(format!("in{channel}_label")));
     let input = label.as_deref().is_some_and(is_input);
     let channel = Channel {
         family: Family::Ina3221,
@@ -84,7 +54,10 @@ fn source(chip: &Chip, channel: u32) -> Option<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, watts};
+    use crate::{
+        families::fixture::{Fixture, watts},
+        problem::Unusable,
+    };
 
     #[test]
     fn a_dead_channel_is_named_and_the_others_work() {
@@ -126,6 +99,8 @@ mod tests {
     fn a_channel_without_files_is_ignored() {
         let fixture = Fixture::new();
         fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina3221"), ("in2_input", "5000"), ("curr2_input", "100")]);
+        // NVIDIA's name of an input that is connected to nothing.
+        fixture.files("sys/class/hwmon/hwmon0", &[("in3_label", "NC"), ("in3_input", "0"), ("curr3_input", "0")]);
         assert_eq!(discover(&fixture.tree()).len(), 1);
     }
 }

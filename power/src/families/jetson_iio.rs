@@ -1,11 +1,11 @@
 //! Rails of Jetson boards up to JetPack 4: `/sys/bus/i2c/drivers/ina3221x/0-0041/iio:device1/{rail_name_N,in_powerN_input}`, in
-//! milliwatts.
+//! milliwatts, else `in_voltageN_input` (mV) x `in_currentN_input` (mA).
 
 use std::{path::Path, time::Duration};
 
 use super::power_file::PowerFile;
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal, is_input},
+    channel::{Channel, Domain, Family, Scope, Signal, is_input, is_unconnected},
     part::Part,
     source::Source,
     tree::{Tree, line, name_of},
@@ -29,13 +29,13 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 
 fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
     let label = line(folder.join(format!("rail_name_{rail}")))?;
-    let path = folder.join(format!("in_power{rail}_input"));
-    // NVIDIA's device trees give an unconnected input this name.
-    if label == "NC" {
+    if is_unconnected(&label) {
         return None;
     }
-    let place = path.display().to_string();
-    let sensor = PowerFile::open(&path, 1e-3, INTERVAL);
+    let file = |what: &str| folder.join(format!("in_{what}{rail}_input"));
+    let place = file("power").display().to_string();
+    let ways = vec![(vec![file("power")], 1e-3), (vec![file("voltage"), file("current")], 1e-6)];
+    let sensor = PowerFile::open(ways, &place, INTERVAL);
     let input = is_input(&label);
     // The id counts from 1, as the chip's inputs do.
     let id = format!("{chip}:{}", rail + 1);

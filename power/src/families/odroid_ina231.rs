@@ -1,32 +1,33 @@
-//! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts, about four times a
-//! second. A sensor reads 0 W while it is switched off and in the first seconds after it was switched on. A rail of a running chip never
+//! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts (else `sensor_V` x
+//! `sensor_A`), about four times a second. A sensor reads 0 W while it is switched off and in the first seconds after it was switched on. A rail of a running chip never
 //! has 0 W, so 0 W is not a reading.
 
 use std::{path::Path, time::Duration};
 
+use super::power_file::Power;
 use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
     part::Part,
     problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, name_of, number},
+    tree::{Tree, line, name_of, number},
     units::Watts,
 };
 
 /// Default `update_period` of the vendor kernel, in microseconds.
 const USUAL_PERIOD: u64 = 263_808;
 
-/// The open file `sensor_W` of one rail.
+/// The open files of one rail.
 #[derive(Debug)]
 struct Rail {
-    watts: Held,
+    power: Power,
     period: Duration,
 }
 
 impl Rail {
     fn read(&self) -> Result<Watts, Lost> {
-        match self.watts.number()? {
-            watts if watts > 0.0 => Ok(Watts(watts)),
+        match self.power.read()? {
+            watts if watts.0 > 0.0 => Ok(watts),
             _ => Err(Lost::Disabled),
         }
     }
@@ -46,18 +47,19 @@ impl Sensor for Rail {
 /// The rails of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
     let devices = tree.list("sys/bus/i2c/drivers/INA231", |name| name.contains('-'));
-    devices.iter().filter(|device| device.join("sensor_W").exists()).map(|device| source(device)).collect()
+    devices.iter().filter_map(|device| source(device)).collect()
 }
 
-fn source(device: &Path) -> Source {
-    let (path, enable) = (device.join("sensor_W"), device.join("enable"));
-    let place = path.display().to_string();
+fn source(device: &Path) -> Option<Source> {
+    let (file, enable) = (|name: &str| device.join(name), device.join("enable"));
+    let place = file("sensor_W").display().to_string();
+    let power = Power::open(vec![(vec![file("sensor_W")], 1.0), (vec![file("sensor_V"), file("sensor_A")], 1.0)]).transpose()?;
     let period = Duration::from_micros(number(device.join("update_period")).filter(|&period| period >= 1000).unwrap_or(USUAL_PERIOD));
     let sensor = if line(&enable).as_deref() == Some("0") {
         let enable = enable.display().to_string();
         Err(Unusable::Disabled { cure: format!("echo 1 | sudo tee {enable}, then wait 3 seconds"), place: enable })
     } else {
-        Held::open(&path).map(|watts| Box::new(Rail { watts, period }) as Box<dyn Sensor>)
+        power.map(|power| Box::new(Rail { power, period }) as Box<dyn Sensor>)
     };
     let label = line(device.join("sensor_name"));
     let id = name_of(device);
@@ -72,7 +74,7 @@ fn source(device: &Path) -> Source {
         refresh: period,
         place,
     };
-    Source::new(vec![channel], sensor)
+    Some(Source::new(vec![channel], sensor))
 }
 
 #[cfg(test)]

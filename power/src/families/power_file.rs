@@ -1,30 +1,76 @@
-//! A file that shows power as a number.
+//! Files that show power as a number, or as numbers whose product is the power. A driver often has both, and either may fail: each way is
+//! tried in turn, at every sample.
 
-use std::{path::Path, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use crate::{
-    channel::{Pace, Reading, Sensor, Sink, monotonic},
+    channel::{Lost, Pace, Reading, Sensor, Sink, monotonic},
     problem::Unusable,
     tree::Held,
     units::Watts,
 };
 
-/// One file, kept open and read from its beginning at every sample.
+/// One way to compute the power: files whose numbers are multiplied, and the watts of a product of 1.
+pub(super) type Way = (Vec<PathBuf>, f64);
+
+/// The ways whose files exist, kept open.
+#[derive(Debug)]
+pub(super) struct Power {
+    ways: Vec<(Vec<Held>, f64)>,
+}
+
+impl Power {
+    /// Opens every way of `ways` whose files all exist (`None` if there is none).
+    ///
+    /// # Errors
+    /// If files exist, but no way can be opened: the problem of the first one.
+    pub(super) fn open(ways: Vec<Way>) -> Result<Option<Self>, Unusable> {
+        let (mut opened, mut problem) = (Vec::new(), None);
+        for (files, unit) in ways {
+            match files.iter().map(|file| Held::open_if_any(file)).collect::<Result<Vec<_>, _>>() {
+                Ok(held) => opened.extend(held.into_iter().collect::<Option<Vec<Held>>>().map(|held| (held, unit))),
+                Err(error) => problem = problem.or(Some(error)),
+            }
+        }
+        match problem {
+            Some(problem) if opened.is_empty() => Err(problem),
+            _ => Ok(Some(Self { ways: opened }).filter(|power| !power.ways.is_empty())),
+        }
+    }
+
+    /// The power by the first way that has a value. If none has, the reason of the first one.
+    pub(super) fn read(&self) -> Result<Watts, Lost> {
+        let by = |(files, unit): &(Vec<Held>, f64)| {
+            let watts = files.iter().try_fold(*unit, |product, file| file.number().map(|number| product * number))?;
+            if watts.is_finite() { Ok(Watts(watts)) } else { Err(Lost::Malformed) }
+        };
+        let mut reason = Lost::Gone;
+        for (index, way) in self.ways.iter().enumerate() {
+            match by(way) {
+                Ok(watts) => return Ok(watts),
+                Err(lost) if index == 0 => reason = lost,
+                Err(_) => {}
+            }
+        }
+        Err(reason)
+    }
+}
+
+/// A sensor that reads [`Power`].
 #[derive(Debug)]
 pub(super) struct PowerFile {
-    number: Held,
-    /// Watts per unit in the file.
-    unit: f64,
+    power: Power,
     interval: Duration,
 }
 
 impl PowerFile {
-    /// Opens `path`, which holds multiples of `unit` watts and is to be read every `interval`, and reads it once.
-    pub(super) fn open(path: &Path, unit: f64, interval: Duration) -> Result<Box<dyn Sensor>, Unusable> {
-        let number = Held::open(path)?;
-        match number.number() {
-            Ok(_) => Ok(Box::new(Self { number, unit, interval })),
-            Err(reason) => Err(Unusable::Dead { place: path.display().to_string(), reason }),
+    /// Opens `ways`, which are to be read every `interval`, and reads them once. `place` names the sensor in an error.
+    pub(super) fn open(ways: Vec<Way>, place: &str, interval: Duration) -> Result<Box<dyn Sensor>, Unusable> {
+        let unreadable = |reason| Unusable::Unreadable { place: place.to_owned(), reason };
+        let power = Power::open(ways)?.ok_or_else(|| unreadable(Lost::System(nix::libc::ENOENT)))?;
+        match power.read() {
+            Ok(_) => Ok(Box::new(Self { power, interval })),
+            Err(reason) => Err(Unusable::Dead { place: place.to_owned(), reason }),
         }
     }
 }
@@ -35,7 +81,98 @@ impl Sensor for PowerFile {
     }
 
     fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.number.number().map_or_else(Reading::Unavailable, |number| Reading::Power(Watts(number * self.unit)));
-        sink.put(0, monotonic(), reading);
+        sink.put(0, monotonic(), self.power.read().map_or_else(Reading::Unavailable, Reading::Power));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families::{
+        discover,
+        fixture::{Fixture, watts},
+    };
+
+    /// Folder and other files of a sensor, the files of each way with their content, and the watts of each way.
+    type Case<'c> = (&'c str, &'c [(&'c str, &'c str)], [&'c [(&'c str, &'c str)]; 2], [f64; 2]);
+
+    const CASES: &[Case<'_>] = &[
+        ("sys/class/hwmon/hwmon0", &[("name", "amdgpu")], [&[("power1_average", "9000000")], &[("power1_input", "8000000")]], [9.0, 8.0]),
+        (
+            "sys/class/hwmon/hwmon0",
+            &[("name", "ina226")],
+            [&[("power1_input", "5000000")], &[("in1_input", "5000"), ("curr1_input", "900")]],
+            [5.0, 4.5],
+        ),
+        (
+            "sys/bus/iio/devices/iio:device0",
+            &[("name", "ina226")],
+            [
+                &[("in_power2_raw", "2880"), ("in_power2_scale", "6.25")],
+                &[("in_voltage1_raw", "4000"), ("in_voltage1_scale", "1.25"), ("in_current3_raw", "1000"), ("in_current3_scale", "0.5")],
+            ],
+            [18.0, 2.5],
+        ),
+        (
+            "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0",
+            &[("rail_name_1", "VDD_SYS_GPU")],
+            [&[("in_power1_input", "1500")], &[("in_voltage1_input", "5000"), ("in_current1_input", "280")]],
+            [1.5, 1.4],
+        ),
+        (
+            "sys/bus/i2c/drivers/INA231/3-0045",
+            &[("sensor_name", "sensor_arm"), ("enable", "1")],
+            [&[("sensor_W", "2.5")], &[("sensor_V", "1.2"), ("sensor_A", "2.0")]],
+            [2.5, 2.4],
+        ),
+        (
+            "sys/class/power_supply/BAT0",
+            &[("type", "Battery"), ("status", "Discharging")],
+            [&[("current_now", "-1000000"), ("voltage_now", "8000000")], &[("power_now", "8200000")]],
+            [8.0, 8.2],
+        ),
+        (
+            "sys/class/power_supply/BAT0",
+            &[("type", "Battery"), ("status", "Discharging")],
+            [&[("power_now", "8200000")], &[("current_avg", "1000000"), ("voltage_now", "8000000")]],
+            [8.2, 8.0],
+        ),
+    ];
+
+    #[test]
+    fn the_second_way_is_read_where_the_first_one_fails_or_is_absent() {
+        for (folder, files, [first, second], [one, two]) in CASES {
+            let made = || {
+                let fixture = Fixture::new();
+                fixture.files(folder, files);
+                fixture.files(folder, second);
+                fixture
+            };
+            let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 1e-9, "{folder} {first:?}: {found} W, not {wanted} W");
+            near(watts(&mut discover(&made().tree())[0]), *two);
+            for broken in first.iter() {
+                let fixture = made();
+                fixture.files(folder, first);
+                let mut found = discover(&fixture.tree());
+                near(watts(&mut found[0]), *one);
+                // An empty file gives no value, as one that fails.
+                fixture.file(&format!("{folder}/{}", broken.0), "");
+                near(watts(&mut found[0]), *two);
+                near(watts(&mut discover(&fixture.tree())[0]), *two);
+                fixture.files(folder, first);
+                near(watts(&mut found[0]), *one);
+            }
+        }
+    }
+
+    #[test]
+    fn the_reason_is_that_of_the_first_way() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina226"), ("power1_input", "x"), ("in1_input", ""), ("curr1_input", "1")]);
+        let found = discover(&fixture.tree());
+        let error = found[0].sensor.as_ref().unwrap_err();
+        assert!(matches!(error, Unusable::Dead { reason: Lost::Malformed, place } if place.ends_with("power1_input")), "{error}");
+        fixture.files("sys/class/hwmon/hwmon0", &[("in1_input", "1e300"), ("curr1_input", "1e300")]);
+        assert!(discover(&fixture.tree())[0].sensor.is_err(), "infinite watts");
     }
 }

@@ -1,9 +1,10 @@
 //! Batteries: `/sys/class/power_supply/*/{status,current_now,voltage_now,power_now}`, in microamperes, microvolts and microwatts as the
-//! kernel defines them. Vendors differ in the sign of the current, and some in its unit, so the absolute value is taken, and a board
+//! kernel defines them. A fuel gauge that has neither may have means over some seconds, `current_avg` and `power_avg`. Vendors differ in the sign of the current, and some in its unit, so the absolute value is taken, and a board
 //! profile may give a scale. Only a battery that is discharging feeds the machine.
 
 use std::{path::Path, time::Duration};
 
+use super::power_file::Power;
 use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
     part::Part,
@@ -16,20 +17,11 @@ use crate::{
 /// Fuel gauges update their values between a few times a second and once in several seconds.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The files from which the power of a battery is computed.
-#[derive(Debug)]
-enum Flow {
-    /// Microamperes and microvolts.
-    CurrentAndVoltage(Held, Held),
-    /// Microwatts.
-    Power(Held),
-}
-
 /// One battery.
 #[derive(Debug)]
 struct Battery {
     status: Held,
-    flow: Flow,
+    power: Power,
 }
 
 impl Battery {
@@ -37,10 +29,7 @@ impl Battery {
         if !self.status.value(|status| Some(status == "Discharging"))? {
             return Err(Lost::NotDischarging);
         }
-        Ok(Watts(match &self.flow {
-            Flow::CurrentAndVoltage(current, voltage) => (current.number()? * 1e-6 * voltage.number()? * 1e-6).abs(),
-            Flow::Power(power) => (power.number()? * 1e-6).abs(),
-        }))
+        Ok(Watts(self.power.read()?.0.abs()))
     }
 }
 
@@ -81,19 +70,16 @@ fn source(supply: &Path) -> Source {
 }
 
 fn open(supply: &Path) -> Result<Battery, Unusable> {
-    let status = Held::open(&supply.join("status"))?;
-    let current = Held::open_if_any(&supply.join("current_now"))?;
-    let voltage = Held::open_if_any(&supply.join("voltage_now"))?;
-    let power = Held::open_if_any(&supply.join("power_now"))?;
-    let flow = match (current, voltage, power) {
-        (Some(current), Some(voltage), _) => Flow::CurrentAndVoltage(current, voltage),
-        (_, _, Some(power)) => Flow::Power(power),
-        _ => {
-            let reason = "there is neither power_now nor both current_now and voltage_now".to_owned();
-            return Err(Unusable::Protocol { place: supply.display().to_string(), reason });
-        }
-    };
-    let battery = Battery { status, flow };
+    let file = |name: &str| supply.join(name);
+    let status = Held::open(&file("status"))?;
+    let by_current = |current: &str| (vec![file(current), file("voltage_now")], 1e-12);
+    let by_power = |power: &str| (vec![file(power)], 1e-6);
+    let power = Power::open(vec![by_current("current_now"), by_power("power_now"), by_current("current_avg"), by_power("power_avg")])?;
+    let power = power.ok_or_else(|| {
+        let reason = "there is neither power_now nor both current_now and voltage_now".to_owned();
+        Unusable::Protocol { place: supply.display().to_string(), reason }
+    })?;
+    let battery = Battery { status, power };
     match battery.read() {
         Ok(_) => Ok(battery),
         Err(Lost::NotDischarging) => {
