@@ -317,6 +317,16 @@ scale = 0.5
     }
 
     #[test]
+    fn every_shipped_profile_but_the_generic_one_describes_a_gpu() {
+        for (name, text) in SHIPPED {
+            let opencl = Board::parse(text, name).unwrap().opencl;
+            let gpus: Vec<&str> = opencl.gpus().map(|device| device.name.as_str()).collect();
+            assert_eq!(gpus.is_empty(), *name == GENERIC, "{name}");
+            assert!(!gpus.iter().any(|gpu| gpu.starts_with("pthread") || gpu.starts_with("cpu")), "{name}: {gpus:?}");
+        }
+    }
+
+    #[test]
     fn every_shipped_value_has_a_source() {
         for (name, text) in SHIPPED {
             for entry in super::Board::<toml::Table>::entries(text, name).unwrap() {

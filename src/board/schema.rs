@@ -144,6 +144,17 @@ pub struct OpenCl {
     pub devices: Vec<OpenClDevice>,
 }
 
+impl OpenCl {
+    /// The tables of GPUs. PoCL's device on a CPU is described by its local memory, which is global memory, or by one of its names.
+    pub fn gpus(&self) -> impl Iterator<Item = &OpenClDevice> {
+        let is_cpu = |device: &OpenClDevice| {
+            let pocl = device.via == Some(Via::Pocl) && device.quirks.contains(&Quirk::LocalIsGlobal);
+            pocl || ["pthread", "cpu"].iter().any(|name| device.name.as_str().starts_with(name))
+        };
+        self.devices.iter().filter(move |device| !is_cpu(device))
+    }
+}
+
 /// A table `[[opencl.devices]]`. A limit is the smaller of what the driver reports and what the profile sets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

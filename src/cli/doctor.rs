@@ -37,7 +37,7 @@ Examples:
   socbfs doctor --json | jq -r '.findings[] | select(.cure) | .cure'
 
 Exit codes: 0 searches work (there may be warnings), 2 something prevents them.
-A check that is impossible here, as in a container, is \"unknown\", which is not a
+With --sysfs-root no search is tried. A check that is impossible here, as in a container, is \"unknown\", which is not a
 fault.";
 
 /// Report what is wrong on this machine, with the command that cures it
@@ -89,6 +89,7 @@ pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> 
     let board = board::detect(root).map_err(RuntimeError::Profile)?;
     // Also refuses a profile that can't be read, before anything is tried.
     let named = arguments.board.as_deref().map(|name| config::profile(Some(name))).transpose()?;
+    let profile = named.clone().map_or_else(|| runtime::Profile::detected_below(root), Ok)?;
     let live = root == Path::new("/");
     // Another machine's load is judged by its own CPUs.
     let here = || std::thread::available_parallelism().map_or(1, usize::from);
@@ -100,6 +101,7 @@ pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> 
         usable_cpus,
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),
+        gpus: profile.board.opencl.gpus().map(|device| device.name.to_string()).collect(),
         opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),
         icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
         probe,
@@ -110,7 +112,7 @@ pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> 
 /// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
     let printed = if json { print_json(diagnosis) } else { print(&text(diagnosis, quiet)) };
-    both(printed, if diagnosis.works { Ok(()) } else { Err(Failure::Command(2)) })
+    both(printed, if diagnosis.works == Some(false) { Err(Failure::Command(2)) } else { Ok(()) })
 }
 
 /// Runs the checks that are possible only on the running machine.
@@ -283,6 +285,7 @@ fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     };
     if !quiet {
         let _ = match problems {
+            0 if diagnosis.works.is_none() => writeln!(text, "\nNo search was tried: these are another machine's files{warned}."),
             0 => writeln!(text, "\nSearching works{warned}."),
             1 => writeln!(text, "\nSearching does not work: 1 problem{warned}."),
             many => writeln!(text, "\nSearching does not work: {many} problems{warned}."),

@@ -24,7 +24,7 @@ pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, Who};
 pub use sensors::SensorProbe;
 
-use crate::board::Detection;
+use crate::{board::Detection, machine::is_live};
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -113,6 +113,8 @@ pub struct Subject<'a> {
     pub board: &'a Detection,
     /// The profile that is used instead of that of the detected board, if the user has named one.
     pub profile: Option<&'a str>,
+    /// Names of the GPUs that the profile in force describes.
+    pub gpus: Vec<String>,
     /// The value of `OPENCL_DYLIB_PATH`.
     pub opencl_library: Option<OsString>,
     /// The value of `OCL_ICD_VENDORS`.
@@ -128,16 +130,27 @@ pub struct Diagnosis {
     pub schema: &'static str,
     /// Version of the format.
     pub schema_version: u32,
-    /// Whether no check found a problem, so that a search works.
-    pub works: bool,
+    /// Whether a search works: `false` if a check found a problem that prevents it, and `None` if none did but no search was tried.
+    pub works: Option<bool>,
     /// The findings, in the order of the checks.
     pub findings: Vec<Finding>,
 }
 
 impl Diagnosis {
     fn of(findings: Vec<Finding>) -> Self {
-        let works = findings.iter().all(|finding| finding.verdict != Verdict::Problem);
+        let any = |is: &dyn Fn(&Finding) -> bool| findings.iter().any(is);
+        let works = match any(&|finding| finding.verdict == Verdict::Problem) {
+            true => Some(false),
+            false => (!any(&|finding| finding.check == SEARCH && finding.verdict == Verdict::Unknown)).then_some(true),
+        };
         Self { schema: "socbfs-doctor", schema_version: 1, works, findings }
+    }
+}
+
+impl Subject<'_> {
+    /// Whether files in the top folder `name` can be looked for. A copy of another machine's files may be without the folder.
+    fn has(&self, name: &str) -> bool {
+        is_live(self.root) || self.root.join(name).exists()
     }
 }
 
@@ -153,13 +166,18 @@ pub fn examine(subject: &Subject<'_>) -> Diagnosis {
     Diagnosis::of(findings)
 }
 
+/// The check that tries a search.
+const SEARCH: &str = "search";
+
+/// Why a check that needs a running machine was not made.
+const NOT_TRIED: &str = "not tried: these are another machine's files";
+
 fn search(tried: Option<&Result<(), String>>) -> Finding {
-    const CHECK: &str = "search";
     match tried {
-        None => Finding::unknown(CHECK, "not tried: these are another machine's files"),
-        Some(Ok(())) => Finding::ok(CHECK, "a search on the CPU passed validation"),
+        None => Finding::unknown(SEARCH, NOT_TRIED),
+        Some(Ok(())) => Finding::ok(SEARCH, "a search on the CPU passed validation"),
         Some(Err(reason)) => Finding::problem(
-            CHECK,
+            SEARCH,
             format!("a search on the CPU failed: {reason}"),
             "socbfs run grid:32x32 --root 0 --device cpu --simd scalar -vv    # if that works, --simd scalar avoids the problem",
         ),
@@ -212,6 +230,7 @@ mod tests {
                 usable_cpus: 4,
                 board: &board,
                 profile: None,
+                gpus: Vec::new(),
                 opencl_library: None,
                 icd_vendors: None,
                 probe: Probe::default(),
@@ -238,7 +257,9 @@ mod tests {
     #[test]
     fn machines_without_files_give_no_warnings() {
         let diagnosis = Machine::new(&[]).check(examine, |_| ());
-        assert!(diagnosis.works);
+        // A search that was not tried does not work for certain.
+        assert_eq!(diagnosis.works, None);
+        assert_eq!(Machine::new(&[]).check(examine, |subject| subject.probe.search = Some(Ok(()))).works, Some(true));
         for finding in &diagnosis.findings {
             assert!(matches!(finding.verdict, Verdict::Ok | Verdict::Unknown), "{finding:?}");
             assert!(!finding.reason.is_empty() && !finding.reason.contains('\n'), "{finding:?}");
@@ -257,7 +278,6 @@ mod tests {
             ("dev/mali0", ""),
         ]);
         let diagnosis = machine.check(examine, |_| ());
-        assert!(diagnosis.works);
         let warnings: Vec<&Finding> = diagnosis.findings.iter().filter(|finding| finding.verdict == Verdict::Warning).collect();
         assert!(warnings.len() >= 7, "{warnings:#?}");
         assert!(warnings.iter().all(|finding| finding.cure.as_ref().is_some_and(|cure| !cure.is_empty())), "{warnings:#?}");
@@ -267,7 +287,7 @@ mod tests {
     fn a_search_that_fails_is_a_problem() {
         let diagnosis = Machine::new(&[]).check(examine, |subject| subject.probe.search = Some(Err("killed by signal 4".into())));
         let finding = of(&diagnosis.findings, "search");
-        assert_eq!((finding.verdict, diagnosis.works), (Verdict::Problem, false));
+        assert_eq!((finding.verdict, diagnosis.works), (Verdict::Problem, Some(false)));
         assert!(finding.reason.contains("signal 4") && finding.cure.is_some());
     }
 }

@@ -8,8 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Finding, Subject};
-use crate::machine::{line, list, list_numbered, name, numbered, text};
+use super::{Finding, NOT_TRIED, Subject};
+use crate::machine::{list, list_numbered, name, numbered, text};
 
 /// A user who would open a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,8 +104,20 @@ fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
 
 fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     const CHECK: &str = "gpu-access";
+    if nodes.is_empty() && !subject.has("dev") {
+        return Finding::unknown(CHECK, NOT_TRIED);
+    }
     if nodes.is_empty() {
-        return Finding::ok(CHECK, "there is no device file of a GPU (/dev/mali0, /dev/dri/renderD*, ...): nothing to open");
+        const NONE: &str = "no device file of a GPU (/dev/mali0, /dev/dri/renderD*, ...)";
+        let works = matches!(&subject.probe.opencl, Some(OpenClProbe::Devices(devices)) if devices.iter().any(|device| device.gpu));
+        return match &subject.gpus[..] {
+            [gpu, ..] if !works => Finding::warning(
+                CHECK,
+                format!("the GPU that the profile names ({gpu}) is not there: the kernel shows {NONE}"),
+                "sudo dmesg | grep -i -e gpu -e mali -e drm    # shows why; a kernel with the GPU's driver is needed (in a container: --device /dev/dri)",
+            ),
+            _ => Finding::ok(CHECK, format!("there is {NONE}: nothing to open")),
+        };
     }
     let names = nodes.iter().map(|node| place(subject, node)).collect::<Vec<_>>().join(", ");
     for node in nodes {
@@ -225,6 +237,7 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
         return Finding::ok(CHECK, "found by the linker");
     }
     match nodes.first() {
+        None if !subject.has("usr") && !subject.has("lib") => Finding::unknown(CHECK, NOT_TRIED),
         None => Finding::ok(CHECK, "none, and no GPU that would need one: searches run on the CPU"),
         Some(node) => Finding::warning(
             CHECK,
@@ -240,6 +253,9 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     let set = subject.icd_vendors.as_deref();
     let vendors = set.map_or_else(|| subject.root.join("etc/OpenCL/vendors"), |set| relative(subject.root, set));
     let files = if vendors.is_file() { vec![vendors.clone()] } else { list(&vendors, |name| name.ends_with(".icd")) };
+    if files.is_empty() && !subject.has("etc") {
+        return vec![Finding::unknown(CHECK, NOT_TRIED)];
+    }
     if files.is_empty() {
         let from = if set.is_some() { " (OCL_ICD_VENDORS)" } else { "" };
         // Without a GPU, this is not a fault. With one, the check of the devices gives the cure.
@@ -249,14 +265,27 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
         .iter()
         .filter_map(|file| {
             let shown = place(subject, file);
-            let Some(wanted) = line(file) else {
+            let content = text(file).unwrap_or_default();
+            let wanted = content.trim_matches(is_stray);
+            if wanted.is_empty() {
                 return Some(Finding::warning(
                     CHECK,
                     format!("{shown} names no library"),
                     format!("cat {shown}    # it must hold one line: the driver's library"),
                 ));
-            };
-            if find_library(subject.root, &wanted).is_some() {
+            }
+            if let Some(character) = stray(&content, wanted) {
+                return Some(Finding::warning(
+                    CHECK,
+                    format!(
+                        "{shown} has {character} the name of the library, of which OpenCL's loaders take it for a part: they find nothing"
+                    ),
+                    format!(
+                        "sudo sed -i 's/^\\xef\\xbb\\xbf//; s/^[[:space:]]*//; s/[[:space:]]*$//; /^$/d' {shown}    # leaves the name alone"
+                    ),
+                ));
+            }
+            if find_library(subject.root, wanted).is_some() {
                 return None;
             }
             Some(Finding::warning(
@@ -264,7 +293,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
                 format!("{shown} names {wanted}, which is not in any folder of libraries"),
                 format!(
                     "find / -name '{}*' 2>/dev/null    # write its path into {shown}, or install the driver again",
-                    name(Path::new(&wanted))
+                    name(Path::new(wanted))
                 ),
             ))
         })
@@ -276,15 +305,39 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
     findings
 }
 
+/// Whether `c` is no part of a library's name at either end of it. (The last one is the byte order mark of some editors.)
+fn is_stray(c: char) -> bool {
+    c.is_whitespace() || c.is_control() || c == '\u{feff}'
+}
+
+/// Describes the first character in the `content` of a file that a loader takes for a part of the name `wanted`. Loaders (ocl-icd's and
+/// Khronos's) take the whole content, except an end of line at its end.
+fn stray(content: &str, wanted: &str) -> Option<String> {
+    let named = content.strip_suffix('\n').unwrap_or(content);
+    let (before, behind) = named.split_once(wanted)?;
+    let inside = |c: &char| c.is_control();
+    let (c, place) = (before.chars().next().map(|c| (c, "before")))
+        .or_else(|| behind.chars().next().map(|c| (c, "behind")))
+        .or_else(|| wanted.chars().find(inside).map(|c| (c, "in")))?;
+    Some(match c {
+        ' ' => format!("a blank {place}"),
+        '\r' => format!("a carriage return (\\r) {place}"),
+        '\n' => format!("a further end of line (\\n) {place}"),
+        '\t' => format!("a tab {place}"),
+        _ => format!("the character U+{:04X} {place}", u32::from(c)),
+    })
+}
+
+/// `path` of the environment below `root`. A relative one begins in the current folder.
 fn relative(root: &Path, path: &OsStr) -> PathBuf {
     let path = Path::new(path);
-    root.join(path.strip_prefix("/").unwrap_or(path))
+    path.strip_prefix("/").map_or_else(|_| path.to_owned(), |inside| root.join(inside))
 }
 
 fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     const CHECK: &str = "opencl-device";
     let Some(probe) = &subject.probe.opencl else {
-        return Finding::unknown(CHECK, "not tried: these are another machine's files");
+        return Finding::unknown(CHECK, NOT_TRIED);
     };
     let driver = "install the driver of the chip's vendor; Mesa's (sudo apt-get install mesa-opencl-icd) supports some GPUs, \
                   with RUSTICL_ENABLE set";
@@ -351,9 +404,34 @@ mod tests {
 
     #[test]
     fn machines_without_a_gpu_need_no_opencl() {
-        for finding in probed(&Machine::new(&[]), OpenClProbe::NoLibrary) {
+        let machine = Machine::new(&[("dev/null", ""), ("etc/group", ""), ("usr/lib/README", "")]);
+        for finding in probed(&machine, OpenClProbe::NoLibrary) {
             assert_eq!(finding.verdict, Verdict::Ok, "{finding:?}");
         }
+        // A copy without these folders does not show what is in them.
+        for finding in found(&Machine::new(&[])) {
+            assert_eq!((finding.verdict, &*finding.reason), (Verdict::Unknown, NOT_TRIED), "{finding:?}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_that_the_profile_names_and_the_kernel_does_not_show_is_a_warning() {
+        let machine = Machine::new(&[("dev/null", "")]);
+        let access = |probe: Option<OpenClProbe>| {
+            let findings = machine.check(check, |subject| {
+                subject.gpus = vec!["Mali-G52*".into()];
+                subject.probe.opencl.clone_from(&probe);
+            });
+            of(&findings, "gpu-access").clone()
+        };
+        let missing = access(None);
+        assert!(missing.verdict == Verdict::Warning && missing.reason.contains("(Mali-G52*) is not there"), "{missing:?}");
+        let device = |gpu| OpenClProbe::Devices(vec![DeviceProbe { name: "d".into(), platform: "P".into(), gpu, problem: None }]);
+        assert_eq!(access(Some(device(false))).verdict, Verdict::Warning);
+        // A driver reaches it by a file of another name.
+        assert_eq!(access(Some(device(true))).verdict, Verdict::Ok);
+        machine.file("dev/mali0", "");
+        assert!(access(None).reason.contains("/dev/mali0"));
     }
 
     #[test]
@@ -445,6 +523,44 @@ mod tests {
         // One file instead of a folder.
         let one = machine.check(check, |subject| subject.icd_vendors = Some("/etc/OpenCL/vendors/mali.icd".into()));
         assert!(of(&one, "opencl-driver").reason.starts_with("mali.icd"), "{one:?}");
+    }
+
+    #[test]
+    fn characters_around_the_name_of_a_library_are_reported() {
+        let machine = Machine::new(&[("usr/lib/libpocl.so.2.10.0", ""), ("usr/lib/my driver.so", "")]);
+        for (content, character) in [
+            ("libpocl.so.2.10.0\n", None),
+            ("libpocl.so.2.10.0", None),
+            ("/usr/lib/my driver.so\n", None),
+            ("libpocl.so.2.10.0\r\n", Some("a carriage return (\\r) behind")),
+            ("libpocl.so.2.10.0 \n", Some("a blank behind")),
+            ("libpocl.so.2.10.0\t", Some("a tab behind")),
+            (" libpocl.so.2.10.0\n", Some("a blank before")),
+            ("\nlibpocl.so.2.10.0\n", Some("a further end of line (\\n) before")),
+            ("libpocl.so.2.10.0\n\n", Some("a further end of line (\\n) behind")),
+            ("\u{feff}libpocl.so.2.10.0\n", Some("the character U+FEFF before")),
+            ("libpocl.so.2.10.0\0", Some("the character U+0000 behind")),
+            ("libpocl.so.2.10.0\nlibmali.so\n", Some("a further end of line (\\n) in")),
+        ] {
+            machine.file("etc/OpenCL/vendors/pocl.icd", content);
+            let findings = found(&machine);
+            let finding = of(&findings, "opencl-driver");
+            match character {
+                None => assert_eq!(finding.verdict, Verdict::Ok, "{content:?}: {finding:?}"),
+                Some(character) => assert!(
+                    finding.verdict == Verdict::Warning
+                        && finding.reason.starts_with(&format!("/etc/OpenCL/vendors/pocl.icd has {character} the name")),
+                    "{content:?}: {finding:?}"
+                ),
+            }
+        }
+        // The cure leaves a file that loaders read.
+        machine.file("etc/OpenCL/vendors/pocl.icd", "\u{feff} libpocl.so.2.10.0 \r\n\n");
+        let cure = of(&found(&machine), "opencl-driver").cure.clone().unwrap();
+        let path = machine.path("etc/OpenCL/vendors/pocl.icd");
+        let command = cure.replace("sudo ", "").replace("/etc/OpenCL/vendors/pocl.icd", path.to_str().unwrap());
+        assert!(std::process::Command::new("sh").args(["-c", &command]).status().unwrap().success(), "{command}");
+        assert_eq!(fs::read_to_string(path).unwrap(), "libpocl.so.2.10.0\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use socbfs_power::Skipped;
 
-use super::{Finding, Subject};
+use super::{Finding, NOT_TRIED, Subject};
 use crate::machine::number;
 
 /// The result of trying the power sensors.
@@ -28,7 +28,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
 
 fn sensors(subject: &Subject<'_>) -> Finding {
     const CHECK: &str = "power-sensors";
-    let Some(probe) = &subject.probe.sensors else { return Finding::unknown(CHECK, "not tried: these are another machine's files") };
+    let Some(probe) = &subject.probe.sensors else { return Finding::unknown(CHECK, NOT_TRIED) };
     if let Some(scope) = &probe.scope {
         return Finding::ok(CHECK, format!("{scope}: {}", probe.sensors.join(" + ")));
     }
