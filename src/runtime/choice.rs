@@ -837,7 +837,6 @@ mod tests {
             dmi_product: Some("P".into()),
             dmi_board: Some("B".into()),
             cpu_model: Some("C".into()),
-            ..Evidence::default()
         };
         format!(
             "{:?}",

@@ -1,6 +1,7 @@
 //! GPUs of AMD through the hwmon files of their driver: `power1_average` or, in newer kernels, `power1_input`, in microwatts. A kernel may
-//! have both files, of which one fails, depending on the firmware. On an APU it is the power of the whole package, so it is never added to RAPL's. A chip for which the driver shows the voltage of the northbridge
-//! (`in1`) is an APU (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs have vddnb"); any other chip is a card.
+//! have both files, of which one fails, depending on the firmware. On an APU it is the power of the whole package, so it is never added to
+//! RAPL's. A chip for which the driver shows the voltage of the northbridge (`in1`) is an APU (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c:
+//! "only APUs have vddnb"); any other chip is a card.
 
 use std::time::Duration;
 

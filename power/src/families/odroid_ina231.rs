@@ -1,6 +1,6 @@
 //! INA231 through the vendor kernel of Odroid-XU+E and XU3: `/sys/bus/i2c/drivers/INA231/3-0040/sensor_W` in watts (else `sensor_V` x
-//! `sensor_A`), about four times a second. A sensor reads 0 W while it is switched off and in the first seconds after it was switched on. A rail of a running chip never
-//! has 0 W, so 0 W is not a reading.
+//! `sensor_A`), about four times a second. A sensor reads 0 W while it is switched off and in the first seconds after it was switched on. A
+//! rail of a running chip never has 0 W, so 0 W is not a reading.
 
 use std::{path::Path, time::Duration};
 

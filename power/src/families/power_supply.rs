@@ -1,6 +1,7 @@
 //! Batteries: `/sys/class/power_supply/*/{status,current_now,voltage_now,power_now}`, in microamperes, microvolts and microwatts as the
-//! kernel defines them. A fuel gauge that has neither may have means over some seconds, `current_avg` and `power_avg`. Vendors differ in the sign of the current, and some in its unit, so the absolute value is taken, and a board
-//! profile may give a scale. Only a battery that is discharging feeds the machine.
+//! kernel defines them. A fuel gauge that has neither may have means over some seconds, `current_avg` and `power_avg`. Vendors differ in
+//! the sign of the current, and some in its unit, so the absolute value is taken, and a board profile may give a scale. Only a battery that
+//! is discharging feeds the machine.
 
 use std::{path::Path, time::Duration};
 
