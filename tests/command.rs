@@ -1013,8 +1013,43 @@ fn the_folder_of_a_machine_must_exist() {
         &["bench", "grid:8x8"],
     ] {
         refused(&[command, &["--sysfs-root", &gone]].concat(), &[&gone, "--sysfs-root", "No such file", "name a folder"]);
-        refused(&[command, &["--sysfs-root", &file]].concat(), &[&file, "--sysfs-root", "it is not a folder"]);
+        refused(&[command, &["--sysfs-root", &file]].concat(), &[&file, "--sysfs-root", "it lists no file", "board manifest"]);
     }
+}
+
+#[test]
+fn a_manifest_shows_the_machine_that_it_is_of() {
+    let folder = Folder::new();
+    let machine = crate::fixtures::machine("board/odroid-xu3");
+    let sensor = machine.path().join("sys/class/hwmon/hwmon0");
+    fs::create_dir_all(&sensor).unwrap();
+    for (file, text) in [("name", "ina231\n"), ("power1_input", "18000000\n")] {
+        fs::write(sensor.join(file), text).unwrap();
+    }
+    std::os::unix::fs::symlink("../../../0-0040", sensor.join("device")).unwrap();
+    let (root, manifest, temporary) = (machine.path().to_str().unwrap(), folder.path("xu3.files"), folder.path("tmp"));
+    fs::create_dir(&temporary).unwrap();
+    good(&["board", "manifest", &manifest, "--sysfs-root", root]);
+    let asked = |arguments: &[&str], root: &str| {
+        let output = socbfs(&[arguments, &["--sysfs-root", root]].concat()).env("TMPDIR", &temporary).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    for arguments in [&["sensors"][..], &["board", "detect"], &["board", "list"], &["board", "init"], &["board", "manifest"], &["doctor"]] {
+        assert_eq!(asked(arguments, &manifest), asked(arguments, root), "{arguments:?}");
+    }
+    // The profile is that of the machine, so the rail is its.
+    let sensors = asked(&["sensors"], &manifest);
+    assert!(sensors.contains("ina2xx:0-0040") && sensors.contains("cpu-big") && sensors.contains("another machine's files"), "{sensors}");
+    assert!(sensors.contains("--energy auto measures soc-rails: ina2xx:0-0040"), "{sensors}");
+    let doctor = asked(&["doctor"], &manifest);
+    assert!(doctor.contains("profile odroid-xu3") && doctor.contains("\nNo search was tried"), "{doctor}");
+    assert_eq!(serde_json::from_str::<Value>(&asked(&["doctor", "--json"], &manifest)).unwrap()["works"], Value::Null);
+    let bench = asked(&["bench", "--kronecker", "6", "--roots", "2", "--energy", "ina2xx:0-0040", "--energy-seconds", "0.2"], &manifest);
+    assert!(bench.contains("ina2xx:0-0040"), "{bench}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0, "the files of a manifest were left");
+    let broken = folder.file("broken", "'proc/cpuinfo' = 'x'\n'../../etc/x' = 'y'\n");
+    refused(&["sensors", "--sysfs-root", &broken], &[&format!("{broken}:2: "), "is not the path of a file"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub use error::DocumentError;
 pub use init::init;
 pub use keys::{KEYS, Key, key};
 #[cfg(feature = "cli")]
-pub use manifest::manifest;
+pub use manifest::{ManifestError, manifest, unpack};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, NEVER, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds,

@@ -31,7 +31,8 @@ Examples:
   socbfs board detect                     which board this is, and why
   socbfs board show odroid-xu4            every value, its origin, estimates
   socbfs board init my-board.toml         a profile for this machine
-  socbfs board manifest my-board.files    what Linux shows of it, for tests elsewhere
+  socbfs board manifest my-board.files    what Linux shows of it, in one file
+  socbfs board detect --sysfs-root my-board.files       look at it elsewhere
   socbfs board tune my-board.toml         measure its bands on this machine
   socbfs board validate my-board.toml
   socbfs bench --board my-board.toml";
@@ -74,10 +75,10 @@ enum BoardCommand {
         #[command(flatten)]
         root: RootArgs,
     },
-    /// Write what Linux shows of this machine to a file, so that a test elsewhere sees the same machine
+    /// Write what Linux shows of this machine to a file, so that others can look at it with --sysfs-root
     ///
-    /// The file is TOML. It holds the contents of the files of /proc and /sys from which boards are detected and profiles are written, but
-    /// no serial number and no address.
+    /// The file is TOML. It holds the contents of the files of /proc and /sys that `board`, `sensors` and `doctor` read, but no serial
+    /// number and no address. These commands, and the sensors of `bench`, take it as --sysfs-root.
     Manifest {
         #[command(flatten)]
         target: Target,

@@ -1,10 +1,13 @@
 //! Flags of every command that searches.
 
 use std::{
+    env,
     ffi::OsStr,
     fs,
+    os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 use clap::{
@@ -29,23 +32,70 @@ use crate::{
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
     runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
+    words,
 };
 
 /// Where to look for the files that identify the board.
 #[derive(Debug, Args)]
 pub(super) struct RootArgs {
-    /// Look below this folder instead of / (a copy of another machine's proc and sys)
-    #[arg(long, value_name = "DIR", default_value = "/", hide_default_value = true, value_parser = folder())]
-    pub(super) sysfs_root: PathBuf,
+    /// Look at another machine: at a copy of its proc and sys in this folder, or at its manifest (`socbfs board manifest` writes one)
+    #[arg(long, value_name = "DIR|FILE", default_value = "/", hide_default_value = true, value_parser = root())]
+    pub(super) sysfs_root: Root,
 }
 
-/// Parses the path of a folder that exists. Without the check, a misspelt folder would look like a machine that has nothing.
-pub(super) fn folder() -> impl TypedValueParser<Value = PathBuf> {
+/// The folder with the files of a machine.
+#[derive(Debug, Clone)]
+pub(super) struct Root {
+    path: PathBuf,
+    /// The folder of a manifest's files, which exists as long as this value.
+    _unpacked: Option<Arc<Unpacked>>,
+}
+
+impl std::ops::Deref for Root {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl From<PathBuf> for Root {
+    fn from(path: PathBuf) -> Self {
+        Self { path, _unpacked: None }
+    }
+}
+
+/// A folder that is removed on drop.
+#[derive(Debug)]
+struct Unpacked(PathBuf);
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // on failure nothing more can be done
+    }
+}
+
+/// Parses the path of a folder or a manifest that exists. Without the check, a misspelt one would look like a machine that has nothing.
+pub(super) fn root() -> impl TypedValueParser<Value = Root> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
-        Ok(metadata) if metadata.is_dir() => Ok(path),
-        Ok(_) => Err("it is not a folder; name one that holds the folders proc and sys of a machine".to_owned()),
-        Err(error) => Err(format!("{error}; name a folder that holds the folders proc and sys of a machine")),
+        Ok(metadata) if metadata.is_dir() => Ok(Root::from(path)),
+        Ok(_) => unpacked(&path),
+        Err(error) => Err(format!("{error}; name a folder that holds the folders proc and sys of a machine, or a manifest of it")),
     })
+}
+
+/// Unpacks the manifest `file` into a new temporary folder, which only this user can read.
+fn unpacked(file: &Path) -> Result<Root, String> {
+    let place = file.display().to_string();
+    let text = files::read_text(file, files::Kind::Stream, files::CONFIGURATION).map_err(|error| error.to_string())?;
+    let make = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
+    let ((), temporary) = files::Temporary::make(&env::temp_dir(), "socbfs-machine-", make)
+        .map_err(|error| format!("no folder can be made in {}: {error}", env::temp_dir().display()))?;
+    let unpacked = Unpacked(temporary.path().to_owned());
+    // What is removed is a folder and not a file.
+    std::mem::forget(temporary);
+    board::unpack(&text, &place, &unpacked.0).map_err(|error| words::with_causes(&error.to_string(), &error))?;
+    Ok(Root { path: unpacked.0.clone(), _unpacked: Some(Arc::new(unpacked)) })
 }
 
 /// Flags of every command that searches.

@@ -15,7 +15,7 @@ use serde::Serialize;
 use socbfs_power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
 use super::{
-    config::{self, folder},
+    config::{self, Root, root},
     error::Failure,
     interrupt,
     output::{Output, protect},
@@ -43,9 +43,9 @@ pub(super) struct SensorArgs {
     #[arg(long, value_name = "SENSOR", env = "SOCBFS_ENERGY", hide_env_values = true, value_delimiter = ',', default_value = "auto")]
     energy: Vec<String>,
 
-    /// Look for sensors below this directory instead of /
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true, value_parser = folder())]
-    sysfs_root: PathBuf,
+    /// Look for sensors below this folder, or in this manifest, instead of below /
+    #[arg(long, value_name = "DIR|FILE", default_value = "/", hide = true, value_parser = root())]
+    sysfs_root: Root,
 }
 
 /// The energy flags of `bench`.
@@ -98,7 +98,7 @@ impl SensorArgs {
     }
 
     pub(super) fn sources(&self) -> Vec<Source> {
-        discover(&Tree::new(&self.sysfs_root))
+        discover(&Tree::new(&*self.sysfs_root))
     }
 
     /// Starts the meter. The inner `Err` gives the reason why nothing is measured; the outer one is for a wrong `--energy`, and for sensors
@@ -468,8 +468,10 @@ mod tests {
 
     #[test]
     fn energy_arguments_mean_auto_off_or_named_sensors() {
-        let arguments =
-            |names: &[&str]| SensorArgs { energy: names.iter().map(|&n| n.to_owned()).collect(), sysfs_root: "/nowhere".into() };
+        let arguments = |names: &[&str]| SensorArgs {
+            energy: names.iter().map(|&n| n.to_owned()).collect(),
+            sysfs_root: PathBuf::from("/nowhere").into(),
+        };
         assert!(matches!(arguments(&["auto"]).wish(), Ok(Wish::Auto)));
         assert!(matches!(arguments(&["off"]).wish(), Ok(Wish::Off)));
         assert!(matches!(arguments(&["ina2xx", "powercap"]).wish(), Ok(Wish::Named(names)) if names.len() == 2));

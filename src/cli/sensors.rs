@@ -12,12 +12,13 @@ use serde::Serialize;
 use socbfs_power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
 use super::{
-    config::folder,
+    config::RootArgs,
     energy::{GLANCE, profile_at},
     error::Failure,
     output::{print, print_json},
     shown,
 };
+use crate::{machine::is_live, runtime};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -72,9 +73,8 @@ struct FoundArgs {
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
 
-    /// Look for sensors below this directory instead of /
-    #[arg(long, value_name = "DIR", default_value = "/", hide = true, value_parser = folder())]
-    sysfs_root: PathBuf,
+    #[command(flatten)]
+    root: RootArgs,
 }
 
 fn parse_interval(text: &str) -> Result<f64, String> {
@@ -127,7 +127,7 @@ pub(super) struct Auto {
 impl FoundArgs {
     /// Starts a meter with the sensors that are found and those that are named. A named one that can't be used is an error.
     fn meter(&self, profile: Option<&Profile>) -> Result<Meter, Failure> {
-        let mut sources = discover(&Tree::new(&self.sysfs_root));
+        let mut sources = discover(&Tree::new(&*self.root.sysfs_root));
         let mut named = Vec::new();
         for name in &self.meters {
             let meter = open_named(name).ok_or_else(|| {
@@ -153,7 +153,8 @@ impl FoundArgs {
     }
 
     fn profile(&self) -> Result<Option<Profile>, Failure> {
-        profile_at(self.board.as_deref())
+        let root = &self.root.sysfs_root;
+        self.board.as_deref().map_or_else(|| Ok(runtime::Profile::detected_below(root)?.power()), |board| profile_at(Some(board)))
     }
 }
 
@@ -191,12 +192,16 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
         schema_version: 1,
         sensors: usable.collect(),
         unusable: meter.skipped().to_vec(),
-        auto: automatic(&found.sysfs_root, profile.as_ref()),
+        auto: automatic(&found.root.sysfs_root, profile.as_ref()),
     };
     if json {
         return print_json(&sensors);
     }
-    print(&table(&sensors))
+    let mut text = table(&sensors);
+    if !is_live(&found.root.sysfs_root) {
+        text.push_str("\nThese are another machine's files, in which a counter stands still.\n");
+    }
+    print(&text)
 }
 
 /// What `--energy auto` would measure below `root`; the same code chooses the sensors.
