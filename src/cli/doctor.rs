@@ -285,7 +285,7 @@ fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     };
     if !quiet {
         let _ = match problems {
-            0 if diagnosis.works.is_none() => writeln!(text, "\nNo search was tried: these are another machine's files{warned}."),
+            0 if diagnosis.works.is_none() => writeln!(text, "\nThese are another machine's files: no search was tried{warned}."),
             0 => writeln!(text, "\nSearching works{warned}."),
             1 => writeln!(text, "\nSearching does not work: 1 problem{warned}."),
             many => writeln!(text, "\nSearching does not work: {many} problems{warned}."),

@@ -278,7 +278,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
                 return Some(Finding::warning(
                     CHECK,
                     format!(
-                        "{shown} has {character} the name of the library, of which OpenCL's loaders take it for a part: they find nothing"
+                        "{shown} has {character} the library's name; OpenCL's loaders take it for a part of the name, and find nothing"
                     ),
                     format!(
                         "sudo sed -i 's/^\\xef\\xbb\\xbf//; s/^[[:space:]]*//; s/[[:space:]]*$//; /^$/d' {shown}    # leaves the name alone"
@@ -549,7 +549,7 @@ mod tests {
                 None => assert_eq!(finding.verdict, Verdict::Ok, "{content:?}: {finding:?}"),
                 Some(character) => assert!(
                     finding.verdict == Verdict::Warning
-                        && finding.reason.starts_with(&format!("/etc/OpenCL/vendors/pocl.icd has {character} the name")),
+                        && finding.reason.starts_with(&format!("/etc/OpenCL/vendors/pocl.icd has {character} the library's name")),
                     "{content:?}: {finding:?}"
                 ),
             }
