@@ -42,16 +42,22 @@ impl JsonLines {
         Ok(nix::unistd::syncfs(&self.0.file)?)
     }
 
-    /// Appends a line.
+    /// Appends a line, or nothing.
     ///
     /// # Errors
     /// If the file can't be written.
     pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
         line.push(b'\n');
+        let before = self.0.file.metadata()?.len();
         // One write of the whole line: after an interruption, a line is either complete or lacks its line end. Synced, since a line is
         // minutes of work, and a power cut would lose it.
-        self.0.file.write_all(&line).and_then(|()| self.0.file.sync_data())
+        let added = self.0.file.write_all(&line).and_then(|()| self.0.file.sync_data());
+        if added.is_err() {
+            // On a full disk, for example. If this fails too, the next reader cuts the line off.
+            let _ = self.keep(before);
+        }
+        added
     }
 }
 

@@ -193,7 +193,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
             let (handovers, warnings) = (analysis.handover.len(), analysis.warnings.len());
             let graph = arguments.graph(source, &config, energy, &mut analysis)?;
             let (handover, warnings) = (analysis.handover[handovers..].to_vec(), analysis.warnings[warnings..].to_vec());
-            so_far.keep(&Part { graph: graph.clone(), handover, warnings })?;
+            so_far.keep(&Part { graph: graph.clone(), handover, warnings });
             analysis.graphs.push(graph);
         }
         so_far.lock().record = analysis.clone();

@@ -125,7 +125,7 @@ fn each(
         };
         let run_value = value(&run)?;
         if run.valid {
-            so_far.keep(&run_value)?;
+            so_far.keep(&run_value);
         }
         // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
         let record = &mut so_far.lock().record;

@@ -150,7 +150,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
             }
             None => {
                 let graph = arguments.graph(source, &config, &only, asked)?;
-                so_far.keep(&graph)?;
+                so_far.keep(&graph);
                 graph
             }
         };

@@ -20,7 +20,7 @@ use crate::{
     bench::Environment,
     calibrate::{Header, OTHER_BUILD, Partial},
     runtime::{self, CalibrationChoice, Runtime},
-    words::counted,
+    words::{counted, with_causes},
 };
 
 /// The warning about a part that was kept.
@@ -42,6 +42,8 @@ pub(super) struct State<R> {
     place: Option<(PathBuf, KeptHeader)>,
     /// The file of the parts, once there is one.
     kept: Option<Partial>,
+    /// Number of parts in it.
+    parts: usize,
 }
 
 impl<R> State<R> {
@@ -63,7 +65,7 @@ impl<R: Send + 'static> SoFar<R> {
         html: Option<Output>,
         publish: impl Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send + 'static,
     ) -> Self {
-        Self(Arc::new(Mutex::new(State { record, json, html, publish: Box::new(publish), place: None, kept: None })))
+        Self(Arc::new(Mutex::new(State { record, json, html, publish: Box::new(publish), place: None, kept: None, parts: 0 })))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<R>> {
@@ -108,21 +110,36 @@ impl<R: Send + 'static> SoFar<R> {
                     log::warn!("continuing after {} measured before ({})", counted(count, names[0], names[1]), path.display());
                 }
             }
+            state.parts = found.len();
             parts = found;
         }
         state.place = Some((path, header));
         Ok(parts)
     }
 
-    /// Keeps a part.
-    pub(super) fn keep(&self, part: &impl Serialize) -> Result<(), Failure> {
+    /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
+    pub(super) fn keep(&self, part: &impl Serialize) {
         let state = &mut *self.lock();
-        let Some((path, header)) = &state.place else { return Ok(()) };
-        let kept = match &mut state.kept {
-            Some(kept) => kept,
-            none => none.insert(Partial::open::<_, IgnoredAny>(path, header)?.0),
+        let Some((path, header)) = &state.place else { return };
+        let kept = match state.kept.take() {
+            Some(kept) => Ok(kept),
+            None => Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept),
         };
-        Ok(kept.add(part)?)
+        let added = kept.and_then(|kept| {
+            let kept = state.kept.insert(kept);
+            kept.add(part)
+        });
+        match added {
+            Ok(()) => state.parts += 1,
+            Err(error) => {
+                log::warn!("{}; a kill would lose what is finished", with_causes("", &error));
+                // A file without parts has no use.
+                let has_header = state.kept.take_if(|_| state.parts == 0).is_some();
+                if has_header || fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+                    let _ = fs::remove_file(path); // the warning was about the same file
+                }
+            }
+        }
     }
 
     /// Publishes the record, and removes the file of its parts if it is complete.
