@@ -112,11 +112,13 @@ fn search() {
     }
 }
 
-/// `tests/mutants` finds the lines for its bugs by their text.
+/// `tests/mutants` and `tests/loom/run` find the lines for their bugs by their text.
 #[test]
 fn every_mutant_can_be_planted() {
-    let output = Command::new("bash").args(["tests/mutants", "--check"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    for script in ["tests/mutants", "tests/loom/run"] {
+        let output = Command::new("bash").args([script, "--check"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]

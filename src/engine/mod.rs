@@ -15,3 +15,6 @@ pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
 pub(crate) use state::OnHost;
 pub use team::{AffinityGuard, Span, Team};
+
+/// How often a thread of a [`Team`] looks for work before it looks at the clock. (Not in `team.rs`, since `tests/loom` has its own.)
+const LOOKS: u32 = 64;

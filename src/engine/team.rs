@@ -26,6 +26,7 @@ use nix::{
     unistd::Pid,
 };
 
+use super::LOOKS;
 use crate::board::MOST_THREADS;
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
@@ -213,13 +214,15 @@ impl Team {
         // `Sync`). So no thread reads `job`. The lifetime is erased, but this call returns only after every thread that could read the
         // pointer has left.
         unsafe { *gate.job.get() = Some(std::mem::transmute::<*const (dyn Fn(usize) + Sync + '_), Job>(work)) };
+        // Release: a helper that enters (acquire) has the job, even if it has not seen this call yet and still answers an earlier one.
         gate.state.store(OPEN, Release);
-        gate.calls.fetch_add(1, SeqCst);
+        gate.calls.fetch_add(1, SeqCst); // see `wake_below`
         gate.wake_below(0);
         let closing = CloseOnDrop(gate);
         work(0);
         self.note(begin);
         drop(closing);
+        // A helper sets it before it leaves, and this thread has seen all of them leave.
         assert!(!gate.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
     }
 }
@@ -259,6 +262,7 @@ impl Drop for CloseOnDrop<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_and(!OPEN, AcqRel);
         let mut spins = 0u32;
+        // Acquire: what helpers wrote before they left (release) is visible when this returns.
         while self.0.state.load(Acquire) != 0 {
             spins = spins.saturating_add(1);
             // A helper that lost its core needs the caller's core to finish. A helper of a lower scheduling class gets that core only while
@@ -279,6 +283,7 @@ impl Drop for Team {
             self.helpers.drain(..).for_each(std::mem::forget);
             return;
         }
+        // A helper looks at it after it has seen the call below, which orders it.
         self.gate.leave.store(true, Release);
         self.gate.calls.fetch_add(1, SeqCst);
         for helper in self.helpers.drain(..) {
@@ -297,7 +302,7 @@ fn help(gate: &Gate, index: usize) {
             return;
         }
         gate.wake_below(index);
-        // Enter if the gate is still open.
+        // Enter if the gate is still open. Acquire: the job and all that the caller wrote before it opened the gate are visible.
         let entered = gate.state.fetch_update(AcqRel, Acquire, |state| (state & OPEN != 0).then_some(state + 1)).is_ok();
         if entered {
             // SAFETY: the gate was open when this thread entered, and the caller waits for it, so the job is set and alive.
@@ -312,7 +317,7 @@ fn help(gate: &Gate, index: usize) {
                 // SAFETY: the track is this thread's own, and the thread is inside the gate.
                 unsafe { track.note(begin) };
             }
-            gate.state.fetch_sub(1, Release);
+            gate.state.fetch_sub(1, Release); // see `CloseOnDrop`
         }
     }
 }
@@ -321,7 +326,7 @@ fn help(gate: &Gate, index: usize) {
 fn wait(gate: &Gate, seen: u32) -> u32 {
     let begin = Instant::now();
     loop {
-        for _ in 0..64 {
+        for _ in 0..LOOKS {
             let calls = gate.calls.load(SeqCst);
             if calls != seen {
                 return calls;
@@ -335,7 +340,7 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
             break;
         }
     }
-    gate.sleepers.fetch_add(1, SeqCst);
+    gate.sleepers.fetch_add(1, SeqCst); // see `wake_below`
     let calls = loop {
         let calls = gate.calls.load(SeqCst);
         if calls != seen {
