@@ -1,13 +1,12 @@
 //! One search after another over one layout: a policy chooses how each level runs, and the engine runs it.
 
 mod owned;
-mod stopper;
 mod traced;
 
 use std::time::{Duration, Instant};
 
+pub use crate::graph::Stopper;
 pub use owned::OwnedSearch;
-pub use stopper::Stopper;
 pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
@@ -54,6 +53,8 @@ pub struct SearchOptions {
     /// Continue on the CPU alone if a device fails during a search, by the same policy if it decides only directions, otherwise by the
     /// default policy.
     pub fall_back: bool,
+    /// Stops searches ([`Search::stopper`]), also those that measure while a [`Runtime`](crate::runtime::Runtime) prepares this one.
+    pub stopper: Stopper,
 }
 
 /// A reason why a search can't be set up or run.
@@ -127,6 +128,13 @@ pub enum SearchError {
         #[source]
         source: DeviceError,
     },
+}
+
+impl SearchError {
+    /// Whether the cause is a lack of memory of the host.
+    pub fn is_out_of_memory(&self) -> bool {
+        matches!(self, Self::Engine(error) if error.is_out_of_memory())
+    }
 }
 
 /// What one search did. The tree itself is read through [`Search::parents`].
@@ -289,7 +297,7 @@ impl<'g> Search<'g> {
             records,
             devices,
             fallen_back: None,
-            stopper: Stopper::default(),
+            stopper: options.stopper.clone(),
             deadline: None,
             single_levels: false,
             traced: 0,
@@ -301,6 +309,11 @@ impl<'g> Search<'g> {
     /// A handle with which any thread can stop searches.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
+    }
+
+    /// Replaces the handle: from now on `stopper` stops searches.
+    pub fn set_stopper(&mut self, stopper: Stopper) {
+        self.stopper = stopper;
     }
 
     /// Stops searches, as a [`Stopper`] does, as soon as a level ends after `deadline` (`None`: never).

@@ -160,7 +160,7 @@ proptest! {
     ) {
         let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
         let order = if by_degree { Order::Degree } else { Order::Original };
-        let layout = Layout::build(&list, &BuildOptions { directed, order, keep_leaves }).unwrap();
+        let layout = Layout::build(&list, &BuildOptions { directed, order, keep_leaves, ..BuildOptions::default() }).unwrap();
         check(&layout, root % n);
     }
 }

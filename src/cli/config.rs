@@ -340,7 +340,7 @@ impl LayoutArgs {
 
     /// How to build the layout.
     pub(super) fn options(&self) -> BuildOptions {
-        BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves }
+        BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves, ..BuildOptions::default() }
     }
 }
 

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     engine::PartArrays,
     graph::{
-        Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Vertex,
+        Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},
     },
     memory::{self, Slab},
@@ -123,7 +123,8 @@ impl Part {
             return Err(GraphError::TooManyVertices(n as u64).into());
         }
         let room = memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from);
-        let mut degrees = all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own(), n)).map_err(ClusterError::from))?;
+        let mut degrees =
+            all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own(), n, &Stopper::default())).map_err(ClusterError::from))?;
         if let Edges::Slice(_) = edges {
             degrees.add_up(ranks);
         }
@@ -179,8 +180,14 @@ impl Part {
         let mut collected = all_or_none(ranks, collected().map_err(ClusterError::from))?;
         let owner = |v: Vertex| Some(internal(v as usize)).filter(|&internal| internal != NONE).map(|internal| deal.owner(internal));
         let needs = if both_directions { Needs::First } else { Needs::Both };
-        edges.for_each_needed(ranks, needs, owner, |piece| collected.add(piece))?;
-        let lists = all_or_none(ranks, collected.into_lists(usize::MAX).map_err(ClusterError::from))?;
+        let (never, mut added) = (Stopper::default(), Ok(()));
+        edges.for_each_needed(ranks, needs, owner, |piece| {
+            if added.is_ok() {
+                added = collected.add(piece, &never).map(drop);
+            }
+        })?;
+        let lists = added.and_then(|()| collected.into_lists(usize::MAX, &never));
+        let lists = all_or_none(ranks, lists.map_err(ClusterError::from))?;
         drop(row);
 
         let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);

@@ -4,15 +4,18 @@
 //! thread sorts each bucket, without atomics. Random writes thus stay inside a cache, and the result does not depend on the number of
 //! threads.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+use std::{
+    collections::TryReserveError,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
 };
 
 use rayon::prelude::*;
 
-use super::{Csr, EdgeStream, GraphError, NONE, Vertex};
-use crate::memory::{Shared, Slab, as_atomics};
+use super::{Csr, EdgeStream, GraphError, NONE, Stopper, Vertex};
+use crate::memory::{OutOfMemory, Shared, Slab, as_atomics};
 
 /// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
@@ -47,6 +50,8 @@ pub(crate) struct Degrees {
     pub(crate) self_loops: u64,
     /// Sums of the fingerprints of entries with u < v, and of those with u > v; `None` if the list is known to have each edge once.
     pub(crate) up_and_down: Option<[u64; 2]>,
+    /// The same sums, if the entries may change before they are read again.
+    pub(crate) to_compare: Option<[u64; 2]>,
 }
 
 impl Degrees {
@@ -70,20 +75,42 @@ fn fingerprint(low: Vertex, high: Vertex) -> u64 {
     x ^ x >> 33
 }
 
+/// Sums of fingerprints, as in [`Degrees::up_and_down`].
+#[derive(Default)]
+struct Fingerprints {
+    up: u64,
+    down: u64,
+}
+
+impl Fingerprints {
+    fn add(&mut self, u: Vertex, v: Vertex) {
+        let mix = fingerprint(u.min(v), u.max(v));
+        let sum = if u < v { &mut self.up } else { &mut self.down };
+        *sum = sum.wrapping_add(mix);
+    }
+
+    fn add_to(&self, [up, down]: &[AtomicU64; 2]) {
+        up.fetch_add(self.up, Relaxed);
+        down.fetch_add(self.down, Relaxed);
+    }
+}
+
 /// Counts the degrees of the vertices `0..n`, checks every end, and finds out whether the list is symmetric. It does not ask `edges` for
 /// the number of vertices: safe code may give another one each time, and the searches rely on one number in all arrays.
-pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize) -> Result<Degrees, GraphError> {
+pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Result<Degrees, GraphError> {
     let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
     let mut incoming = Slab::zeroed(n, "vertex degrees")?;
     // The first entry that names a vertex the graph does not have: its position and its ends.
     let first_bad: Mutex<Option<(usize, Vertex, Vertex)>> = Mutex::new(None);
-    let [entries, self_loops, up, down] = [const { AtomicU64::new(0) }; 4];
-    let ask_symmetry = !edges.listing().is_once();
+    let ([entries, self_loops], sums) = ([const { AtomicU64::new(0) }; 2], [const { AtomicU64::new(0) }; 2]);
+    let (ask_symmetry, may_change) = (!edges.listing().is_once(), edges.may_change());
+    let with_sums = ask_symmetry || may_change;
     {
         let out = as_atomics(&mut outgoing);
         let arriving = as_atomics(&mut incoming);
-        parts(edges).for_each(|part| {
-            let (mut loops, mut sum_up, mut sum_down) = (0u64, 0u64, 0u64);
+        parts(edges).try_for_each(|part| {
+            stopper.check()?;
+            let (mut loops, mut own_sums) = (0u64, Fingerprints::default());
             let mut index = 0;
             let mut bad = None;
             edges.for_each_of(part, |u, v| {
@@ -94,9 +121,8 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize) -> Result<Degrees
                     } else {
                         from.fetch_add(1, Relaxed);
                         to.fetch_add(1, Relaxed);
-                        if ask_symmetry {
-                            let mix = fingerprint(u.min(v), u.max(v));
-                            if u < v { sum_up = sum_up.wrapping_add(mix) } else { sum_down = sum_down.wrapping_add(mix) }
+                        if with_sums {
+                            own_sums.add(u, v);
                         }
                     }
                 } else if bad.is_none() {
@@ -112,22 +138,26 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize) -> Result<Degrees
             }
             entries.fetch_add(index as u64, Relaxed);
             self_loops.fetch_add(loops, Relaxed);
-            up.fetch_add(sum_up, Relaxed);
-            down.fetch_add(sum_down, Relaxed);
-        });
+            own_sums.add_to(&sums);
+            Ok::<_, GraphError>(())
+        })?;
     }
     if let Some((index, source_vertex, target_vertex)) = first_bad.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices: n });
     }
     let (entries, self_loops) = (entries.into_inner(), self_loops.into_inner());
-    let up_and_down = ask_symmetry.then(|| [up.into_inner(), down.into_inner()]);
-    Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down })
+    let sums = sums.map(AtomicU64::into_inner);
+    let (up_and_down, to_compare) = (ask_symmetry.then_some(sums), may_change.then_some(sums));
+    Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down, to_compare })
 }
 
 /// Vertices that have an edge, by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
 pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
-    let mut keys: Vec<u64> =
-        degree.par_iter().enumerate().filter(|&(_, &degree)| degree > 0).map(|(v, &degree)| u64::from(!degree) << 32 | v as u64).collect();
+    let mut keys = Slab::zeroed(degree.par_iter().filter(|&&degree| degree > 0).count(), "vertex order")?;
+    let with_edges = degree.iter().enumerate().filter(|&(_, &degree)| degree > 0);
+    for (key, (v, &degree)) in keys.iter_mut().zip(with_edges) {
+        *key = u64::from(!degree) << 32 | v as u64;
+    }
     keys.par_sort_unstable();
     let mut to_original = Slab::zeroed(keys.len(), "vertex order")?;
     let mut to_internal = Slab::zeroed(degree.len(), "vertex order")?;
@@ -203,11 +233,22 @@ impl RowBuckets {
 /// below `core` keep only keys below `core`.
 ///
 /// # Errors
-/// [`GraphError::OutOfMemory`].
-pub(crate) fn adjacency(edges: &impl EdgeStream, arcs: Arcs, degree: &[u32], core: usize, naming: Naming<'_>) -> Result<Csr, GraphError> {
+/// [`GraphError::OutOfMemory`], [`GraphError::Stopped`], and [`GraphError::EdgesChanged`] if other edges are read than `counted` ones.
+pub(crate) fn adjacency(
+    edges: &impl EdgeStream,
+    arcs: Arcs,
+    degree: &[u32],
+    core: usize,
+    naming: Naming<'_>,
+    (counted, stopper): (&Degrees, &Stopper),
+) -> Result<Csr, GraphError> {
     let mut collected = Collected::begin(arcs, degree, naming)?;
-    collected.add(edges);
-    collected.into_lists(core)
+    let read = collected.add(edges, stopper)?;
+    // Other edges of the same degrees would leave the two adjacencies of a directed graph, or both arcs of an edge, at odds.
+    if counted.to_compare.is_some_and(|counted| counted != read) {
+        return Err(GraphError::EdgesChanged);
+    }
+    collected.into_lists(core, stopper)
 }
 
 /// Collects the arcs of an adjacency from one or several streams of edges.
@@ -230,15 +271,19 @@ impl<'a> Collected<'a> {
         Ok(Self { arcs, degree, naming, buckets, cursors, pairs })
     }
 
-    /// Adds the arcs of `edges`.
-    pub(crate) fn add(&mut self, edges: &impl EdgeStream) {
-        distribute(edges, self.arcs, self.naming, &self.buckets, &self.cursors, &mut self.pairs);
+    /// Adds the arcs of `edges`. If these may change, returns the sums of their fingerprints.
+    pub(crate) fn add(&mut self, edges: &impl EdgeStream, stopper: &Stopper) -> Result<[u64; 2], GraphError> {
+        distribute(edges, self.arcs, self.naming, &self.buckets, &self.cursors, &mut self.pairs, stopper)
     }
 
     /// Sorts the lists after all edges have been added; see [`adjacency`].
-    pub(crate) fn into_lists(self, core: usize) -> Result<Csr, GraphError> {
-        let Self { degree, naming, buckets, mut pairs, .. } = self;
-        sorted_lists(&buckets, degree, core, naming, &mut pairs)
+    pub(crate) fn into_lists(self, core: usize, stopper: &Stopper) -> Result<Csr, GraphError> {
+        let Self { degree, naming, buckets, mut pairs, mut cursors, .. } = self;
+        // A bucket that was not filled would hold arcs that no edge has.
+        if cursors.iter_mut().zip(&buckets.arcs[1..]).any(|(cursor, &end)| *cursor.get_mut() != end) {
+            return Err(GraphError::EdgesChanged);
+        }
+        sorted_lists(&buckets, degree, core, naming, &mut pairs, stopper)
     }
 }
 
@@ -248,9 +293,10 @@ fn sorted_lists(
     core: usize,
     naming: Naming<'_>,
     pairs: &mut Slab<[u32; 2]>,
+    stopper: &Stopper,
 ) -> Result<Csr, GraphError> {
     let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
-    sort_buckets(buckets, degree, core, pairs, &mut offsets[1..]);
+    sort_buckets(buckets, degree, core, pairs, &mut offsets[1..], stopper)?;
     // Now the front of each bucket holds its lists, one after the other.
     let mut sum = 0u32;
     for offset in offsets.iter_mut() {
@@ -276,7 +322,7 @@ fn sorted_lists(
     Ok(Csr { offsets, targets })
 }
 
-/// Writes every arc as (row, key) to the bucket of its row.
+/// Writes every arc as (row, key) to the bucket of its row. If the edges may change, returns the sums of their fingerprints.
 fn distribute(
     edges: &impl EdgeStream,
     arcs: Arcs,
@@ -284,26 +330,36 @@ fn distribute(
     buckets: &RowBuckets,
     cursors: &[AtomicUsize],
     pairs: &mut [[u32; 2]],
-) {
+    stopper: &Stopper,
+) -> Result<[u64; 2], GraphError> {
     // The end of the last bucket; the ends of the others are lower.
     assert_eq!(pairs.len(), buckets.arcs[buckets.len()], "room for every arc");
     let out = Shared::new(pairs);
+    // Set if other edges are read than were counted: another thread or program may change them at any time.
+    let has_changed = AtomicBool::new(false);
+    let changed = || has_changed.store(true, Relaxed); // it is read when all threads are done
     let append = |bucket: usize, held: &[[u32; 2]]| {
         let at = cursors[bucket].fetch_add(held.len(), Relaxed);
-        // Fails if other edges are read than were counted.
-        assert!(at + held.len() <= buckets.arcs[bucket + 1], "a bucket holds more arcs than were counted");
+        if at + held.len() > buckets.arcs[bucket + 1] {
+            return changed();
+        }
         // SAFETY: `fetch_add` hands every position of a bucket out once. The range ends inside the bucket, and buckets do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(held.as_ptr(), out.get().add(at), held.len()) };
     };
-    parts(edges).for_each_init(
+    let (with_sums, sums) = (edges.may_change(), [const { AtomicU64::new(0) }; 2]);
+    parts(edges).try_for_each_init(
         || (vec![[[0u32; 2]; BUFFER]; buckets.len()], vec![0u8; buckets.len()]),
         |(buffers, lengths), part| {
+            stopper.check()?;
+            let mut own_sums = Fingerprints::default();
             let mut push = |row: Vertex, key: Vertex| {
                 if row == NONE {
                     return;
                 }
-                // The searches rely on this, even if another thread or program changes the edges while they are read.
-                assert!(key != NONE, "the edges changed while the graph was built from them");
+                // A vertex that had no edge when they were counted. The searches rely on it that no list holds such a key.
+                if key == NONE {
+                    return changed();
+                }
                 let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
                 let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
                 buffer[usize::from(*length) % BUFFER] = [row, key];
@@ -315,11 +371,18 @@ fn distribute(
             };
             edges.for_each_of(part, |u, v| {
                 if u != v {
+                    // Every vertex has a key, so this also refuses an end that is no vertex any more.
+                    let (Some(&key_of_u), Some(&key_of_v)) = (naming.key.get(u as usize), naming.key.get(v as usize)) else {
+                        return changed();
+                    };
+                    if with_sums {
+                        own_sums.add(u, v);
+                    }
                     if arcs != Arcs::Backward {
-                        push(naming.row(u), naming.key[v as usize]);
+                        push(naming.row(u), key_of_v);
                     }
                     if arcs != Arcs::Forward {
-                        push(naming.row(v), naming.key[u as usize]);
+                        push(naming.row(v), key_of_u);
                     }
                 }
             });
@@ -327,18 +390,29 @@ fn distribute(
                 append(bucket, &buffers[bucket][..usize::from(*length)]);
                 *length = 0;
             }
+            own_sums.add_to(&sums);
+            Ok::<_, GraphError>(())
         },
-    );
+    )?;
+    if has_changed.into_inner() { Err(GraphError::EdgesChanged) } else { Ok(sums.map(AtomicU64::into_inner)) }
 }
 
 /// Sorts the lists of every bucket and removes repeats. The lists end up at the front of their bucket, one after the other, and `unique`
 /// receives their lengths. Rows below `core` keep only keys below `core`.
-fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [[u32; 2]], unique: &mut [u32]) {
+fn sort_buckets(
+    buckets: &RowBuckets,
+    degree: &[u32],
+    core: usize,
+    pairs: &mut [[u32; 2]],
+    unique: &mut [u32],
+    stopper: &Stopper,
+) -> Result<(), GraphError> {
     let pairs = Shared::new(pairs);
     let unique = Shared::new(unique);
-    (0..buckets.len()).into_par_iter().with_max_len(1).for_each_init(
+    (0..buckets.len()).into_par_iter().with_max_len(1).try_for_each_init(
         || (Vec::new(), Vec::new()),
         |(scratch, cursors): &mut (Vec<u32>, Vec<u32>), bucket| {
+            stopper.check()?;
             let rows = buckets.rows[bucket]..buckets.rows[bucket + 1];
             let arcs = buckets.arcs[bucket]..buckets.arcs[bucket + 1];
             // SAFETY: buckets are disjoint ranges of arcs and of rows; each is visited by one thread.
@@ -348,8 +422,11 @@ fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [
                     std::slice::from_raw_parts_mut(unique.get().add(rows.start), rows.len()),
                 )
             };
+            // A vertex of many arcs, or many vertices of few, have a bucket as large as the graph.
+            make_room(scratch, arcs.len())?;
             scratch.resize(scratch.len().max(arcs.len()), 0);
             cursors.clear();
+            make_room(cursors, rows.len())?;
             let mut first = 0;
             for &degree in &degree[rows.clone()] {
                 cursors.push(first);
@@ -357,13 +434,19 @@ fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [
             }
             for &[row, key] in &*pairs {
                 let cursor = &mut cursors[row as usize - rows.start];
-                scratch[*cursor as usize] = key;
+                // A row with more arcs than were counted, which is found below, may come to the end of all.
+                if let Some(entry) = scratch.get_mut(*cursor as usize) {
+                    *entry = key;
+                }
                 *cursor += 1;
             }
             let lists = pairs.as_flattened_mut();
             let mut at = 0;
             let mut begin = 0;
             for ((&end, unique), row) in cursors.iter().zip(unique).zip(rows) {
+                if end as usize != begin + degree[row] as usize {
+                    return Err(GraphError::EdgesChanged);
+                }
                 let list = &mut scratch[begin..end as usize];
                 begin = end as usize;
                 list.sort_unstable();
@@ -378,8 +461,16 @@ fn sort_buckets(buckets: &RowBuckets, degree: &[u32], core: usize, pairs: &mut [
                 }
                 *unique = (at - start) as u32;
             }
+            Ok(())
         },
-    );
+    )
+}
+
+/// Makes room for `count` numbers. A lack of memory must not end the process.
+fn make_room(numbers: &mut Vec<u32>, count: usize) -> Result<(), OutOfMemory> {
+    let bytes = 4 * count as u64;
+    let refused = |error: TryReserveError| OutOfMemory { what: "sorting the adjacency", bytes, reason: error.to_string() };
+    numbers.try_reserve_exact(count.saturating_sub(numbers.len())).map_err(refused)
 }
 
 #[cfg(test)]
@@ -387,15 +478,25 @@ mod tests {
     use super::*;
     use crate::graph::{EdgeList, Listing};
 
-    /// Other edges are read than were counted, as many in total: they do not spill over into the next bucket.
+    /// Other edges are read than were counted, as many in total: they spill over neither into the next bucket nor into the next row.
     #[test]
-    #[should_panic(expected = "more arcs than were counted")]
-    fn a_bucket_with_too_many_arcs_is_refused() {
-        let counted = [50_000, 50_000, 0];
-        assert_eq!(RowBuckets::new(&counted).len(), 2);
-        let read = [vec![[0, 2]; 60_000], vec![[1, 2]; 40_000]].concat();
-        let edges = EdgeList::new(3, read, Listing::Once).unwrap();
-        let naming = Naming { row: &[], key: &[0, 1, 2], stored: &[] };
-        let _ = adjacency(&edges, Arcs::Forward, &counted, usize::MAX, naming);
+    fn a_bucket_or_a_row_with_too_many_or_too_few_arcs_is_refused() {
+        let read = |counted: [u32; 3], buckets: usize, lists: [usize; 3]| {
+            assert_eq!(RowBuckets::new(&counted).len(), buckets);
+            let edges = (0..3).flat_map(|row| vec![[row, (row + 1) % 3]; lists[row as usize]]).collect();
+            let edges = EdgeList::new(3, edges, Listing::Once).unwrap();
+            let stopper = Stopper::default();
+            let mut collected = Collected::begin(Arcs::Forward, &counted, Naming { row: &[], key: &[0, 1, 2], stored: &[] })?;
+            collected.add(&edges, &stopper)?;
+            collected.into_lists(usize::MAX, &stopper).map(|lists| lists.arcs())
+        };
+        assert_eq!(read([50_000, 50_000, 0], 2, [50_000, 50_000, 0]), Ok(2));
+        assert_eq!(read([2, 3, 1], 1, [2, 3, 1]), Ok(3));
+        for lists in [[60_000, 40_000, 0], [50_000, 49_999, 0], [40_000, 60_000, 0]] {
+            assert_eq!(read([50_000, 50_000, 0], 2, lists), Err(GraphError::EdgesChanged), "{lists:?}");
+        }
+        for lists in [[3, 2, 1], [1, 4, 1], [2, 2, 2], [6, 0, 0], [0, 0, 6], [2, 3, 0], [2, 3, 2]] {
+            assert_eq!(read([2, 3, 1], 1, lists), Err(GraphError::EdgesChanged), "{lists:?}");
+        }
     }
 }

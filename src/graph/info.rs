@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{
-    EdgeList, GraphError, Vertex,
+    EdgeList, GraphError, Stopper, Vertex,
     buckets::{Buckets, for_each},
     build::count_degrees,
 };
@@ -102,7 +102,7 @@ pub fn info(edges: &EdgeList) -> Result<GraphInfo, GraphError> {
     let listed = edges.len() as u64;
     // With repeats, the entries of a vertex may be equally many in both directions although those of a pair are not.
     let may_be = !edges.listing().is_once() && pairs.edges > 0 && !pairs.asymmetric;
-    let both_directions = may_be && (pairs.listed == 2 * pairs.edges || count_degrees(edges, n)?.symmetric());
+    let both_directions = may_be && (pairs.listed == 2 * pairs.edges || count_degrees(edges, n, &Stopper::default())?.symmetric());
     let once = if both_directions { 2 * pairs.edges } else { pairs.edges };
     let vertices = n as u64;
     Ok(GraphInfo {

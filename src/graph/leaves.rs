@@ -6,8 +6,8 @@
 
 use rayon::prelude::*;
 
-use super::{Csr, NONE, Vertex};
-use crate::memory::{OutOfMemory, Slab};
+use super::{Csr, GraphError, NONE, Vertex};
+use crate::memory::Slab;
 
 /// The leaves of a layout.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Leaves {
     host_of: Slab<Vertex>,
     name_of: Slab<Vertex>,
     /// Leaves that are each other's only neighbour: for each such leaf the pair of the leaf and its neighbour (original numbers), sorted.
-    pairs: Vec<[Vertex; 2]>,
+    pairs: Slab<[Vertex; 2]>,
 }
 
 impl Leaves {
@@ -34,19 +34,24 @@ impl Leaves {
     /// past the padding (see [`first_place`]), or [`NONE`] if its neighbour is a leaf as well.
     ///
     /// The lists of the other rows must no longer contain these rows.
-    pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, OutOfMemory> {
+    pub(super) fn take_off(csr: &mut Csr, core: usize, to_original: &mut Slab<Vertex>, place: &mut [Vertex]) -> Result<Self, GraphError> {
         let core_arcs = csr.offsets[core] as usize;
         // The searches rely on it that every leaf gets a place.
-        assert_eq!(csr.targets.len() - core_arcs, to_original.len() - core, "the edges changed while the graph was built from them");
-        let mut keys: Vec<u64> = csr.targets[core_arcs..]
-            .par_iter()
+        if csr.targets.len() - core_arcs != to_original.len() - core {
+            return Err(GraphError::EdgesChanged);
+        }
+        let mut keys: Slab<u64> = Slab::zeroed(to_original.len() - core, "leaves")?;
+        keys.par_iter_mut()
+            .zip(&csr.targets[core_arcs..])
             .zip(&to_original[core..])
-            .map(|(&neighbour, &leaf)| u64::from(neighbour) << 32 | u64::from(leaf))
-            .collect();
+            .for_each(|((key, &neighbour), &leaf)| *key = u64::from(neighbour) << 32 | u64::from(leaf));
         keys.par_sort_unstable();
         let hanging = keys.partition_point(|&key| (key >> 32) < core as u64);
         let (keys, paired) = keys.split_at(hanging);
-        let mut pairs: Vec<[Vertex; 2]> = paired.iter().map(|&key| [key as Vertex, to_original[(key >> 32) as usize]]).collect();
+        let mut pairs: Slab<[Vertex; 2]> = Slab::zeroed(paired.len(), "leaves")?;
+        for (pair, &key) in pairs.iter_mut().zip(paired) {
+            *pair = [key as Vertex, to_original[(key >> 32) as usize]];
+        }
         pairs.sort_unstable();
         let count = keys.chunk_by(|a, b| a >> 32 == b >> 32).count();
         let what = "leaves";
@@ -84,7 +89,7 @@ impl Leaves {
             *entry = before;
             before += bits.count_ones();
         }
-        for &[leaf, _] in &leaves.pairs {
+        for &[leaf, _] in &leaves.pairs[..] {
             place[leaf as usize] = NONE;
         }
         csr.offsets.truncate(core + 1);
@@ -166,7 +171,7 @@ impl Leaves {
             + self.of.bytes()
             + self.host_of.bytes()
             + self.name_of.bytes()
-            + 8 * self.pairs.len() as u64
+            + self.pairs.bytes()
     }
 }
 

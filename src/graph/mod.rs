@@ -8,6 +8,7 @@ mod info;
 mod layout;
 mod leaves;
 mod rows;
+mod stop;
 mod stream;
 
 pub use csr::Csr;
@@ -18,6 +19,7 @@ pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
 pub(crate) use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
+pub use stop::Stopper;
 pub use stream::{EdgeSlice, EdgeStream};
 
 use std::path::PathBuf;
@@ -59,6 +61,12 @@ pub enum GraphError {
     /// Another process wrote to a mapped file of edges while it was read.
     #[error("{}: it changed while it was read; wait until no program writes to it, or read a copy", .0.display())]
     Changed(PathBuf),
+    /// Another thread wrote to the arrays of edges while the graph was built from them.
+    #[error("the edges changed while the graph was built from them; let no thread write to their arrays meanwhile, or pass a copy")]
+    EdgesChanged,
+    /// A [`Stopper`] ended the building of the graph.
+    #[error("the building of the graph was stopped before it finished")]
+    Stopped,
     /// There is not enough memory.
     #[error(transparent)]
     OutOfMemory(#[from] crate::memory::OutOfMemory),

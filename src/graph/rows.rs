@@ -1,6 +1,7 @@
 //! Adjacency rows in the memory of another program: compressed sparse rows of SciPy or C.
 
 use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
+use crate::memory::Plain;
 
 /// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
 #[derive(Debug, Clone, Copy)]
@@ -32,10 +33,18 @@ impl Numbers<'_> {
     #[inline]
     pub fn get(&self, at: usize) -> u64 {
         match self {
-            Self::Bits32(numbers) => numbers[at].into(),
-            Self::Bits64(numbers) => numbers[at],
+            Self::Bits32(numbers) => read_once(&numbers[at]).into(),
+            Self::Bits64(numbers) => read_once(&numbers[at]),
         }
     }
+}
+
+/// Reads a number that another thread of the program may change at any time. The compiler must not read it a second time after it was
+/// checked.
+#[inline(always)]
+fn read_once<T: Plain>(number: &T) -> T {
+    // SAFETY: a reference is valid for reading, and every value of these bits is a number.
+    unsafe { std::ptr::from_ref(number).read_volatile() }
 }
 
 /// Compressed sparse rows that are read in place: the targets of vertex `v` are `targets[offsets[v]..offsets[v + 1]]`. An entry is one
@@ -85,8 +94,9 @@ impl<'a> RowArrays<'a> {
         // The others are checked by the builder, which reads them as numbers of 32 bits.
         if let Numbers::Bits64(wide) = targets {
             // Not in parallel: the caller may not be in a pool of ours, and a library must not start the global one.
-            if let Some(entry) = wide.iter().position(|&target| target > u64::from(Vertex::MAX)) {
-                return Err(RowsError::Target { byte: 8 * (count + entry) as u64, entry, target: wide[entry], vertices });
+            let too_large = |(_, target): &(usize, u64)| *target > u64::from(Vertex::MAX);
+            if let Some((entry, target)) = wide.iter().map(read_once).enumerate().find(too_large) {
+                return Err(RowsError::Target { byte: 8 * (count + entry) as u64, entry, target, vertices });
             }
         }
         Ok(Self { offsets, targets, listing })
@@ -117,16 +127,24 @@ impl EdgeStream for RowArrays<'_> {
             if self.offsets.get(middle) as usize <= entry { row = middle + 1 } else { last = middle }
         }
         row = row.saturating_sub(1);
-        while entry < end {
-            let until = (self.offsets.get(row + 1) as usize).min(end);
+        // Another thread may change the arrays: an offset may now be lower than the one before it, or the last one lower than the number of
+        // entries. The builder finds that other edges come than before.
+        while entry < end && row + 1 < self.offsets.len() {
+            let until = usize::try_from(self.offsets.get(row + 1)).unwrap_or(usize::MAX).clamp(entry, end);
             match self.targets {
-                Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target)),
+                Numbers::Bits32(targets) => targets[entry..until].iter().for_each(|target| visit(row as Vertex, read_once(target))),
                 // `new` has checked that they fit 32 bits.
-                Numbers::Bits64(targets) => targets[entry..until].iter().for_each(|&target| visit(row as Vertex, target as Vertex)),
+                Numbers::Bits64(targets) => {
+                    targets[entry..until].iter().for_each(|target| visit(row as Vertex, read_once(target) as Vertex))
+                }
             }
             entry = until;
             row += 1;
         }
+    }
+
+    fn may_change(&self) -> bool {
+        true
     }
 }
 

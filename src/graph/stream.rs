@@ -32,6 +32,11 @@ pub trait EdgeStream: Sync {
         part * PART + index
     }
 
+    /// Whether another thread or program may write to the entries between two readings. The builder then compares what it reads each time.
+    fn may_change(&self) -> bool {
+        false
+    }
+
     /// The file of the entries, if they are read from it anew each time and it has changed since. What was made of them is then worthless.
     fn changed(&self) -> Option<&Path> {
         None

@@ -66,7 +66,7 @@ impl Structure {
 
 impl From<&BuildOptions> for Structure {
     fn from(options: &BuildOptions) -> Self {
-        let BuildOptions { directed, order, keep_leaves } = *options;
+        let BuildOptions { directed, order, keep_leaves, .. } = *options;
         Self { directed, order, keep_leaves }
     }
 }
@@ -441,7 +441,7 @@ mod tests {
         let old = "{\"socbfs_training\":1,\"cpu\":\"Z80\",\"threads\":2,\"simd\":\"scalar\",\"device\":null}\n";
         fs::write(&path, old).unwrap();
         drop(RecordsFile::open(&path, machine(2)).unwrap());
-        let options = BuildOptions { directed: true, order: Order::Original, keep_leaves: true };
+        let options = BuildOptions { directed: true, order: Order::Original, keep_leaves: true, ..BuildOptions::default() };
         let error = RecordsFile::open(&path, with((&options).into())).unwrap_err().to_string();
         assert!(error.contains("here: Z80, 2 threads, scalar, levels of the CPU, directed, original order, leaves kept"), "{error}");
         fs::remove_file(&path).unwrap();

@@ -15,12 +15,16 @@ pub use standard::*;
 use graph::{Csr, NONE, Vertex};
 use memory::{Plain, Shared};
 use share::{Pieces, share_and_sum};
-use stopper::Stopper;
+use stop::Stopper;
 use sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use team::Team;
 use top_down::TopDown;
 
 /// What the sources import of other rooms.
+#[derive(Debug)]
+pub enum GraphError {
+    Stopped,
+}
 mod board {
     pub const MOST_THREADS: usize = 64;
 }
@@ -131,8 +135,8 @@ mod prefetch;
 #[allow(dead_code)]
 #[path = "../../src/engine/cpu/share.rs"]
 mod share;
-#[path = "../../src/search/stopper.rs"]
-mod stopper;
+#[path = "../../src/graph/stop.rs"]
+mod stop;
 #[allow(dead_code, unused_unsafe)]
 #[path = "../../src/engine/team.rs"]
 mod team;

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     graph::{Layout, NONE, Vertex},
-    memory::{OutOfMemory, SharingMode, Slab},
+    memory::{OutOfMemory, ShareError, SharingMode, Slab},
     opencl::{Device, DeviceError, Launch, is_forked},
     policy::SampledCosts,
 };
@@ -79,6 +79,18 @@ pub enum HybridError {
         #[source]
         source: GpuEngineError,
     },
+}
+
+impl HybridError {
+    /// Whether the cause is a lack of memory of the host.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::Cpu(error) => matches!(error, CpuEngineError::OutOfMemory(_)),
+            Self::Gpu { source, .. } => {
+                matches!(source, GpuEngineError::OutOfMemory(_) | GpuEngineError::Share(ShareError::OutOfMemory(_)))
+            }
+        }
+    }
 }
 
 impl From<OutOfMemory> for HybridError {
