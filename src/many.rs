@@ -282,6 +282,13 @@ struct Limits<'a> {
     deadline: Option<Instant>,
 }
 
+impl Limits<'_> {
+    /// Threads ask this also within a level, which may take seconds. What they then leave undone is never seen, since the pass ends.
+    fn are_reached(&self) -> bool {
+        self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
 /// Counts of the joint frontier.
 #[derive(Debug)]
 struct Joint {
@@ -429,7 +436,12 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         self.stopper.clone()
     }
 
-    /// Sets a deadline (`None`: none): a search stops at the end of the level in which it passes.
+    /// Replaces the handle: from now on `stopper` stops searches.
+    pub fn set_stopper(&mut self, stopper: Stopper) {
+        self.stopper = stopper;
+    }
+
+    /// Sets a deadline (`None`: none), at which a search stops.
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
     }
@@ -610,9 +622,8 @@ impl Words {
         let mut reached = std::mem::take(joint.found.get_mut());
         let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
         let mut explored = [0; ROOTS];
-        let is_stopped = || limits.stopper.is_stopped() || limits.deadline.is_some_and(|deadline| Instant::now() >= deadline);
         // Also if no root has anything to search.
-        if let (true, Some(&first)) = (is_stopped(), roots.first()) {
+        if let (true, Some(&first)) = (limits.are_reached(), roots.first()) {
             return Err(SearchError::Stopped(first));
         }
         loop {
@@ -621,11 +632,12 @@ impl Words {
                 return Err(SearchError::TooDeep { deepest: sink.deepest() });
             }
             let (vertices, arcs) = (*joint.vertices.get_mut(), *joint.arcs.get_mut());
+            // A level that was left undone may have found nothing.
+            if level > 0 && limits.are_reached() {
+                return Err(SearchError::Stopped(roots[0]));
+            }
             if vertices == 0 {
                 break;
-            }
-            if is_stopped() {
-                return Err(SearchError::Stopped(roots[0]));
             }
             level += 1;
             sink.next_level(team, level);
@@ -640,12 +652,13 @@ impl Words {
             }
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
             let stays_queue = heavy == 0 && arcs < csr.arcs() as u64 / FEW_QUEUED;
+            let lists = (layout, limits);
             let found = if stays_queue {
-                top_down::<S, true>(team, alone, layout, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
+                top_down::<S, true>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
             } else if S::PARENTS || layout.order() != Order::Degree {
-                top_down::<S, false>(team, alone, layout, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
+                top_down::<S, false>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
             } else {
-                push(team, layout, (&*frontier, light, &mut *next), &queue[..queued]);
+                push(team, lists, (&*frontier, light, &mut *next), &queue[..queued]);
                 0
             };
             (is_queue, next_is_clear) = (stays_queue, stays_queue);
@@ -655,7 +668,7 @@ impl Words {
                 std::mem::swap(queue, next_queue);
                 mark_seen(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level, late), &joint);
             } else {
-                bottom_up(team, layout, seen, (&*frontier, heavy, &mut *next), (sink, level, late), &joint);
+                bottom_up(team, lists, seen, (&*frontier, heavy, &mut *next), (sink, level, late), &joint);
                 std::mem::swap(frontier, next);
             }
             let (found, deeper) = (*joint.found.get_mut(), *joint.deeper.get_mut());
@@ -704,7 +717,7 @@ fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex
 fn top_down<S: Sink, const QUEUE: bool>(
     team: &Team,
     alone: bool,
-    layout: &Layout,
+    (layout, limits): (&Layout, &Limits<'_>),
     seen: &[u64],
     (frontier, light, next): (&[u64], u64, &mut [u64]),
     (queue, next_queue): (&[Vertex], &mut [Vertex]),
@@ -714,6 +727,9 @@ fn top_down<S: Sink, const QUEUE: bool>(
     let filling = Filling { capacity: next_queue.len(), queue: Shared::new(next_queue), len: &len };
     let next = as_wide_atomics(next);
     share(team, queue.len(), QUEUED, alone, &|_, range| {
+        if limits.are_reached() {
+            return;
+        }
         let mut buffer = Buffer::new(&filling);
         for &u in &queue[range] {
             let searches = frontier[u as usize] & light;
@@ -752,7 +768,7 @@ fn top_down<S: Sink, const QUEUE: bool>(
 /// As [`top_down`] without a queue and without parents, if lists are sorted by vertex number: every thread goes through the whole queue,
 /// and writes the words of its own range of vertices. Threads therefore share no word and need no atomic access. No word is tested before
 /// it is written, since that branch would be mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms instead of 10.)
-fn push(team: &Team, layout: &Layout, (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
+fn push(team: &Team, (layout, limits): (&Layout, &Limits<'_>), (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
     let (vertices, ranges) = (next.len(), team.size());
     // The ranges receive about the same number of arcs.
     let offsets = &layout.incoming().offsets;
@@ -766,8 +782,11 @@ fn push(team: &Team, layout: &Layout, (frontier, light, next): (&[u64], u64, &mu
             let (first, end) = (begin(range), begin(range + 1));
             // SAFETY: ranges do not overlap, lie in the slice, and are handed out once.
             let own = unsafe { std::slice::from_raw_parts_mut(next.get().add(first), end - first) };
-            for &u in queue {
+            for (at, &u) in queue.iter().enumerate() {
                 let searches = frontier[u as usize] & light;
+                if at % QUEUED == 0 && limits.are_reached() {
+                    return;
+                }
                 if searches == 0 {
                     continue;
                 }
@@ -823,7 +842,7 @@ fn mark_seen<S: Sink>(
 /// into `next` and `seen`; those that [`top_down`] left in `next` are included if they are new.
 fn bottom_up<S: Sink>(
     team: &Team,
-    layout: &Layout,
+    (layout, limits): (&Layout, &Limits<'_>),
     seen: &mut [u64],
     (frontier, heavy, next): (&[u64], u64, &mut [u64]),
     (sink, level, late): (&S, u32, u64),
@@ -833,6 +852,9 @@ fn bottom_up<S: Sink>(
     assert_eq!((frontier.len(), lists.vertices()), (vertices, vertices), "a word for each vertex");
     let (seen, next) = (Shared::new(seen), Shared::new(next));
     share(team, vertices, VERTICES, vertices < 4 * VERTICES, &|_, range| {
+        if limits.are_reached() {
+            return;
+        }
         let mut part = Part::new();
         // SAFETY: ranges are handed out once, and lie inside both slices.
         let (seen, next) = unsafe {

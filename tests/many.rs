@@ -5,7 +5,7 @@ use std::{
     borrow::Borrow,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::Instant,
 };
@@ -284,4 +284,24 @@ fn a_layout_that_changes_between_calls_causes_a_panic() {
     let (small, large) = (build(3, vec![[0, 1], [1, 2], [2, 0]]), build(1 << 20, random(1 << 20, 4 << 20, 5, 1)));
     let mut search = ManySearch::new(Changing { layouts: [&small, &large], calls: AtomicUsize::new(0) }, 1, &[]).unwrap();
     let _ = search.run(&[0], &|_: u32, _: u32, _: u64| ());
+}
+
+/// A level may take seconds. Here it is that of the leaves of a star.
+#[test]
+fn a_pass_is_stopped_within_a_level() {
+    let list = EdgeList::new(1 << 20, (1..1 << 20).map(|v| [0, v]).collect(), Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions { keep_leaves: true, ..BuildOptions::default() }).unwrap();
+    let mut search = ManySearch::new(&layout, 2, &[]).unwrap();
+    // The visitor stops the search at the first vertex of the level of all leaves: few of them are reported after it.
+    let (stopper, seen) = (search.stopper(), AtomicU64::new(0));
+    let visit = |_: u32, level: u32, _: u64| {
+        if level == 1 && seen.fetch_add(1, Relaxed) == 0 {
+            stopper.stop();
+        }
+    };
+    assert!(matches!(search.run(&[0], &visit), Err(SearchError::Stopped(0))));
+    let seen_of = seen.load(Relaxed);
+    assert!(seen_of > 0 && seen_of < 1 << 19, "{seen_of}");
+    search.stopper().reset();
+    assert_eq!(search.run(&[0], &|_: u32, _: u32, _: u64| ()).unwrap().reached, 1 << 20);
 }

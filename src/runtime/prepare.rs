@@ -265,7 +265,8 @@ impl Runtime {
     fn unless_optional<T, E: Into<RuntimeError>>(&self, result: Result<T, E>) -> Result<Option<T>, RuntimeError> {
         match result.map_err(Into::into) {
             Ok(value) => Ok(Some(value)),
-            Err(error) if self.may_do_without() => {
+            // A search that was stopped says nothing about the device.
+            Err(error) if self.may_do_without() && !self.stopper.is_stopped() => {
                 log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
                 Ok(None)
             }

@@ -10,7 +10,7 @@ use crate::{
     bench::RecordedPlans,
     board::{CpuList, MOST_THREADS},
     engine::Simd,
-    graph::Vertex,
+    graph::{Stopper, Vertex},
     memory::SharingMode,
     opencl::DeviceChoice,
     policy::{Objective, Policy},
@@ -139,6 +139,8 @@ pub struct Runtime {
     /// Whether devices measure the times of their kernels, which records then contain
     /// ([`LevelRecord::device_ns`](crate::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
+    /// Stops the measurements with which searches are prepared. The searches keep it ([`Search::stopper`](crate::search::Search::stopper)).
+    pub stopper: Stopper,
 }
 
 /// The first value that is given: by flag or environment, by the board, or the default.
@@ -195,6 +197,7 @@ impl Runtime {
             calibration: pick(given.calibration, None, origin),
             objective: pick(given.objective, None, origin),
             device_times: given.device_times,
+            stopper: Stopper::default(),
         })
     }
 
@@ -211,6 +214,7 @@ impl Runtime {
             threads: self.threads.value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,
+            stopper: self.stopper.clone(),
             ..SearchOptions::default()
         }
     }
