@@ -70,7 +70,7 @@ fn allocations_follow_the_file_not_its_header() {
             let path = folder.path().join(&name);
             fs::write(&path, bytes).unwrap();
             LARGEST.store(0, Ordering::Relaxed);
-            let error = read(&path, &ReadOptions { format, progress: None }).unwrap_err();
+            let error = read(&path, &ReadOptions { format, progress: None, ..ReadOptions::default() }).unwrap_err();
             let largest = LARGEST.load(Ordering::Relaxed);
             // Streams have buffers of 8 MiB; a mapped file of a few bytes needs hardly any memory.
             let most = if name.ends_with(".gz") { 16 << 20 } else { 1 << 20 };

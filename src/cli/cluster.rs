@@ -215,7 +215,7 @@ impl Loaded {
             }
             Source::File(path, format) => {
                 let progress = Progress::start(&format!("Reading {}", path.display()), 0);
-                let options = ReadOptions { format: *format, progress: Some(&progress) };
+                let options = ReadOptions { format: *format, progress: Some(&progress), ..ReadOptions::default() };
                 let slice = if from_rank_0 { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
                 Self::Read(slice.map_err(once_for_all(ranks, ""))?)
             }

@@ -117,7 +117,7 @@ impl Source {
         let edges = match self {
             Self::File(path, format) => {
                 let progress = Progress::start(&format!("Reading {}", path.display()), 0);
-                input::read(path, &ReadOptions { format: *format, progress: Some(&progress) })?
+                input::read(path, &ReadOptions { format: *format, progress: Some(&progress), ..ReadOptions::default() })?
             }
             Self::Generated(generator) => {
                 let progress = Progress::start("Generating", generator.work());

@@ -48,6 +48,12 @@ pub enum InputError {
         /// The file.
         path: PathBuf,
     },
+    /// A [`Stopper`](crate::graph::Stopper) ended the reading.
+    #[error("{}: the reading was stopped before it finished", .path.display())]
+    Stopped {
+        /// The file.
+        path: PathBuf,
+    },
     /// The compressed data is damaged, truncated, or needs more memory than is granted.
     #[error("{}: can't decompress it as {compression}: {reason}", .path.display())]
     Decompress {
@@ -116,6 +122,19 @@ pub enum InputError {
     },
 }
 
+impl InputError {
+    /// Whether the cause is a lack of memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        match self {
+            Self::OutOfMemory { .. } | Self::Graph { reason: GraphError::OutOfMemory(_), .. } => true,
+            Self::Open { reason, .. } | Self::Read { reason, .. } | Self::Decompress { reason, .. } => {
+                reason.kind() == io::ErrorKind::OutOfMemory
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -171,6 +190,8 @@ pub(super) enum Fault {
     Graph(GraphError),
     /// No memory for this many bytes.
     Memory(u64),
+    /// The reading was stopped.
+    Stopped,
 }
 
 impl Fault {
@@ -208,6 +229,7 @@ impl Fault {
             Self::Unsupported(reason) => InputError::Unsupported { path, reason },
             Self::Graph(reason) => InputError::Graph { path, reason },
             Self::Memory(bytes) => InputError::OutOfMemory { path, bytes },
+            Self::Stopped => InputError::Stopped { path },
         }
     }
 }

@@ -107,7 +107,7 @@ impl TextReader for Graph500Reader {
         let chunks: Vec<&[u8]> = bytes.chunks(task).collect();
         let room: Vec<usize> = chunks.iter().map(|chunk| chunk.len() / layout.size()).collect();
         let vertices = fill(&mut self.edges, &room, |index, out| {
-            tick.advance(chunks[index].len() as u64);
+            tick.advance(chunks[index].len() as u64)?;
             layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
         })?;
         self.vertices = vertices.into_iter().fold(self.vertices, u64::max);

@@ -145,7 +145,7 @@ impl Records {
             .collect();
         let parts = fill(&mut self.edges, &room, |index, out| {
             let chunk = chunks[index].clone();
-            tick.advance(chunk.len() as u64);
+            tick.advance(chunk.len() as u64)?;
             match syntax.tag {
                 Some(_) => parse::<true>(text, chunk, syntax, out),
                 None => parse::<false>(text, chunk, syntax, out),

@@ -83,7 +83,7 @@ impl MetisReader {
             next += lines;
         }
         fill(&mut self.edges, &room, |index, out| {
-            tick.advance(chunks[index].len() as u64);
+            tick.advance(chunks[index].len() as u64)?;
             parse(text, chunks[index].clone(), firsts[index], header, out)
         })?;
         self.lines = next;

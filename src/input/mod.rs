@@ -54,7 +54,7 @@ use self::matrix_market::MatrixMarketReader;
 use self::metis::MetisReader;
 use self::source::Source;
 use self::text::TextReader;
-use crate::graph::EdgeList;
+use crate::graph::{EdgeList, Stopper};
 
 /// Receives the progress of reading or writing from time to time, from any thread.
 pub trait Progress: Sync {
@@ -76,6 +76,8 @@ pub struct ReadOptions<'a> {
     pub format: Option<Format>,
     /// Called with the number of bytes read so far.
     pub progress: Option<&'a dyn Progress>,
+    /// Ends the reading early, with [`InputError::Stopped`], also while it waits for a pipe.
+    pub stopper: Stopper,
 }
 
 /// Reads a graph file on the current rayon pool.
@@ -102,7 +104,16 @@ pub struct ReadOptions<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
-    let source = Source::open(path)?;
+    let ended = |error: InputError| match error {
+        // A failed read and what follows from it is no fault of the file then.
+        _ if options.stopper.is_stopped() => InputError::Stopped { path: path.to_owned() },
+        error => error,
+    };
+    read_it(path, options).map_err(ended)
+}
+
+fn read_it(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
+    let source = Source::open(path, &options.stopper)?;
     let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;
     log::info!("{}: read as {format} ({compression}), {reason}", path.display());
     let progress = options.progress;
@@ -134,5 +145,5 @@ fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
 /// # Errors
 /// As [`read`], as far as they concern opening the file and its format.
 pub fn recognise(path: &Path, format: Option<Format>) -> Result<Recognised, InputError> {
-    recognise::recognise(&Source::open(path)?, format)
+    recognise::recognise(&Source::open(path, &Stopper::default())?, format)
 }

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     files::MappedFile,
-    graph::{EdgeSlice, Listing, Vertex},
+    graph::{EdgeSlice, Listing, Stopper, Vertex},
 };
 
 /// Bytes of a block of a file that is read piece by piece.
@@ -53,7 +53,7 @@ pub(crate) struct Whole {
 impl OpenFile {
     /// Opens a file.
     pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
-        Source::open(path).map(Self)
+        Source::open(path, &Stopper::default()).map(Self)
     }
 
     /// Path of the file.

@@ -1,12 +1,17 @@
 //! The bytes of a file: mapped into memory if it is a plain file, otherwise (compressed, or a pipe) a stream of blocks.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::archive;
 #[cfg(feature = "compression")]
@@ -15,6 +20,7 @@ use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
 use crate::files::{self, MappedFile};
+use crate::graph::Stopper;
 use crate::memory;
 use crate::words::bytes;
 
@@ -27,6 +33,8 @@ pub(super) struct Source {
     pub(super) size: u64,
     /// Bytes of the file that a stream has consumed so far.
     pub(super) consumed: Arc<AtomicU64>,
+    /// Ends the reading.
+    pub(super) stopper: Stopper,
 }
 
 /// The content of the file, decompressed.
@@ -56,10 +64,12 @@ pub(super) const XZ_MEMORY_KIB: u32 = 256 << 10;
 
 impl Source {
     /// Opens a file and looks at its first bytes.
-    pub(super) fn open(path: &Path) -> Result<Self, InputError> {
+    pub(super) fn open(path: &Path, stopper: &Stopper) -> Result<Self, InputError> {
         let open_error = |reason| InputError::Open { path: path.to_owned(), reason };
         let read_error = |reason| InputError::Read { path: path.to_owned(), reason };
-        let file = File::open(path).map_err(|error| open_error(files::explained(path, error)))?;
+        // Nonblocking: neither the opening nor the reading of a pipe waits longer than until the reading is stopped.
+        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path);
+        let file = file.map_err(|error| open_error(files::explained(path, error)))?;
         let metadata = file.metadata().map_err(open_error)?;
         if metadata.is_dir() {
             return Err(InputError::Directory { path: path.to_owned() });
@@ -71,6 +81,7 @@ impl Source {
             content: Content::Stream { head: Vec::new(), rest: None },
             size: if metadata.is_file() { metadata.len() } else { 0 },
             consumed: Arc::clone(&consumed),
+            stopper: stopper.clone(),
         };
         if metadata.is_file() && metadata.len() > 0 {
             if let Ok(map) = MappedFile::new(&file, path) {
@@ -87,7 +98,7 @@ impl Source {
             // A compressed file or an archive is read as a stream. So is a file that can't be mapped: on some network and FUSE file
             // systems, or in a 32-bit address space.
         }
-        let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed });
+        let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed, stopper: stopper.clone() });
         // A pipe may deliver its first bytes one at a time. The longest magic number has six bytes.
         let mut start = Vec::new();
         raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
@@ -170,15 +181,35 @@ impl Source {
     }
 }
 
-/// A file that counts what is read from it.
+/// Milliseconds between two looks whether the reading is stopped.
+const WAIT: u16 = 50;
+
+/// A file that counts what is read from it, and waits for a pipe only until the reading is stopped.
 struct Counted {
     file: File,
     consumed: Arc<AtomicU64>,
+    stopper: Stopper,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read(buffer)?;
+        let count = loop {
+            if self.stopper.is_stopped() {
+                // Not `Interrupted`, after which readers try again.
+                return Err(io::Error::other("the reading was stopped"));
+            }
+            // A pipe that no writer has opened yet has neither data nor an end, and a read of it would return the end.
+            let mut wanted = [PollFd::new(self.file.as_fd(), PollFlags::POLLIN)];
+            match poll(&mut wanted, PollTimeout::from(WAIT)) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match self.file.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                read => break read?,
+            }
+        };
         self.consumed.fetch_add(count as u64, Ordering::Relaxed); // a number to show; nothing depends on it
         Ok(count)
     }
@@ -216,7 +247,12 @@ pub(super) fn for_each_block<E>(
                     }
                 }
             })
-            .map_err(Stopped::Stream)?;
+            .map_err(|error| {
+                // The system's own reason is that it is "temporarily unavailable".
+                let text =
+                    format!("can't start a thread that reads it: {error}; there is too little memory, or a limit of threads is reached");
+                Stopped::Stream(io::Error::new(io::ErrorKind::OutOfMemory, text))
+            })?;
         // By value: an early return drops the receiver, which ends the producer.
         for block in full {
             let block = block.map_err(Stopped::Stream)?;
@@ -305,9 +341,10 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
 // These tests also run in a build without decompressors.
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, thread, time::Duration};
 
-    use crate::input::{ReadOptions, read};
+    use crate::graph::Stopper;
+    use crate::input::{InputError, ReadOptions, read};
 
     /// The first bytes decide whether a file is compressed, not its name.
     #[test]
@@ -323,6 +360,62 @@ mod tests {
         } else {
             let error = result.unwrap_err().to_string();
             assert!(error.contains("g.el") && error.contains("gzip") && error.contains("feature `compression`"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_to_its_end_or_until_the_reading_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("g.el");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let later = |work: &dyn Fn()| {
+            thread::sleep(Duration::from_millis(200));
+            work();
+        };
+        // A writer that comes late and pauses; its end is the end of the file.
+        let edges = thread::scope(|scope| {
+            scope.spawn(|| {
+                later(&|| {
+                    let mut writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                    later(&|| std::io::Write::write_all(&mut &writer, b"0 1\n1 2\n").unwrap());
+                    later(&|| std::io::Write::write_all(&mut &writer, b"2 3\n").unwrap());
+                    std::io::Write::flush(&mut writer).unwrap();
+                });
+            });
+            read(&path, &ReadOptions::default()).unwrap().len()
+        });
+        assert_eq!(edges, 3);
+        // A writer that never comes, and one that stays and writes nothing more.
+        let options = ReadOptions::default();
+        thread::scope(|scope| {
+            scope.spawn(|| later(&|| options.stopper.stop()));
+            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })));
+        });
+        options.stopper.reset();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let writer = fs::OpenOptions::new().write(true).open(&path).unwrap();
+                std::io::Write::write_all(&mut &writer, b"0 1\n").unwrap();
+                later(&|| options.stopper.stop());
+                later(&|| ());
+            });
+            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })));
+        });
+    }
+
+    #[test]
+    fn the_parsing_of_a_file_is_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        // An edge list, and the rows of a METIS file.
+        let text = ["0 1\n".repeat(1 << 20), format!("{} 0\n{}", 1 << 20, "\n".repeat(1 << 20))];
+        for (name, text) in ["g.el", "g.metis"].iter().zip(text) {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            let stopper = Stopper::default();
+            let stops = |_: u64, _: u64| stopper.stop();
+            let options = ReadOptions { progress: Some(&stops), stopper: stopper.clone(), ..ReadOptions::default() };
+            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })), "{name}");
+            assert!(read(&path, &ReadOptions::default()).is_ok(), "{name}");
         }
     }
 

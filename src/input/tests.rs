@@ -23,7 +23,7 @@ fn read_as(name: &str, bytes: &[u8], format: Option<Format>) -> Result<Parts, In
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
     fs::write(&path, bytes).unwrap();
-    let whole = read(&path, &ReadOptions { format, progress: None }).map(|list| parts(&list));
+    let whole = read(&path, &ReadOptions { format, progress: None, ..ReadOptions::default() }).map(|list| parts(&list));
     // One number of parts for each file: there are many files.
     let count = 1 + bytes.len() % 7;
     if let Some(shared) = read_in_parts(&path, format, count) {
@@ -980,7 +980,7 @@ mod writers {
             let path = folder.path().join(format!("g.{format}"));
             write(&path, format, &list, &WriteOptions { directed: false, progress: Some(&update) }).unwrap();
             assert_eq!(done.swap(0, Ordering::Relaxed), total.load(Ordering::Relaxed));
-            read(&path, &ReadOptions { format: None, progress: Some(&update) }).unwrap();
+            read(&path, &ReadOptions { format: None, progress: Some(&update), ..ReadOptions::default() }).unwrap();
             assert_eq!(done.load(Ordering::Relaxed), fs::metadata(&path).unwrap().len());
             assert_eq!(total.load(Ordering::Relaxed), fs::metadata(&path).unwrap().len());
         }

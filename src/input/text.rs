@@ -12,7 +12,7 @@ use super::lines::Note;
 use super::scan::{Cut, count_lines};
 use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
-use crate::graph::{EdgeList, GraphError, Listing, Vertex};
+use crate::graph::{EdgeList, GraphError, Listing, Stopper, Vertex};
 
 /// A parser of a sequential format: text, or edges of a fixed number of bytes. It gets the file in blocks that end where
 /// [`cut`](Self::cut) allows; the last block may end anywhere.
@@ -97,7 +97,7 @@ impl Tallies {
     }
 }
 
-/// Reports how much has been read.
+/// Reports how much has been read, and ends the reading if it is stopped.
 pub(super) struct Tick<'a> {
     progress: Option<&'a dyn Progress>,
     done: AtomicU64,
@@ -105,19 +105,24 @@ pub(super) struct Tick<'a> {
     /// Whether the bytes of text are the bytes of the file (not of a stream). [`advance`](Self::advance) reports if so, otherwise
     /// [`at`](Self::at).
     plain: bool,
+    stopper: Stopper,
 }
 
 impl<'a> Tick<'a> {
     pub(super) fn new(progress: Option<&'a dyn Progress>, total: u64, plain: bool) -> Self {
-        Self { progress, done: AtomicU64::new(0), total, plain }
+        Self { progress, done: AtomicU64::new(0), total, plain, stopper: Stopper::default() }
     }
 
     /// Reports that `bytes` more bytes of the text have been parsed.
-    pub(super) fn advance(&self, bytes: u64) {
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`].
+    pub(super) fn advance(&self, bytes: u64) -> Result<(), Box<Fault>> {
         if let (true, Some(progress)) = (self.plain, self.progress) {
             let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes; // a number to show; nothing depends on it
             progress.update(done.min(self.total), self.total);
         }
+        if self.stopper.is_stopped() { Err(Box::new(Fault::Stopped)) } else { Ok(()) }
     }
 
     /// Reports that everything has been read.
@@ -166,7 +171,8 @@ pub(super) fn go_through(
     after: &mut dyn FnMut(&mut dyn TextReader) -> Result<(), InputError>,
 ) -> Result<(), InputError> {
     let path = source.path.clone();
-    let tick = Tick::new(progress, source.size, matches!(source.content, Content::Mapped(_)));
+    let plain = matches!(source.content, Content::Mapped(_));
+    let tick = Tick { stopper: source.stopper.clone(), ..Tick::new(progress, source.size, plain) };
     match &source.content {
         Content::Mapped(map) => {
             for piece in parser.cut().chunks(map, parser.most().min(most)) {

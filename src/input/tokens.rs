@@ -39,7 +39,7 @@ impl Tokens {
         let parts: Vec<Result<Vec<usize>, Box<Fault>>> = tasks
             .into_par_iter()
             .map(|(chunk, first, out)| {
-                tick.advance(chunk.len() as u64);
+                tick.advance(chunk.len() as u64)?;
                 parse(text, chunk, first, out)
             })
             .collect();
