@@ -4,7 +4,7 @@
  * caller. Vertices are 32-bit numbers from 0.
  *
  * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search (of one root or
- * of many) or a meter: a call while another runs returns SOCBFS_BUSY, except socbfs_search_stop and socbfs_many_stop.
+ * of many) or a meter: a call while another runs returns SOCBFS_BUSY, except socbfs_search_stop and socbfs_many_stop. A stopper stops the making of a graph.
  * Messages belong to the thread that made the call. A handle must not be freed while another thread uses it.
  *
  * Made from capi/src/lib.rs: cargo test -p socbfs-capi compares them. */
@@ -44,7 +44,7 @@ typedef enum socbfs_code {
   SOCBFS_MEMORY = 4,
   // A device, a board or a setting is not available.
   SOCBFS_DEVICE = 5,
-  // The search was stopped. It has no tree.
+  // The call was stopped: a search has no tree, and nothing was made.
   SOCBFS_STOPPED = 6,
   // Another thread uses the handle.
   SOCBFS_BUSY = 7,
@@ -68,6 +68,9 @@ typedef struct socbfs_runtime socbfs_runtime;
 
 // Searches one graph any number of times.
 typedef struct socbfs_search socbfs_search;
+
+// Stops calls that make a graph, and measurements for a search.
+typedef struct socbfs_stopper socbfs_stopper;
 
 // Receives messages: level 1 is an error, 2 a warning, 3 information, 4 debugging. `message` is valid until the callback returns. Called
 // from any thread. It must not call socbfs_log_to, and must not throw.
@@ -117,6 +120,33 @@ const char *socbfs_message(void);
 enum socbfs_code socbfs_log_to(uint32_t level,
                                socbfs_log callback,
                                void *user);
+
+// Makes a stopper, which stops calls as soon as socbfs_stopper_stop is called, or `seconds` from now (a negative number: no deadline).
+//
+// # Safety
+// `stopper` points to a pointer.
+enum socbfs_code socbfs_stopper_new(double seconds,
+                                    struct socbfs_stopper **stopper);
+
+// Stops calls. It may be called from any thread and from a signal handler, but not after the stopper is freed.
+//
+// # Safety
+// `stopper` is null or a stopper.
+void socbfs_stopper_stop(const struct socbfs_stopper *stopper);
+
+// From now on, `stopper` stops the calls of this thread that make a graph, also while they wait for a pipe, and the measurements of
+// socbfs_search_new on a device: they return SOCBFS_STOPPED. Null: nothing stops them. A call of a driver is not stopped. The stopper may
+// be freed before it is replaced here.
+//
+// # Safety
+// `stopper` is null or a stopper.
+void socbfs_stopped_by(const struct socbfs_stopper *stopper);
+
+// Frees a stopper, as socbfs_graph_free frees a graph.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_stopper_free(struct socbfs_stopper **stopper);
 
 // Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
 // vertices + 1 numbers. Both arrays are read in place, without a copy, and are not needed after the call: the graph has sorted arrays of
@@ -341,6 +371,12 @@ void socbfs_many_stop(const struct socbfs_many *many);
 // # Safety
 // `many` is null or a handle.
 void socbfs_many_go_on(const struct socbfs_many *many);
+
+// Searches that have not ended within `seconds` from now are stopped (a negative number: no deadline).
+//
+// # Safety
+// `many` is a handle.
+enum socbfs_code socbfs_many_deadline(const struct socbfs_many *many, double seconds);
 
 // Frees the handle, as socbfs_graph_free frees a graph. No call with it may be running.
 //

@@ -31,6 +31,22 @@ template <typename T, void (*Free)(T **)> struct deleter {
 };
 template <typename T, void (*Free)(T **)> using handle = std::unique_ptr<T, deleter<T, Free>>;
 
+/// Stops the making of graphs and searches: from another thread, or after some seconds.
+class stopper {
+public:
+    explicit stopper(double seconds = -1) {
+        socbfs_stopper *out = nullptr;
+        check(socbfs_stopper_new(seconds, &out));
+        handle_.reset(out);
+    }
+    void stop() const noexcept { socbfs_stopper_stop(handle_.get()); }
+    /// From now on it stops the calls of this thread.
+    void use() const noexcept { socbfs_stopped_by(handle_.get()); }
+
+private:
+    handle<socbfs_stopper, socbfs_stopper_free> handle_;
+};
+
 class graph {
 public:
     static graph from_csr(const std::vector<uint32_t> &offsets, const std::vector<uint32_t> &targets, bool directed = false) {

@@ -9,6 +9,7 @@ mod log_to;
 mod message;
 
 use std::{
+    cell::RefCell,
     ffi::{CStr, CString, c_char, c_void},
     path::Path,
     sync::{Arc, Mutex, OnceLock},
@@ -19,10 +20,9 @@ use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
     board::MOST_THREADS,
     engine::{CpuEngineError, HybridError},
-    graph::{BuildOptions, EdgeList, Listing, NONE, Numbers, RowArrays},
-    input::InputError,
+    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
+    input::{InputError, ReadOptions},
     many::LevelNumber,
-    memory::OutOfMemory,
     power::{Meter, Selection, Tree, Window},
     runtime::{Given, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
@@ -51,7 +51,7 @@ pub enum socbfs_code {
     SOCBFS_MEMORY = 4,
     /// A device, a board or a setting is not available.
     SOCBFS_DEVICE = 5,
-    /// The search was stopped. It has no tree.
+    /// The call was stopped: a search has no tree, and nothing was made.
     SOCBFS_STOPPED = 6,
     /// Another thread uses the handle.
     SOCBFS_BUSY = 7,
@@ -98,12 +98,34 @@ pub struct socbfs_many {
     stopper: Stopper,
 }
 
-/// A handle whose searches another thread may stop.
+/// Stops calls that make a graph, and measurements for a search.
+pub struct socbfs_stopper {
+    stopper: Stopper,
+}
+
+thread_local! {
+    /// What stops the calls of this thread: see `socbfs_stopped_by`.
+    static STOPPED_BY: RefCell<Stopper> = RefCell::default();
+}
+
+/// What stops the calls of this thread that make something.
+fn stopped_by() -> Stopper {
+    // A thread that is ending has none any more.
+    STOPPED_BY.try_with(|stopper| stopper.borrow().clone()).unwrap_or_default()
+}
+
+/// A handle whose work another thread may stop.
 trait Stoppable {
     fn stopper(&self) -> &Stopper;
 }
 
 impl Stoppable for socbfs_search {
+    fn stopper(&self) -> &Stopper {
+        &self.stopper
+    }
+}
+
+impl Stoppable for socbfs_stopper {
     fn stopper(&self) -> &Stopper {
         &self.stopper
     }
@@ -115,7 +137,7 @@ impl Stoppable for socbfs_many {
     }
 }
 
-/// Stops the searches of a handle, or lets them run again.
+/// Stops the work of a handle, or lets it run again.
 ///
 /// # Safety
 /// `handle` is null or a handle.
@@ -185,6 +207,62 @@ pub extern "C" fn socbfs_message() -> *const c_char {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_log_to(level: u32, callback: socbfs_log, user: *mut c_void) -> socbfs_code {
     entry(|| Logger::install(level, callback, user))
+}
+
+/// Makes a stopper, which stops calls as soon as socbfs_stopper_stop is called, or `seconds` from now (a negative number: no deadline).
+///
+/// # Safety
+/// `stopper` points to a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_stopper_new(seconds: f64, stopper: *mut *mut socbfs_stopper) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let stopper = unsafe { out(stopper, "stopper") }?;
+        give(stopper, socbfs_stopper { stopper: Stopper::at(deadline(seconds)?) });
+        Ok(())
+    })
+}
+
+/// Stops calls. It may be called from any thread and from a signal handler, but not after the stopper is freed.
+///
+/// # Safety
+/// `stopper` is null or a stopper.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_stopper_stop(stopper: *const socbfs_stopper) {
+    // SAFETY: the caller's promise.
+    unsafe { hold(stopper, true) }
+}
+
+/// From now on, `stopper` stops the calls of this thread that make a graph, also while they wait for a pipe, and the measurements of
+/// socbfs_search_new on a device: they return SOCBFS_STOPPED. Null: nothing stops them. A call of a driver is not stopped. The stopper may
+/// be freed before it is replaced here.
+///
+/// # Safety
+/// `stopper` is null or a stopper.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_stopped_by(stopper: *const socbfs_stopper) {
+    // SAFETY: the caller's promise.
+    let stopper = unsafe { stopper.as_ref() }.map(|stopper| stopper.stopper.clone()).unwrap_or_default();
+    // A thread that is ending makes nothing any more.
+    let _ = STOPPED_BY.try_with(|stopped_by| *stopped_by.borrow_mut() = stopper);
+}
+
+/// Frees a stopper, as socbfs_graph_free frees a graph.
+///
+/// # Safety
+/// As for socbfs_graph_free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_stopper_free(stopper: *mut *mut socbfs_stopper) {
+    // SAFETY: the caller's promise.
+    unsafe { free(stopper) }
+}
+
+/// The time that is `seconds` from now; `None` for a negative number, and for one that is too large to matter.
+fn deadline(seconds: f64) -> Result<Option<Instant>, Failure> {
+    if seconds.is_nan() {
+        return Err(Failure::argument("the deadline is not a number of seconds".to_owned()));
+    }
+    Ok(Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait)))
 }
 
 /// Makes a graph from compressed sparse rows: the targets of vertex v are targets[offsets[v]] to targets[offsets[v + 1] - 1]. `offsets` has
@@ -297,7 +375,12 @@ pub unsafe extern "C" fn socbfs_graph_from_file(
         let path = unsafe { CStr::from_ptr(path) };
         let path: &Path = Path::new(<std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(path.to_bytes()));
         // SAFETY: the caller's promise.
-        unsafe { build(flags, threads, graph, |options| Ok(Layout::build(&bfs::read(path, &Default::default())?, options)?)) }
+        unsafe {
+            build(flags, threads, graph, |options| {
+                let reading = ReadOptions { stopper: options.stopper.clone(), ..ReadOptions::default() };
+                Ok(Layout::build(&bfs::read(path, &reading)?, options)?)
+            })
+        }
     })
 }
 
@@ -323,7 +406,7 @@ unsafe fn build(
         return Err(Failure::argument(format!("flags {flags:#x} are not known: 0 or SOCBFS_DIRECTED")));
     }
     refuse_too_many(threads)?;
-    let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, ..BuildOptions::default() };
+    let options = BuildOptions { directed: flags & SOCBFS_DIRECTED != 0, stopper: stopped_by(), ..BuildOptions::default() };
     // A pool of its own: a library must not start the global pool of the process.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads as usize).build();
     let pool =
@@ -439,18 +522,19 @@ pub unsafe extern "C" fn socbfs_search_new(
             // SAFETY: the caller's promise.
             unsafe { progress(user, text) };
         };
-        let detected;
         let settings = match runtime {
-            Some(runtime) => &runtime.runtime,
+            Some(runtime) => runtime.runtime.clone(),
             None => {
                 let given = Given { device: Some(Setting::flag(DeviceChoice::Cpu)), ..Given::default() };
-                detected = Runtime::new(Profile::detected()?, given)?;
-                &detected
+                Runtime::new(Profile::detected()?, given)?
             }
         };
-        let owned =
+        let settings = Runtime { stopper: stopped_by(), ..settings };
+        let mut owned =
             OwnedSearch::new(Arc::clone(&graph.layout), |layout| Ok::<_, RuntimeError>(settings.search_telling(layout, &tell)?.search))?;
-        let stopper = owned.get().stopper();
+        // Searches are stopped by socbfs_search_stop alone.
+        let stopper = Stopper::default();
+        owned.with(|search| search.set_stopper(stopper.clone()));
         give(search, socbfs_search { search: Mutex::new(owned), stopper, fallen_back: OnceLock::new() });
         Ok(())
     })
@@ -661,11 +745,7 @@ pub unsafe extern "C" fn socbfs_search_deadline(search: *const socbfs_search, se
     entry(|| {
         // SAFETY: the caller's promise.
         let search = unsafe { pointer(search, "search") }?;
-        if seconds.is_nan() {
-            return Err(Failure::argument("the deadline is not a number of seconds".to_owned()));
-        }
-        // A deadline that can't be represented is too far away to matter.
-        let deadline = Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
+        let deadline = deadline(seconds)?;
         lock(&search.search)?.with(|search| search.set_deadline(deadline));
         Ok(())
     })
@@ -786,6 +866,21 @@ pub unsafe extern "C" fn socbfs_many_go_on(many: *const socbfs_many) {
     unsafe { hold(many, false) }
 }
 
+/// Searches that have not ended within `seconds` from now are stopped (a negative number: no deadline).
+///
+/// # Safety
+/// `many` is a handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_many_deadline(many: *const socbfs_many, seconds: f64) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let many = unsafe { pointer(many, "many") }?;
+        let deadline = deadline(seconds)?;
+        lock(&many.search)?.set_deadline(deadline);
+        Ok(())
+    })
+}
+
 /// Frees the handle, as socbfs_graph_free frees a graph. No call with it may be running.
 ///
 /// # Safety
@@ -903,16 +998,14 @@ const _: () = assert!(SOCBFS_NONE == NONE);
 impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
         let code = match &error {
+            error if error.is_out_of_memory() => socbfs_code::SOCBFS_MEMORY,
             SearchError::Stopped(_) => socbfs_code::SOCBFS_STOPPED,
             SearchError::RootOutOfRange { .. }
             | SearchError::TargetOutOfRange { .. }
             | SearchError::Length { .. }
             | SearchError::TooDeep { .. }
             | SearchError::NotRecorded(_) => socbfs_code::SOCBFS_ARGUMENT,
-            SearchError::Threads(_)
-            | SearchError::Engine(HybridError::Cpu(CpuEngineError::OutOfMemory(_) | CpuEngineError::Threads(_))) => {
-                socbfs_code::SOCBFS_MEMORY
-            }
+            SearchError::Threads(_) | SearchError::Engine(HybridError::Cpu(CpuEngineError::Threads(_))) => socbfs_code::SOCBFS_MEMORY,
             _ => socbfs_code::SOCBFS_DEVICE,
         };
         Self { code, message: with_causes("", &error) }
@@ -931,20 +1024,22 @@ impl From<RuntimeError> for Failure {
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
+        let text = with_causes("", &error);
         match &error {
-            InputError::OutOfMemory { .. } | InputError::Graph { reason: bfs::graph::GraphError::OutOfMemory(_), .. } => {
-                Self::memory(with_causes("", &error))
-            }
-            _ => Self::input(with_causes("", &error)),
+            error if error.is_out_of_memory() => Self::memory(text),
+            InputError::Stopped { .. } => Self::stopped(text),
+            _ => Self::input(text),
         }
     }
 }
 
-impl From<bfs::graph::GraphError> for Failure {
-    fn from(error: bfs::graph::GraphError) -> Self {
-        match &error {
-            bfs::graph::GraphError::OutOfMemory(OutOfMemory { .. }) => Self::memory(with_causes("", &error)),
-            _ => Self::input(with_causes("", &error)),
+impl From<GraphError> for Failure {
+    fn from(error: GraphError) -> Self {
+        let text = with_causes("", &error);
+        match error {
+            GraphError::OutOfMemory(_) => Self::memory(text),
+            GraphError::Stopped => Self::stopped(text),
+            _ => Self::input(text),
         }
     }
 }

@@ -31,6 +31,10 @@ impl Failure {
         Self { code: socbfs_code::SOCBFS_MEMORY, message }
     }
 
+    pub(crate) fn stopped(message: String) -> Self {
+        Self { code: socbfs_code::SOCBFS_STOPPED, message }
+    }
+
     pub(crate) fn device(message: String) -> Self {
         Self { code: socbfs_code::SOCBFS_DEVICE, message }
     }

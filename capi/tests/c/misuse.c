@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "socbfs.h"
@@ -55,6 +57,12 @@ static void count_messages(void *count, uint32_t level, const char *message) {
     ++*(int *)count;
 }
 
+static void *stop_soon(void *stopper) {
+    usleep(200000);
+    socbfs_stopper_stop(stopper);
+    return NULL;
+}
+
 int main(void) {
     uint32_t *pairs = malloc(4 * VERTICES * sizeof *pairs), *levels = malloc(VERTICES * sizeof *levels);
     uint32_t edges = 0, v, count = 7;
@@ -91,6 +99,11 @@ int main(void) {
     socbfs_search_go_on(NULL);
     socbfs_many_stop(NULL);
     socbfs_many_go_on(NULL);
+    CHECK(socbfs_many_deadline(NULL, 1) == SOCBFS_NULL);
+    CHECK(socbfs_stopper_new(1, NULL) == SOCBFS_NULL);
+    socbfs_stopper_stop(NULL);
+    socbfs_stopped_by(NULL);
+    socbfs_stopper_free(NULL);
     socbfs_graph_free(NULL);
 
     /* Invalid graphs, files, devices, policies and boards. */
@@ -121,6 +134,28 @@ int main(void) {
         messages = 0;
         CHECK(socbfs_log_to(0, NULL, NULL) == SOCBFS_OK);
         CHECK(socbfs_graph_from_file(name, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK && messages == 0);
+        CHECK(remove(name) == 0);
+
+        /* A pipe that nothing writes to, which is stopped by another thread and by a deadline. The searches of a graph have their own stop. */
+        CHECK(mkfifo(name, 0600) == 0);
+        for (i = 0; i < 2; i++) {
+            socbfs_stopper *stopper = NULL;
+            socbfs_graph *none = NULL;
+            const time_t begin = time(NULL);
+            CHECK(socbfs_stopper_new(0.0 / 0.0 * (double)count, &stopper) == SOCBFS_ARGUMENT && !stopper);
+            CHECK(socbfs_stopper_new(i == 0 ? -1 : 0.2, &stopper) == SOCBFS_OK);
+            if (i == 0) CHECK(pthread_create(&threads[0], NULL, stop_soon, stopper) == 0);
+            socbfs_stopped_by(stopper);
+            CHECK(socbfs_graph_from_file(name, 0, 1, &none) == SOCBFS_STOPPED && !none && time(NULL) - begin <= 10);
+            CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, 1, &none) == SOCBFS_STOPPED && !none);
+            if (i == 0) CHECK(pthread_join(threads[0], NULL) == 0);
+            socbfs_stopper_free(&stopper);
+            CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, 1, &none) == SOCBFS_STOPPED && !stopper);
+            CHECK(socbfs_search_new(graph, NULL, NULL, NULL, &search) == SOCBFS_OK);
+            CHECK(socbfs_search_run(search, 0, NULL) == SOCBFS_OK);
+            socbfs_search_free(&search);
+            socbfs_stopped_by(NULL);
+        }
         CHECK(remove(name) == 0);
         CHECK(socbfs_search_new(graph, NULL, NULL, NULL, &search) == SOCBFS_OK);
         CHECK(socbfs_search_run(search, 0, &outcome) == SOCBFS_OK && outcome.reached == 3);
@@ -217,6 +252,9 @@ int main(void) {
         socbfs_many_stop(many);
         CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_STOPPED);
         socbfs_many_go_on(many);
+        CHECK(socbfs_many_deadline(many, 0) == SOCBFS_OK);
+        CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_STOPPED);
+        CHECK(socbfs_many_deadline(many, -1) == SOCBFS_OK);
         CHECK(socbfs_many_trees(many, roots, 1, levels, NULL, VERTICES, NULL) == SOCBFS_OK);
         socbfs_many_free(&many);
         socbfs_many_free(&many);

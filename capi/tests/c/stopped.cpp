@@ -39,6 +39,19 @@ int main() {
     search.deadline(-1);
     expect(code_of(search) == SOCBFS_OK, "no deadline");
     expect(socbfs_search_run(search.get(), 1, nullptr) == SOCBFS_OK && search.parents()[0] == 1, "the handle of C");
+    socbfs::stopper stopper, late(0);
+    for (const socbfs::stopper *one : {&stopper, &late}) {
+        stopper.stop();
+        one->use();
+        try {
+            socbfs::graph::from_edges(3, {0, 1, 1, 2});
+            expect(false, "a graph is made although that is stopped");
+        } catch (const socbfs::error &error) {
+            expect(error.code() == SOCBFS_STOPPED, "the code of a stopped call");
+        }
+    }
+    socbfs_stopped_by(nullptr);
+    expect(socbfs::graph::from_edges(3, {0, 1, 1, 2}).vertices() == 3, "graphs are made again");
     try {
         socbfs::graph::from_edges(3, {0, 1, 1});
         expect(false, "an odd number of ends");
