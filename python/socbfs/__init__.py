@@ -8,19 +8,98 @@ array([0, 0, 1, 2], dtype=int32)
 
 from __future__ import annotations
 
+import math
+import operator
 import os
+import queue
 import statistics
+import threading
+import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 
 from ._socbfs import Core as _Core
+from ._socbfs import InternalError, __version__
 from ._socbfs import Sensors as _Sensors
-from ._socbfs import __version__, devices, queue_order
+from ._socbfs import devices as _devices
+from ._socbfs import queue_order as _queue_order
 
-__all__ = ["Graph", "Tree", "Trees", "Energy", "breadth_first_order", "devices", "__version__"]
+__all__ = ["Graph", "Tree", "Trees", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
+
+#: Entries that NumPy handles at a time. It answers Ctrl-C only between two calls.
+_PART = 1 << 18
+
+
+def _parts(entries: int, left: Callable[[], Any], part: int = _PART) -> Iterator[slice]:
+    """The entries in parts. TimeoutError between two of them."""
+    for begin in range(0, entries, part):
+        left()
+        yield slice(begin, min(begin + part, entries))
+
+
+def _seconds(timeout: Any) -> Optional[float]:
+    if timeout is None:
+        return None
+    try:
+        seconds = float(timeout)
+    except OverflowError:
+        seconds = math.inf if timeout > 0 else -math.inf
+    if not seconds >= 0:
+        raise ValueError(f"timeout {timeout} is not a number of seconds")
+    return seconds
+
+
+def _clock(timeout: Any) -> Callable[[], Optional[float]]:
+    """A function that says how many seconds are left (None: any number). TimeoutError if there are none."""
+    seconds = _seconds(timeout)
+    if seconds is None:
+        return lambda: None
+    end = time.monotonic() + seconds
+
+    def left() -> float:
+        rest = end - time.monotonic()
+        if rest <= 0:
+            raise TimeoutError("the call did not finish within its timeout")
+        return rest
+
+    return left
+
+
+def _waiting(work: Callable[[], Any], left: Callable[[], Any]) -> Any:
+    """The result of `work`, which a thread does. Meanwhile this thread answers Ctrl-C."""
+    results: "queue.SimpleQueue[Tuple[Any, Optional[BaseException]]]" = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            results.put((work(), None))
+        except BaseException as problem:
+            results.put((None, problem))
+
+    threading.Thread(target=run, daemon=True).start()
+    while True:
+        try:
+            result, problem = results.get(timeout=0.05)
+        except queue.Empty:
+            left()
+            continue
+        if problem is not None:
+            raise problem
+        return result
+
+
+def _without_mask(array: Any, what: str, cure: str) -> Any:
+    """The array. A masked entry is not to be taken for one that counts."""
+    if np.ma.is_masked(array):
+        raise ValueError(f"{what} are a masked array, in which some are masked: use {cure}")
+    return np.asarray(array)
+
+
+def devices(*, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+    """The OpenCL devices of this machine. TimeoutError if their drivers do not list them within `timeout` seconds."""
+    return _devices(_seconds(timeout))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,21 +159,32 @@ class Graph:
     """A graph, ready to be searched. It is made by one of the methods `from_...`, and is immutable.
 
     All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (one that
-    `socbfs bench --help` lists, but none with a file) and `board` (a profile's name or file). All but `from_networkx` take `directed`
-    (False: every edge goes both ways). Any number of threads may search a graph at once; searches release the interpreter's lock.
+    `socbfs bench --help` lists, but none with a file), `board` (a profile's name or file), and `timeout` (TimeoutError after this many
+    seconds). All but `from_networkx` take `directed` (False: every edge goes both ways). Any number of threads may search a graph at once;
+    searches release the interpreter's lock. A graph can be copied and pickled; it is built anew where it is unpickled.
     """
 
-    __slots__ = ("_core", "labels")
+    __slots__ = ("_core", "_settings", "labels")
 
-    def __init__(self, core: _Core, labels: Optional[List[Any]] = None):
-        if not isinstance(core, _Core):
-            raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
-        self._core = core
-        #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
-        self.labels = labels
+    _core: _Core
+    _settings: Any
+    #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
+    labels: Optional[List[Any]]
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
 
     @classmethod
-    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+    def _made(cls, make: Callable[..., _Core], arguments: Tuple[Any, ...], settings: Any, *left: Any, labels: Optional[List[Any]] = None) -> "Graph":
+        made = cls.__new__(cls)
+        made._core, made._settings, made.labels = make(*arguments, settings, *left), settings, labels
+        return made
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (type(self), self._core.state(), self._settings, self.labels)
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
         """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
         `indptr` and `indices` are read in place. The values are ignored, and so are elements of `indices` beyond the last entry. The graph has
@@ -106,40 +196,42 @@ class Graph:
         shape = matrix.shape
         if len(shape) != 2 or shape[0] != shape[1]:
             raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")
-        return cls(_Core.from_rows(matrix.indptr, matrix.indices, directed, _settings(device, policy, board, threads)))
+        left = _clock(timeout)
+        rows = [_without_mask(getattr(matrix, name), name, "an array without a mask") for name in ("indptr", "indices")]
+        return cls._made(_Core.from_rows, (*rows, directed), _settings(device, policy, board, threads), left())
 
     @classmethod
-    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
         """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. A uint32 array saves a copy."""
-        given = np.asarray(edges)
-        if given.size == 0:
-            given = given.reshape(0, 2)
-        if given.ndim != 2 or given.shape[1] != 2:
-            raise ValueError(f"edges must be an array of shape (edges, 2), not {given.shape}")
-        if given.dtype.kind not in "iu" and given.size:
-            raise TypeError(f"vertices must be integers, not {given.dtype}: use edges.astype(numpy.uint32)")
-        low, high = (int(given.min()), int(given.max())) if given.size else (0, -1)
-        if low < 0 or high >= 2**31 - 1:
-            raise ValueError(f"vertices must be from 0 to 2**31 - 2, not {low if low < 0 else high}")
+        left = _clock(timeout)
+        pairs, high = _pairs(edges, left)
         if vertices is None:
             vertices = high + 1
         if not 0 <= vertices < 2**31:
             raise ValueError(f"a graph has from 0 to 2**31 - 1 vertices, not {vertices}")
-        pairs = np.require(given, np.uint32, "CA")  # contiguous and aligned; it copies only what is not
-        return cls(_Core.from_pairs(pairs, vertices, directed, _settings(device, policy, board, threads)))
+        return cls._made(_Core.from_pairs, (pairs, vertices, directed), _settings(device, policy, board, threads), left())
 
     @classmethod
-    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
         """From a file in any format that `socbfs convert --help` lists, compressed or not."""
-        return cls(_Core.from_file(os.fspath(path), directed, _settings(device, policy, board, threads)))
+        return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads), _clock(timeout)())
 
     @classmethod
-    def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None) -> "Graph":
+    def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
         """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
+        left = _clock(timeout)
         labels = list(graph)
         place = {label: at for at, label in enumerate(labels)}
-        pairs = np.fromiter((place[end] for edge in graph.edges() for end in edge[:2]), dtype=np.uint32).reshape(-1, 2)
-        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board)
+
+        def ends() -> Iterator[int]:
+            for at, edge in enumerate(graph.edges()):
+                if at % 1024 == 0:
+                    left()
+                yield place[edge[0]]
+                yield place[edge[1]]
+
+        pairs = np.fromiter(ends(), dtype=np.uint32).reshape(-1, 2)
+        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board, timeout=left())
         made.labels = labels
         return made
 
@@ -172,42 +264,45 @@ class Graph:
             raise ValueError("nothing to find: request parents, levels or both")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        tree, found, deep, seconds, end, fallen_back = self._core.bfs(root, parents, levels, depth, target, timeout)
+        tree, found, deep, seconds, end, fallen_back = self._core.bfs(root, parents, levels, depth, target, _seconds(timeout))
         tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
         return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back)
 
-    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32) -> Trees:
-        """Searches from many roots, 64 in a pass. `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254)."""
+    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32, timeout: Optional[float] = None) -> Trees:
+        """Searches from many roots, 64 in a pass.
+
+        `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254). `timeout`: TimeoutError after this many seconds.
+        """
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
             raise TypeError(f"levels must be int32 or uint8, not {kind}")
         given = _roots(roots)
-        found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents)
+        found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents, _seconds(timeout))
         return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
-    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1) -> Dict[str, Any]:
+    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Dict[str, Any]:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
         If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
-        with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError if they differ.
+        with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError if they differ. `timeout`: TimeoutError
+        after this many seconds.
         """
+        left = _clock(timeout)
         if isinstance(roots, (int, np.integer)):
-            candidates = np.flatnonzero(self._core.degrees())
+            with_edges = (np.flatnonzero(self._core.degrees(part.start, part.stop)) + part.start for part in _parts(self.vertices, left))
+            candidates = np.concatenate([np.empty(0, np.int64), *with_edges])
             if candidates.size == 0:
                 raise ValueError("no vertex has an edge: there is nothing to measure")
             roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False)
         roots = _roots(roots).tolist()
         if not roots:
             raise ValueError("no roots: there is nothing to measure")
-        self.bfs(roots[0])
-        trees = [self.bfs(root) for root in roots]
+        self.bfs(roots[0], timeout=left())
+        trees = [self.bfs(root, timeout=left()) for root in roots]
         for begin in range(0, len(roots), 16):
-            wanted = self.bfs_many(roots[begin : begin + 16]).levels
+            wanted = self.bfs_many(roots[begin : begin + 16], timeout=left()).levels
             for tree, levels in zip(trees[begin : begin + 16], wanted):
-                reached = np.flatnonzero(levels >= 0)
-                above = levels[tree.parents[reached]] + 1
-                above[reached == tree.root] = 0
-                if tree.reached != reached.size or not np.array_equal(levels[reached], above):
+                if not all(_agree(tree, levels, part) for part in _parts(self.vertices, left)):
                     raise RuntimeError(f"the searches from {tree.root} differ: a bug in socbfs or in a device's driver, please report it")
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]
@@ -219,11 +314,57 @@ class Graph:
         }
 
 
+def _unpickled(kind: type, state: Tuple[Any, ...], settings: Any, labels: Optional[List[Any]]) -> Graph:
+    return kind._made(_Core.from_state, state, settings, labels=labels)
+
+
+def _agree(tree: Tree, levels: np.ndarray, part: slice) -> bool:
+    """Whether these vertices have parents at the level above theirs, and only those that were reached."""
+    parents, levels_here = tree.parents[part], levels[part]
+    reached = levels_here >= 0
+    above = levels[parents[reached]] + 1
+    above[np.flatnonzero(reached) + part.start == tree.root] = 0
+    return np.array_equal(reached, parents >= 0) and np.array_equal(levels_here[reached], above)
+
+
+def _pairs(edges: Any, left: Callable[[], Any]) -> Tuple[np.ndarray, int]:
+    """The ends of edges as uint32, and the largest of them (-1: there is none). What needs no copy is not copied."""
+    if not (isinstance(edges, (list, tuple)) and len(edges) > _PART):
+        edges = np.asanyarray(edges)
+        if edges.size == 0:
+            edges = np.empty((0, 2), np.uint32)
+        elif edges.ndim != 2 or edges.shape[1] != 2:
+            raise ValueError(f"edges must be an array of shape (edges, 2), not {edges.shape}")
+    is_ready = isinstance(edges, np.ndarray) and edges.dtype == np.uint32 and edges.flags.c_contiguous and edges.flags.aligned
+    pairs = np.asarray(edges) if is_ready else np.empty((len(edges), 2), np.uint32)
+    largest = -1
+    for part in _parts(len(edges), left):
+        given = _without_mask(np.asanyarray(edges[part]), "edges", "numpy.ma.compress_rows(edges)")
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise ValueError(f"edges must be an array of shape (edges, 2), not (..., {given.shape[1:]})")
+        # NumPy makes objects of integers beyond 64 bits.
+        if given.dtype.kind not in "iu" and not (given.dtype.kind == "O" and all(isinstance(end, int) for end in given.flat)):
+            raise TypeError(f"vertices must be integers, not {given.dtype}: use edges.astype(numpy.uint32)")
+        low, high = int(given.min()), int(given.max())
+        if low < 0 or high >= 2**31 - 1:
+            raise ValueError(f"vertices must be from 0 to 2**31 - 2, not {low if low < 0 else high}")
+        largest = max(largest, high)
+        if not is_ready:
+            pairs[part] = given
+    return pairs, largest
+
+
 def _roots(roots: Iterable[int]) -> np.ndarray:
-    given = np.asarray(roots if isinstance(roots, np.ndarray) else list(roots))
-    if given.size and given.dtype.kind not in "iu":
-        raise TypeError(f"roots must be integers, not {given.dtype}")
-    return given.ravel()
+    if not isinstance(roots, np.ndarray):
+        listed = list(roots)
+        roots = np.asarray(listed)
+        if roots.dtype.kind in "fO" and all(isinstance(root, (int, np.integer)) for root in listed):
+            # Some are beyond 64 bits. The search says which is not a vertex.
+            roots = np.array([operator.index(root) for root in listed], object)
+            return roots
+    if roots.size and roots.dtype.kind not in "iu":
+        raise TypeError(f"roots must be integers, not {roots.dtype}")
+    return _without_mask(roots, "roots", "roots.compressed()").ravel()
 
 
 def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike, None], threads: int):
@@ -235,7 +376,8 @@ def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike,
 class Energy:
     """Measures the energy of a window of time, with the power sensors that fit this machine.
 
-    `board` is the name or the file of a board profile, which says which rails add up (by default the one of the detected board).
+    `board` is the name or the file of a board profile, which says which rails add up (by default the one of the detected board). `timeout`:
+    TimeoutError if the sensors do not open, or give no reading after a window, within this many seconds.
 
     >>> with socbfs.Energy() as energy:  # doctest: +SKIP
     ...     graph.bfs(0)
@@ -244,10 +386,11 @@ class Energy:
     OSError if there is no sensor that may be read; the message says what would help.
     """
 
-    __slots__ = ("_sensors", "joules", "seconds", "problem")
+    __slots__ = ("_sensors", "_timeout", "joules", "seconds", "problem")
 
-    def __init__(self, board: Union[str, os.PathLike, None] = None) -> None:
-        self._sensors = _Sensors(None if board is None else os.fspath(board))
+    def __init__(self, board: Union[str, os.PathLike, None] = None, *, timeout: Optional[float] = None) -> None:
+        self._timeout = _seconds(timeout)
+        self._sensors = _Sensors(None if board is None else os.fspath(board), self._timeout)
         #: Joules of the last window; None (never 0) if it was not measured.
         self.joules: Optional[float] = None
         self.seconds: Optional[float] = None
@@ -260,15 +403,15 @@ class Energy:
         return self._sensors.scope
 
     def __enter__(self) -> "Energy":
-        self._sensors.begin()
+        self._sensors.begin(self._timeout)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.joules, self.seconds, self.problem = self._sensors.end()
+        self.joules, self.seconds, self.problem = self._sensors.end(self._timeout)
 
 
-def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True):
-    """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results.
+def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True, *, timeout: Optional[float] = None):
+    """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results, and a timeout.
 
     Edges are the same as in SciPy: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
     any other array except zero, NaN and infinity.
@@ -276,17 +419,34 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     Several orders and several predecessors of a vertex may be valid, so the result may differ from SciPy's. Every call builds a graph: to search
     from several vertices, use `Graph.from_scipy` once.
     """
-    matrix = csgraph
+    left = _clock(timeout)
     if hasattr(csgraph, "tocsr"):
-        matrix = csgraph.tocsr()
+        graph = Graph.from_scipy(_waiting(csgraph.tocsr, left), directed, timeout=left())
     else:
-        from scipy.sparse.csgraph import csgraph_from_dense, csgraph_from_masked
-
-        if np.ma.isMaskedArray(csgraph):
-            # SciPy fails on an array in which nothing was ever masked.
-            matrix = csgraph_from_masked(np.ma.masked_array(csgraph, mask=np.ma.getmaskarray(csgraph)))
-        else:
-            matrix = csgraph_from_dense(csgraph, null_value=0, nan_null=True, infinity_null=True)
-    parents = Graph.from_scipy(matrix, directed).bfs(i_start).parents
-    order, predecessors = queue_order(parents.view(np.uint32), i_start)
+        graph = Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0), left())
+    parents = graph.bfs(i_start, timeout=left()).parents
+    order, predecessors = _queue_order(parents.view(np.uint32), i_start, left())
     return (order, predecessors) if return_predecessors else order
+
+
+def _rows(matrix: Any, left: Callable[[], Any]) -> Tuple[np.ndarray, np.ndarray]:
+    """A dense matrix as offsets and targets."""
+    if not isinstance(matrix, (np.ndarray, list, tuple)):
+        matrix = np.asanyarray(matrix)
+    vertices = len(matrix) if np.ndim(matrix[:1]) == 2 else -1
+    counts, targets = [np.zeros(1, np.int64)], [np.empty(0, np.int32)]
+    for part in _parts(vertices, left, max(1, _PART // max(1, vertices))):
+        rows = np.asanyarray(matrix[part])
+        if rows.ndim != 2 or rows.shape[1] != vertices:
+            vertices = -1
+            break
+        if np.ma.isMaskedArray(rows):
+            is_edge = ~np.ma.getmaskarray(rows)
+        else:
+            values = np.asarray(rows, np.float64)
+            is_edge = ~np.isclose(values, 0) & np.isfinite(values)  # as SciPy, which takes up to 1e-8 for zero
+        counts.append(np.count_nonzero(is_edge, axis=1))
+        targets.append(np.nonzero(is_edge)[1].astype(np.int32))
+    if vertices < 0:
+        raise ValueError("the matrix of a graph must be square")
+    return np.cumsum(np.concatenate(counts)), np.concatenate(targets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,14 @@ class _Converted:
 
     def __init__(self, graph: Any):
         self.original = graph
-        self.searched = Graph.from_networkx(graph)
-        self.places = {label: at for at, label in enumerate(self.searched.labels)}
+
+    @cached_property
+    def searched(self) -> Graph:
+        return Graph.from_networkx(self.original)
+
+    @cached_property
+    def places(self) -> dict:
+        return {label: at for at, label in enumerate(self.searched.labels)}
 
     def is_directed(self) -> bool:
         return self.original.is_directed()
@@ -42,7 +49,10 @@ class _Converted:
 
 
 def _converted(graph: Any) -> _Converted:
-    return graph if isinstance(graph, _Converted) else _Converted(graph)
+    original = graph.original if isinstance(graph, _Converted) else graph
+    # NetworkX keeps what it has converted, until the graph changes. That of a view it also keeps when the graph changes that is viewed.
+    is_view = hasattr(original, "_graph")
+    return graph if isinstance(graph, _Converted) and not is_view else _Converted(original)
 
 
 class backend:

@@ -2,130 +2,146 @@
 //!
 //! Arrays of rows are read in place, and searches run without the interpreter's lock, so that other threads of the program continue.
 
+mod call;
+
 use std::{
     error::Error,
-    io::ErrorKind,
     path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    sync::{Arc, Mutex},
 };
 
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
-    engine::{AffinityGuard, CpuEngineError, HybridError},
-    graph::{BuildOptions, EdgeList, EdgeStream, GraphError, Listing, NONE, Numbers, RowArrays, RowsError},
-    input::InputError,
+    engine::AffinityGuard,
+    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
+    input::ReadOptions,
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
     runtime::{Given, Profile, RuntimeError, Setting},
-    search::{End, OwnedSearch, SearchError},
+    search::{End, OwnedSearch},
     words::{with_causes, with_cure},
 };
-use numpy::{Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, dtype, ndarray::Dimension};
+use numpy::{
+    Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods, dtype,
+    ndarray::Dimension,
+};
 use pyo3::{
-    exceptions::{
-        PyFileNotFoundError, PyIndexError, PyIsADirectoryError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError,
-        PyTimeoutError, PyTypeError, PyValueError,
-    },
+    exceptions::{PyIndexError, PyOSError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
     types::PyDict,
 };
 
+use self::call::{Failure, InternalError, at_once, lasting, locked, take_messages};
+
 /// Vertices that fit NumPy's int32, in which -1 stands for "not reached".
 const MOST_VERTICES: usize = i32::MAX as usize;
+/// Work on fewer vertices and arcs than this is over before Ctrl-C could be missed, also on a slow board (0.1 s).
+const SHORT: u64 = 4 << 20;
 
-/// An error as a Python exception.
-struct Failure(PyErr);
-
-impl From<Failure> for PyErr {
-    fn from(failure: Failure) -> Self {
-        failure.0
+/// A vertex number from Python. A negative number or one beyond 32 bits, or even 64, is out of range like any other.
+fn vertex(number: &Bound<'_, PyAny>, what: &str, vertices: usize) -> PyResult<u32> {
+    let out_of_range =
+        || PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices, counted from 0"));
+    match number.extract::<i64>() {
+        Ok(found) => u32::try_from(found).ok().filter(|&found| (found as usize) < vertices).ok_or_else(out_of_range),
+        Err(error) if error.is_instance_of::<PyOverflowError>(number.py()) => Err(out_of_range()),
+        Err(error) => Err(error),
     }
 }
 
-impl From<PyErr> for Failure {
-    fn from(error: PyErr) -> Self {
-        Self(error)
+/// The numbers of an array of Python that a thread of ours reads.
+struct Lent<T> {
+    start: *const T,
+    length: usize,
+    /// Keeps the numbers where they are: NumPy refuses to resize an array that something else refers to.
+    _array: Py<PyAny>,
+}
+
+// SAFETY: numbers may be read from any thread, and a `Py` may be dropped by any.
+unsafe impl<T: Element> Send for Lent<T> {}
+
+impl<T: Element> Lent<T> {
+    fn new<D: Dimension>(array: &Bound<'_, PyArray<T, D>>, refused: impl FnOnce() -> PyErr) -> PyResult<Self> {
+        // SAFETY: the slice is used only here. Python may write to the array at any time: see `numbers`.
+        let numbers = unsafe { array.as_slice() }.map_err(|_| refused())?;
+        Ok(Self { start: numbers.as_ptr(), length: numbers.len(), _array: array.clone().into_any().unbind() })
+    }
+
+    /// The numbers. Another thread of Python may change them at any time, so nothing may rely on an earlier look at them.
+    fn numbers(&self) -> &[T] {
+        // SAFETY: the array is contiguous and aligned (`as_slice` has checked it), and stays where it is for the life of `self`.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
     }
 }
 
-impl From<GraphError> for Failure {
-    fn from(error: GraphError) -> Self {
-        let text = with_causes("", &error);
-        Self(match error {
-            GraphError::OutOfMemory(_) => PyMemoryError::new_err(text),
-            // The file changed while it was read.
-            GraphError::Changed(_) => PyOSError::new_err(text),
-            _ => PyValueError::new_err(text),
-        })
+/// A new array of Python that a thread of ours fills.
+struct Room<T, D> {
+    start: *mut T,
+    length: usize,
+    array: Py<PyArray<T, D>>,
+}
+
+// SAFETY: nothing else has references to the array, and a `Py` may be dropped by any thread.
+unsafe impl<T: Element, D> Send for Room<T, D> {}
+
+impl<T: Element, D: Dimension> Room<T, D> {
+    /// An array with unspecified entries. If NumPy has no memory for it, the error is `MemoryError`; `PyArray::new` would panic.
+    fn new<'py>(py: Python<'py>, shape: impl IntoPyObject<'py>) -> PyResult<Self> {
+        let array = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?.cast_into::<PyArray<T, D>>()?;
+        // SAFETY: nothing else refers to the array.
+        let entries = unsafe { array.as_slice_mut() }?;
+        Ok(Self { start: entries.as_mut_ptr(), length: entries.len(), array: array.unbind() })
+    }
+
+    fn entries(&mut self) -> &mut [T] {
+        // SAFETY: nothing else has references to the array, which is returned to Python only after every entry has been written.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.length) }
     }
 }
 
-impl From<RowsError> for Failure {
-    fn from(error: RowsError) -> Self {
-        Self(PyValueError::new_err(with_causes("", &error)))
-    }
+/// A vector as long as a graph. A lack of memory must not end the process.
+fn vector<T: Clone>(length: usize, value: T, what: &str) -> Result<Vec<T>, Failure> {
+    let mut vector = Vec::new();
+    vector.try_reserve_exact(length).map_err(|_| Failure::memory(what))?;
+    vector.resize(length, value);
+    Ok(vector)
 }
 
-impl From<InputError> for Failure {
-    fn from(error: InputError) -> Self {
-        let text = with_causes("", &error);
-        Self(match &error {
-            InputError::OutOfMemory { .. } | InputError::Graph { reason: GraphError::OutOfMemory(_), .. } => PyMemoryError::new_err(text),
-            InputError::Open { reason, .. } if reason.kind() == ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
-            InputError::Open { reason, .. } if reason.kind() == ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
-            InputError::Directory { .. } => PyIsADirectoryError::new_err(text),
-            _ => PyOSError::new_err(text),
-        })
-    }
+enum Indices {
+    Int32(Lent<i32>),
+    Int64(Lent<i64>),
 }
 
-impl From<RuntimeError> for Failure {
-    fn from(error: RuntimeError) -> Self {
-        match error {
-            RuntimeError::Search(error) => error.into(),
-            RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(with_causes("", &error))),
-            error => Self(PyRuntimeError::new_err(with_cure(&error, error.cure()))),
+impl Indices {
+    fn of(object: &Bound<'_, PyAny>, what: &str) -> PyResult<Self> {
+        let refused = || {
+            let cure = format!("numpy.require({what}, requirements=\"CA\")");
+            PyValueError::new_err(format!("{what} is not contiguous, or its elements are not aligned: use {cure}"))
+        };
+        if let Ok(array) = object.extract::<PyReadonlyArray1<'_, i32>>() {
+            return Lent::new(&array, refused).map(Self::Int32);
+        }
+        let array = object.extract::<PyReadonlyArray1<'_, i64>>().map_err(|_| {
+            PyTypeError::new_err(format!("{what} is not a one-dimensional array of int32 or int64: use {what}.astype(numpy.int64)"))
+        })?;
+        Lent::new(&array, refused).map(Self::Int64)
+    }
+
+    /// The numbers as unsigned ones. A negative number becomes too large, and is refused as such.
+    fn numbers(&self) -> Numbers<'_> {
+        match self {
+            Self::Int32(array) => {
+                let numbers = array.numbers();
+                // SAFETY: both types have the same size and alignment, and every bit pattern of one is valid for the other.
+                Numbers::Bits32(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) })
+            }
+            Self::Int64(array) => {
+                let numbers = array.numbers();
+                // SAFETY: as above.
+                Numbers::Bits64(unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) })
+            }
         }
     }
-}
-
-impl From<SearchError> for Failure {
-    fn from(error: SearchError) -> Self {
-        let text = with_causes("", &error);
-        Self(match error {
-            SearchError::RootOutOfRange { .. } | SearchError::TargetOutOfRange { .. } => PyIndexError::new_err(text),
-            SearchError::Stopped(_) => PyTimeoutError::new_err(text),
-            SearchError::TooDeep { .. } => PyValueError::new_err(format!("{text} (dtype=\"int32\")")),
-            SearchError::Length { .. } => PyValueError::new_err(text),
-            SearchError::Engine(HybridError::Cpu(CpuEngineError::OutOfMemory(_))) => PyMemoryError::new_err(text),
-            _ => PyRuntimeError::new_err(text),
-        })
-    }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The content is usable after a panic: a search that panicked was not put back.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A vertex number from Python. A negative number or one beyond 32 bits is out of range like any other.
-fn vertex(number: i64, what: &str, vertices: usize) -> PyResult<u32> {
-    u32::try_from(number)
-        .ok()
-        .filter(|&number| (number as usize) < vertices)
-        .ok_or_else(|| PyIndexError::new_err(format!("{what} {number} is not a vertex: the graph has {vertices} vertices, counted from 0")))
-}
-
-/// Signed numbers as unsigned ones. A negative number becomes too large, and is refused as such.
-fn numbers32(array: &[i32]) -> Numbers<'_> {
-    // SAFETY: both types have the same size and alignment, and every bit pattern of one is valid for the other.
-    Numbers::Bits32(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
-}
-
-fn numbers64(array: &[i64]) -> Numbers<'_> {
-    // SAFETY: as above.
-    Numbers::Bits64(unsafe { std::slice::from_raw_parts(array.as_ptr().cast(), array.len()) })
 }
 
 /// The first `count` numbers, or all if there are fewer.
@@ -137,36 +153,11 @@ fn first(numbers: Numbers<'_>, count: u64) -> Numbers<'_> {
     }
 }
 
-enum Indices<'py> {
-    Int32(PyReadonlyArray1<'py, i32>),
-    Int64(PyReadonlyArray1<'py, i64>),
-}
-
-impl<'py> Indices<'py> {
-    fn of(object: &Bound<'py, PyAny>, what: &str) -> PyResult<Self> {
-        if let Ok(array) = object.extract() {
-            return Ok(Self::Int32(array));
-        }
-        object.extract().map(Self::Int64).map_err(|_| {
-            PyTypeError::new_err(format!("{what} is not a one-dimensional array of int32 or int64: use {what}.astype(numpy.int64)"))
-        })
-    }
-
-    fn numbers(&self, what: &str) -> PyResult<Numbers<'_>> {
-        let refused = |_| {
-            let cure = format!("numpy.require({what}, requirements=\"CA\")");
-            PyValueError::new_err(format!("{what} is not contiguous, or its elements are not aligned: use {cure}"))
-        };
-        Ok(match self {
-            Self::Int32(array) => numbers32(array.as_slice().map_err(refused)?),
-            Self::Int64(array) => numbers64(array.as_slice().map_err(refused)?),
-        })
-    }
-}
-
 /// A graph and its searches.
 #[pyclass(frozen, module = "socbfs._socbfs")]
-struct Core {
+struct Core(Arc<Searched>);
+
+struct Searched {
     layout: Arc<Layout>,
     runtime: Runtime,
     /// Searches that no thread uses at the moment.
@@ -174,11 +165,14 @@ struct Core {
     idle_many: Mutex<Vec<ManySearch<Arc<Layout>>>>,
 }
 
+/// Device, policy, board, threads.
+type Settings = (String, Option<String>, Option<PathBuf>, usize);
+
 /// The settings with these names, as on the command line.
-fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: usize) -> Result<Runtime, Failure> {
+fn runtime((device, policy, board, threads): Settings) -> Result<Runtime, Failure> {
     let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
     let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
-    let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
+    let policy = policy.as_deref().map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
     let given = Given {
         device: Some(Setting::flag(device)),
         policy: policy.map(Setting::flag),
@@ -189,40 +183,22 @@ fn runtime(device: &str, policy: Option<&str>, board: Option<PathBuf>, threads: 
     Ok(Runtime::new(profile, given)?)
 }
 
-/// An array with unspecified entries. If NumPy has no memory for it, the error is `MemoryError`; `PyArray::new` would panic.
-fn empty<'py, T: Element, D: Dimension>(py: Python<'py>, shape: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyArray<T, D>>> {
-    let array = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?;
-    Ok(array.cast_into()?)
-}
-
-impl Core {
-    fn build<E: Into<Failure>>(
-        py: Python<'_>,
-        directed: bool,
-        runtime: Runtime,
-        make: impl FnOnce(&BuildOptions) -> Result<Layout, E> + Send,
-    ) -> PyResult<Self> {
-        let options = BuildOptions { directed, ..BuildOptions::default() };
-        let threads = runtime.threads.value;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let many = bfs::words::threads(threads);
-        let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {many}: {error}; use fewer")))?;
-        let layout = py.detach(|| pool.install(|| make(&options).map_err(Into::into)))?;
-        if layout.vertices() > MOST_VERTICES {
-            return Err(PyValueError::new_err(format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more")));
-        }
-        Ok(Self { layout: Arc::new(layout), runtime, idle: Mutex::default(), idle_many: Mutex::default() })
-    }
-
+impl Searched {
     fn vertices(&self) -> usize {
         self.layout.vertices()
     }
 
-    fn take(&self) -> Result<OwnedSearch, Failure> {
+    /// Whether a look at every vertex and arc `times` times is over at once.
+    fn is_short(&self, times: usize) -> bool {
+        (self.vertices() as u64 + self.layout.csr().arcs() as u64).saturating_mul(times as u64) < SHORT
+    }
+
+    fn take(&self, stopper: &Stopper) -> Result<OwnedSearch, Failure> {
         if let Some(search) = locked(&self.idle).pop() {
             return Ok(search);
         }
-        Ok(OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(self.runtime.search(layout)?.search))?)
+        let runtime = Runtime { stopper: stopper.clone(), ..self.runtime.clone() };
+        Ok(OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(runtime.search(layout)?.search))?)
     }
 
     fn take_many(&self) -> Result<ManySearch<Arc<Layout>>, Failure> {
@@ -233,30 +209,52 @@ impl Core {
         let _restored = AffinityGuard::new();
         Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.threads.value, self.runtime.cpus.value.numbers())?)
     }
+}
+
+impl Core {
+    fn build(
+        py: Python<'_>,
+        settings: Settings,
+        timeout: Option<f64>,
+        make: impl FnOnce(&Stopper) -> Result<Layout, Failure> + Send + 'static,
+    ) -> PyResult<Self> {
+        let made = lasting(py, timeout, false, move |stopper| {
+            let runtime = runtime(settings)?;
+            let threads = runtime.threads.value;
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+            let many = bfs::words::threads(threads);
+            let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {many}: {error}; use fewer")))?;
+            let layout = pool.install(|| make(stopper))?;
+            if layout.vertices() > MOST_VERTICES {
+                let text = format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more");
+                return Err(Failure(PyValueError::new_err(text)));
+            }
+            Ok(Searched { layout: Arc::new(layout), runtime, idle: Mutex::default(), idle_many: Mutex::default() })
+        })?;
+        Ok(Self(Arc::new(made)))
+    }
 
     /// Levels of many searches, and parents if wanted. Row v holds those of vertex v, one for each root.
     fn many<'py, N: LevelNumber + Element>(
         &self,
         py: Python<'py>,
-        roots: &[u32],
+        roots: Vec<u32>,
         with_parents: bool,
+        timeout: Option<f64>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let shape = [self.vertices(), roots.len()];
-        let levels = empty::<N, Ix2>(py, shape)?;
-        let parents = with_parents.then(|| empty::<u32, Ix2>(py, shape)).transpose()?;
-        {
-            // SAFETY: nothing else has references to these arrays, which are returned only after every entry has been written.
-            let (levels, parents) = unsafe {
-                (levels.as_slice_mut()?, parents.as_ref().map(|parents| parents.as_slice_mut()).transpose()?.unwrap_or_default())
-            };
-            py.detach(|| {
-                let mut search = self.take_many()?;
-                let done = search.trees_into(roots, levels, parents);
-                locked(&self.idle_many).push(search);
-                done.map(drop).map_err(Failure::from)
-            })?;
-        }
-        Ok((levels.into_any(), parents.map(Bound::into_any)))
+        let shape = [self.0.vertices(), roots.len()];
+        let mut levels = Room::<N, Ix2>::new(py, shape)?;
+        let mut parents = with_parents.then(|| Room::<u32, Ix2>::new(py, shape)).transpose()?;
+        let searched = Arc::clone(&self.0);
+        let (levels, parents) = lasting(py, timeout, searched.is_short(roots.len()), move |stopper| {
+            let mut search = searched.take_many()?;
+            search.set_stopper(stopper.clone());
+            let done = search.trees_into(&roots, levels.entries(), parents.as_mut().map(Room::entries).unwrap_or_default());
+            locked(&searched.idle_many).push(search);
+            done?;
+            Ok((levels.array, parents.map(|parents| parents.array)))
+        })?;
+        Ok((levels.into_bound(py).into_any(), parents.map(|parents| parents.into_bound(py).into_any())))
     }
 }
 
@@ -267,18 +265,19 @@ impl Core {
         offsets: &Bound<'_, PyAny>,
         targets: &Bound<'_, PyAny>,
         directed: bool,
-        settings: (String, Option<String>, Option<PathBuf>, usize),
+        settings: Settings,
+        timeout: Option<f64>,
     ) -> PyResult<Self> {
-        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
-        let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
-        let (offsets, targets) = (offsets.numbers("indptr")?, targets.numbers("indices")?);
-        // SciPy's array of targets may be longer than its last offset.
-        let entries = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
-        let rows = RowArrays::new(offsets, first(targets, entries), Listing::Unknown).map_err(Failure::from)?;
-        if rows.vertices() > MOST_VERTICES {
-            return Err(PyValueError::new_err(format!("int32 can number {MOST_VERTICES} vertices, this graph has {}", rows.vertices())));
-        }
-        Self::build(py, directed, runtime, |options| Layout::build_from(&rows, options))
+        at_once(|| {
+            let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
+            Self::build(py, settings, timeout, move |stopper| {
+                let (offsets, targets) = (offsets.numbers(), targets.numbers());
+                // SciPy's array of targets may be longer than its last offset.
+                let entries = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
+                let rows = RowArrays::new(offsets, first(targets, entries), Listing::Unknown)?;
+                Ok(Layout::build_from(&rows, &BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() })?)
+            })
+        })
     }
 
     #[staticmethod]
@@ -286,208 +285,301 @@ impl Core {
         pairs: PyReadonlyArray2<'_, u32>,
         vertices: usize,
         directed: bool,
-        settings: (String, Option<String>, Option<PathBuf>, usize),
+        settings: Settings,
+        timeout: Option<f64>,
     ) -> PyResult<Self> {
-        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
-        let py = pairs.py();
-        let flat = pairs.as_slice()?;
-        if flat.len() % 2 != 0 || pairs.as_array().shape()[1] != 2 {
-            return Err(PyValueError::new_err("edges have two ends: an array of shape (edges, 2)"));
-        }
-        Self::build(py, directed, runtime, |options| {
-            let mut list = Vec::new();
-            let edges = flat.len() / 2;
-            list.try_reserve_exact(edges)
-                .map_err(|_| PyMemoryError::new_err(format!("no memory for {edges} edges; use a smaller graph")))?;
-            list.extend(flat.chunks_exact(2).map(|ends| [ends[0], ends[1]]));
-            Ok::<_, Failure>(Layout::build(&EdgeList::new(vertices, list, Listing::Unknown)?, options)?)
+        at_once(|| {
+            let py = pairs.py();
+            let refused = || PyValueError::new_err("edges have two ends: a contiguous array of shape (edges, 2)");
+            if pairs.shape()[1] != 2 {
+                return Err(refused());
+            }
+            let pairs = Lent::new(&pairs, refused)?;
+            Self::build(py, settings, timeout, move |stopper| {
+                let (flat, mut list) = (pairs.numbers(), Vec::new());
+                let edges = flat.len() / 2;
+                list.try_reserve_exact(edges).map_err(|_| Failure::memory(&format!("{edges} edges")))?;
+                for part in flat.chunks(2 << 20) {
+                    if stopper.is_stopped() {
+                        return Err(GraphError::Stopped.into());
+                    }
+                    list.extend(part.chunks_exact(2).map(|ends| [ends[0], ends[1]]));
+                }
+                let options = BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() };
+                Ok(Layout::build(&EdgeList::new(vertices, list, Listing::Unknown)?, &options)?)
+            })
         })
     }
 
     #[staticmethod]
-    fn from_file(
-        py: Python<'_>,
-        path: PathBuf,
+    fn from_file(py: Python<'_>, path: PathBuf, directed: bool, settings: Settings, timeout: Option<f64>) -> PyResult<Self> {
+        at_once(|| {
+            Self::build(py, settings, timeout, move |stopper| {
+                let edges = bfs::read(&path, &ReadOptions { stopper: stopper.clone(), ..ReadOptions::default() })?;
+                Ok(Layout::build(&edges, &BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() })?)
+            })
+        })
+    }
+
+    /// The graph of `state`.
+    #[staticmethod]
+    #[allow(clippy::too_many_arguments, reason = "Python names them")]
+    fn from_state(
+        offsets: PyReadonlyArray1<'_, i64>,
+        targets: PyReadonlyArray1<'_, i32>,
+        degrees: PyReadonlyArray1<'_, u32>,
+        edges: u64,
         directed: bool,
-        settings: (String, Option<String>, Option<PathBuf>, usize),
+        by_degree: bool,
+        settings: Settings,
     ) -> PyResult<Self> {
-        let runtime = runtime(&settings.0, settings.1.as_deref(), settings.2, settings.3)?;
-        Self::build(py, directed, runtime, |options| {
-            let edges = bfs::read(&path, &Default::default())?;
-            Ok::<_, Failure>(Layout::build(&edges, options)?)
+        at_once(|| {
+            let refused = || PyValueError::new_err("this is not the state of a graph");
+            let py = offsets.py();
+            let (offsets, targets) = (Indices::Int64(Lent::new(&offsets, refused)?), Indices::Int32(Lent::new(&targets, refused)?));
+            let degrees = Lent::new(&degrees, refused)?;
+            Self::build(py, settings, None, move |stopper| {
+                let order = if by_degree { Order::Degree } else { Order::Original };
+                let listing = if directed { Listing::Once } else { Listing::BothDirections };
+                let rows = RowArrays::new(offsets.numbers(), targets.numbers(), listing)?;
+                let options = BuildOptions { directed, order, stopper: stopper.clone(), ..BuildOptions::default() };
+                let mut layout = Layout::build_from(&rows, &options)?;
+                if degrees.numbers().len() != layout.vertices() {
+                    return Err(refused().into());
+                }
+                layout.set_listed(degrees.numbers(), edges);
+                Ok(layout)
+            })
+        })
+    }
+
+    /// What `from_state` makes the same graph of: the distinct neighbours of each vertex as compressed sparse rows, the degrees as they
+    /// count for TEPS, the number of edges, whether arcs are directed, and whether vertices are ordered by degree.
+    fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
+        at_once(|| {
+            let layout = Arc::clone(&self.0.layout);
+            let (offsets, targets, degrees) = lasting(py, None, self.0.is_short(1), move |stopper| {
+                let (vertices, stats) = (layout.vertices(), layout.stats());
+                let arcs = stats.unique_edges as usize * if layout.directed() { 1 } else { 2 };
+                let (mut offsets, mut targets) = (vector(vertices + 1, 0_i64, "the rows of the graph")?, Vec::new());
+                targets.try_reserve_exact(arcs).map_err(|_| Failure::memory("the rows of the graph"))?;
+                for v in 0..vertices {
+                    if v % (1 << 16) == 0 && stopper.is_stopped() {
+                        return Err(GraphError::Stopped.into());
+                    }
+                    targets.extend(layout.neighbours(v as u32).map(|target| target as i32));
+                    offsets[v + 1] = targets.len() as i64;
+                }
+                let mut degrees = vector(vertices, 0, "the degrees of the graph")?;
+                degrees.copy_from_slice(layout.input_degrees());
+                Ok((offsets, targets, degrees))
+            })?;
+            let array = |numbers| PyArray1::from_vec(py, numbers);
+            let (layout, offsets) = (&self.0.layout, PyArray1::from_vec(py, offsets));
+            let by_degree = layout.order() == Order::Degree;
+            Ok((offsets, array(targets), PyArray1::from_vec(py, degrees), layout.stats().edges, layout.directed(), by_degree))
         })
     }
 
     #[getter]
-    fn counts(&self) -> (usize, u64, bool) {
-        (self.vertices(), self.layout.stats().edges, self.layout.directed())
+    fn counts(&self) -> PyResult<(usize, u64, bool)> {
+        at_once(|| Ok((self.0.vertices(), self.0.layout.stats().edges, self.0.layout.directed())))
     }
 
-    /// Degrees as they count for TEPS.
-    fn degrees<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u32>> {
-        PyArray1::from_slice(py, self.layout.input_degrees())
+    /// Degrees as they count for TEPS of the vertices from `begin` to before `end`.
+    fn degrees(&self, py: Python<'_>, begin: usize, end: usize) -> PyResult<Py<PyArray1<u32>>> {
+        at_once(|| {
+            let degrees = self.0.layout.input_degrees().get(begin..end).ok_or_else(|| PyIndexError::new_err("no such vertices"))?;
+            let mut room = Room::<u32, Ix1>::new(py, [degrees.len()])?;
+            room.entries().copy_from_slice(degrees);
+            Ok(room.array)
+        })
     }
 
     /// (parents or None, levels or None, levels of the tree, seconds, why it ended, why it had no device or None)
     #[allow(clippy::too_many_arguments, reason = "Python names them")]
-    fn bfs<'py>(
+    fn bfs(
         &self,
-        py: Python<'py>,
-        root: i64,
+        py: Python<'_>,
+        root: &Bound<'_, PyAny>,
         with_parents: bool,
         with_levels: bool,
         depth: Option<u32>,
-        target: Option<i64>,
+        target: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
-    ) -> PyResult<TreeArrays<'py>> {
-        let vertices = self.vertices();
-        let root = vertex(root, "root", vertices)?;
-        let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
-        // A timeout that is too long to be represented sets no limit.
-        let wait = match timeout {
-            Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-                return Err(PyValueError::new_err(format!("timeout {seconds} is not a number of seconds")));
-            }
-            Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
-            None => None,
-        };
-        let array = |is_wanted: bool| is_wanted.then(|| empty::<u32, Ix1>(py, [vertices])).transpose();
-        let (parents, levels) = (array(with_parents)?, array(with_levels)?);
-        let (partial, fallen_back) = {
-            // SAFETY: nothing else has references to these arrays, which are returned only after every entry has been written.
-            let output = unsafe {
-                Output {
-                    parents: parents.as_ref().map(|array| array.as_slice_mut()).transpose()?,
-                    levels: levels.as_ref().map(|array| array.as_slice_mut()).transpose()?,
-                }
-            };
-            py.detach(|| {
-                let mut owned = self.take()?;
+    ) -> PyResult<TreeArrays> {
+        at_once(|| {
+            let vertices = self.0.vertices();
+            let root = vertex(root, "root", vertices)?;
+            let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
+            let array = |is_wanted: bool| is_wanted.then(|| Room::<u32, Ix1>::new(py, [vertices])).transpose();
+            let (mut parents, mut levels) = (array(with_parents)?, array(with_levels)?);
+            let searched = Arc::clone(&self.0);
+            // A driver may take any time.
+            let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
+            lasting(py, timeout, is_short, move |stopper| {
+                let mut owned = searched.take(stopper)?;
+                let output = Output { parents: parents.as_mut().map(Room::entries), levels: levels.as_mut().map(Room::entries) };
                 let done = owned.with(|search| {
-                    search.set_deadline(wait.and_then(|wait| Instant::now().checked_add(wait)));
+                    search.set_stopper(stopper.clone());
                     search.run_into(root, Until { depth, target }, output)
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
-                locked(&self.idle).push(owned);
-                done.map(|partial| (partial, fallen_back)).map_err(Failure::from)
-            })?
-        };
-        let end = match partial.end {
-            End::Complete => "complete",
-            End::Depth => "depth",
-            End::Target => "target",
-        };
-        Ok((parents, levels, partial.outcome.levels, partial.outcome.elapsed.as_secs_f64(), end, fallen_back))
+                locked(&searched.idle).push(owned);
+                let partial = done?;
+                let end = match partial.end {
+                    End::Complete => "complete",
+                    End::Depth => "depth",
+                    End::Target => "target",
+                };
+                let seconds = partial.outcome.elapsed.as_secs_f64();
+                let (parents, levels) = (parents.map(|room| room.array), levels.map(|room| room.array));
+                Ok((parents, levels, partial.outcome.levels, seconds, end, fallen_back))
+            })
+        })
     }
 
     /// Number of vertices reached, and of edges as they count for TEPS, from parents or levels that `bfs` has returned.
     fn reached(&self, py: Python<'_>, found: PyReadonlyArray1<'_, u32>) -> PyResult<(u64, u64)> {
-        let found = found.as_slice()?;
-        if found.len() != self.vertices() {
-            return Err(PyValueError::new_err(format!("{} entries are given for {} vertices", found.len(), self.vertices())));
-        }
-        py.detach(|| {
-            let owned = self.take()?;
-            let counts = owned.get().counts(found);
-            locked(&self.idle).push(owned);
-            Ok::<_, Failure>(counts)
+        at_once(|| {
+            let found = Lent::new(&found, || PyValueError::new_err("the entries are not contiguous"))?;
+            let searched = Arc::clone(&self.0);
+            if found.length != searched.vertices() {
+                return Err(PyValueError::new_err(format!("{} entries are given for {} vertices", found.length, searched.vertices())));
+            }
+            lasting(py, None, searched.is_short(1), move |stopper| {
+                let owned = searched.take(stopper)?;
+                let counts = owned.get().counts(found.numbers());
+                locked(&searched.idle).push(owned);
+                Ok(counts)
+            })
         })
-        .map_err(PyErr::from)
     }
 
     fn bfs_many<'py>(
         &self,
         py: Python<'py>,
-        roots: Vec<i64>,
+        roots: Vec<Bound<'py, PyAny>>,
         bytes: bool,
         with_parents: bool,
+        timeout: Option<f64>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let roots = roots.into_iter().map(|root| vertex(root, "root", self.vertices())).collect::<PyResult<Vec<u32>>>()?;
-        if bytes { self.many::<u8>(py, &roots, with_parents) } else { self.many::<u32>(py, &roots, with_parents) }
+        at_once(|| {
+            let roots = roots.iter().map(|root| vertex(root, "root", self.0.vertices())).collect::<PyResult<Vec<u32>>>()?;
+            if bytes { self.many::<u8>(py, roots, with_parents, timeout) } else { self.many::<u32>(py, roots, with_parents, timeout) }
+        })
     }
 }
 
-type TreeArrays<'py> = (Option<Bound<'py, PyArray1<u32>>>, Option<Bound<'py, PyArray1<u32>>>, u32, f64, &'static str, Option<String>);
+type TreeArrays = (Option<Py<PyArray1<u32>>>, Option<Py<PyArray1<u32>>>, u32, f64, &'static str, Option<String>);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
+type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, bool);
 
 /// The vertices in the order in which a search with a queue would visit the tree, and the predecessors, as SciPy returns them.
 #[pyfunction]
-fn queue_order<'py>(py: Python<'py>, parents: PyReadonlyArray1<'py, u32>, root: u32) -> PyResult<TwoArrays<'py>> {
+fn queue_order<'py>(
+    py: Python<'py>,
+    parents: PyReadonlyArray1<'py, u32>,
+    root: &Bound<'py, PyAny>,
+    timeout: Option<f64>,
+) -> PyResult<TwoArrays<'py>> {
+    at_once(|| {
+        let parents = Lent::new(&parents, || PyValueError::new_err("the parents are not contiguous"))?;
+        let root = vertex(root, "root", parents.length)?;
+        let is_short = (parents.length as u64) < SHORT / 4;
+        let (order, predecessors) = lasting(py, timeout, is_short, move |stopper| ordered(&parents, root, stopper))?;
+        Ok((PyArray1::from_vec(py, order), PyArray1::from_vec(py, predecessors)))
+    })
+}
+
+fn ordered(given: &Lent<u32>, root: u32, stopper: &Stopper) -> Result<(Vec<i32>, Vec<i32>), Failure> {
     const NO_PREDECESSOR: i32 = -9999;
-    let parents = parents.as_slice()?;
+    let goes_on = || if stopper.is_stopped() { Err(Failure::from(GraphError::Stopped)) } else { Ok(()) };
     let no_tree = || PyValueError::new_err("the parents are not a tree");
-    let (order, predecessors) = py
-        .detach(|| {
-            // The children of each parent, as compressed rows.
-            let mut starts = vec![0_u32; parents.len() + 1];
-            let children = || (0..).zip(parents).filter(|&(v, &parent): &(u32, &u32)| parent != NONE && v != root);
-            for (_, &parent) in children() {
-                *starts.get_mut(parent as usize + 1)? += 1;
-            }
-            for v in 1..starts.len() {
-                starts[v] += starts[v - 1];
-            }
-            let mut places = starts.clone();
-            let mut rows = vec![0_u32; starts[parents.len()] as usize];
-            for (v, &parent) in children() {
-                let place = &mut places[parent as usize];
-                rows[*place as usize] = v;
-                *place += 1;
-            }
-            let mut order = Vec::with_capacity(rows.len() + 1);
-            order.push(root as i32);
-            let mut at = 0;
-            while at < order.len() && order.len() <= parents.len() {
-                let v = order[at] as usize;
-                order.extend(rows[starts[v] as usize..starts[v + 1] as usize].iter().map(|&child| child as i32));
-                at += 1;
-            }
-            let predecessors = (0..)
-                .zip(parents)
-                .map(|(v, &parent): (u32, &u32)| if parent == NONE || v == root { NO_PREDECESSOR } else { parent as i32 })
-                .collect::<Vec<_>>();
-            Some((order, predecessors))
-        })
-        .ok_or_else(no_tree)?;
-    Ok((PyArray1::from_vec(py, order), PyArray1::from_vec(py, predecessors)))
+    let what = "the order of the vertices";
+    // A copy, which no other thread changes.
+    let mut parents = vector(given.length, 0_u32, what)?;
+    parents.copy_from_slice(given.numbers());
+    // The children of each parent, as compressed rows.
+    let mut starts = vector(parents.len() + 1, 0_u32, what)?;
+    let children = || (0..).zip(&parents).filter(|&(v, &parent): &(u32, &u32)| parent != NONE && v != root);
+    goes_on()?;
+    for (_, &parent) in children() {
+        *starts.get_mut((parent as usize).saturating_add(1)).ok_or_else(no_tree)? += 1;
+    }
+    for v in 1..starts.len() {
+        starts[v] += starts[v - 1];
+    }
+    let mut places = vector(starts.len(), 0, what)?;
+    places.copy_from_slice(&starts);
+    let mut rows = vector(starts[parents.len()] as usize, 0_u32, what)?;
+    goes_on()?;
+    for (v, &parent) in children() {
+        let place = &mut places[parent as usize];
+        rows[*place as usize] = v;
+        *place += 1;
+    }
+    let mut order = Vec::new();
+    order.try_reserve_exact(rows.len() + 1).map_err(|_| Failure::memory(what))?;
+    order.push(root as i32);
+    goes_on()?;
+    let mut at = 0;
+    while at < order.len() && order.len() <= parents.len() {
+        let v = order[at] as usize;
+        order.extend(rows[starts[v] as usize..starts[v + 1] as usize].iter().map(|&child| child as i32));
+        at += 1;
+    }
+    goes_on()?;
+    let mut predecessors = vector(parents.len(), NO_PREDECESSOR, what)?;
+    for (v, &parent) in children() {
+        predecessors[v as usize] = parent as i32;
+    }
+    Ok((order, predecessors))
 }
 
 /// The OpenCL devices of this machine.
 #[pyfunction]
-fn devices(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
-    let found = match py.detach(bfs::devices) {
-        Ok(found) => found,
-        Err(bfs::OpenClError::NoLibrary | bfs::OpenClError::NoPlatform) => Vec::new(),
-        Err(error) => return Err(PyRuntimeError::new_err(with_causes("", &error))),
-    };
-    let described = |info: &bfs::DeviceInfo| {
-        let device = PyDict::new(py);
-        device.set_item("name", &info.name)?;
-        device.set_item("platform", &info.platform)?;
-        device.set_item("driver", &info.driver)?;
-        device.set_item("compute_units", info.compute_units)?;
-        device.set_item("unusable", info.unusable.as_ref().map(ToString::to_string))?;
-        Ok(device)
-    };
-    found.iter().map(described).collect()
+#[pyo3(signature = (timeout=None))]
+fn devices(py: Python<'_>, timeout: Option<f64>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    at_once(|| {
+        let found = lasting(py, timeout, false, |_| match bfs::devices() {
+            Ok(found) => Ok(found),
+            Err(bfs::OpenClError::NoLibrary | bfs::OpenClError::NoPlatform) => Ok(Vec::new()),
+            Err(error) => Err(Failure(PyRuntimeError::new_err(with_causes("", &error)))),
+        })?;
+        let described = |info: &bfs::DeviceInfo| {
+            let device = PyDict::new(py);
+            device.set_item("name", &info.name)?;
+            device.set_item("platform", &info.platform)?;
+            device.set_item("driver", &info.driver)?;
+            device.set_item("compute_units", info.compute_units)?;
+            device.set_item("unusable", info.unusable.as_ref().map(ToString::to_string))?;
+            Ok(device)
+        };
+        found.iter().map(described).collect()
+    })
 }
 
 /// Measures energy.
 #[pyclass(frozen, module = "socbfs._socbfs")]
 struct Sensors {
     scope: String,
-    meter: Mutex<(Meter, Option<Window>)>,
+    meter: Arc<Mutex<(Meter, Option<Window>)>>,
 }
 
 #[pymethods]
 impl Sensors {
     #[new]
-    #[pyo3(signature = (board=None))]
-    fn new(py: Python<'_>, board: Option<PathBuf>) -> PyResult<Self> {
-        let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board)).map_err(Failure::from)?.power();
-        let started = py.detach(|| Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start));
-        let meter = started.map_err(|error| PyOSError::new_err(with_cure(&error, error.cure())))?;
-        Ok(Self { scope: meter.scope().to_owned(), meter: Mutex::new((meter, None)) })
+    #[pyo3(signature = (board=None, timeout=None))]
+    fn new(py: Python<'_>, board: Option<PathBuf>, timeout: Option<f64>) -> PyResult<Self> {
+        at_once(|| {
+            let meter = lasting(py, timeout, false, |_| {
+                let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?.power();
+                let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
+                started.map_err(|error| Failure(PyOSError::new_err(with_cure(&error, error.cure()))))
+            })?;
+            Ok(Self { scope: meter.scope().to_owned(), meter: Arc::new(Mutex::new((meter, None))) })
+        })
     }
 
     #[getter]
@@ -495,50 +587,59 @@ impl Sensors {
         &self.scope
     }
 
-    fn begin(&self, py: Python<'_>) {
-        // Without the interpreter's lock: another thread may have the meter, and the end of a window waits for a reading.
-        py.detach(|| {
-            let (meter, window) = &mut *locked(&self.meter);
-            // A discarded window is ended too: the meter keeps readings as long as a window is open.
-            if let Some(before) = window.take() {
-                drop(meter.end(before));
-            }
-            *window = Some(meter.begin());
-        });
+    fn begin(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
+        at_once(|| {
+            // Another thread may have the meter, and the end of a window waits for a reading.
+            let is_short = self.meter.try_lock().is_ok_and(|meter| meter.1.is_none());
+            let meter = Arc::clone(&self.meter);
+            lasting(py, timeout, is_short, move |_| {
+                let (meter, window) = &mut *locked(&meter);
+                // A discarded window is ended too: the meter keeps readings as long as a window is open.
+                if let Some(before) = window.take() {
+                    drop(meter.end(before));
+                }
+                *window = Some(meter.begin());
+                Ok(())
+            })
+        })
     }
 
     /// (joules or None, seconds, why joules is None)
-    fn end(&self, py: Python<'_>) -> PyResult<(Option<f64>, f64, Option<String>)> {
-        let measured = py.detach(|| {
-            let (meter, window) = &mut *locked(&self.meter);
-            window.take().map(|window| meter.end(window))
-        });
-        let no_window = || PyValueError::new_err("no window was begun: use it as a context, with socbfs.Energy() as energy");
-        let measured = measured.ok_or_else(no_window)?;
-        Ok((measured.joules.map(|joules| joules.0), measured.seconds, measured.problem))
+    fn end(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<(Option<f64>, f64, Option<String>)> {
+        at_once(|| {
+            let meter = Arc::clone(&self.meter);
+            let measured = lasting(py, timeout, false, move |_| {
+                let (meter, window) = &mut *locked(&meter);
+                Ok(window.take().map(|window| meter.end(window)))
+            })?;
+            let no_window = || PyValueError::new_err("no window was begun: use it as a context, with socbfs.Energy() as energy");
+            let measured = measured.ok_or_else(no_window)?;
+            Ok((measured.joules.map(|joules| joules.0), measured.seconds, measured.problem))
+        })
     }
 }
 
-/// Lets messages of the library go to the loggers `socbfs.*` of Python's `logging`.
-fn forward_messages(py: Python<'_>) -> PyResult<()> {
-    // The level of a logger is asked for each message, since a program may change it at any time. To ask takes the interpreter's lock, so
-    // details, of which a search may write some, are left out. No thread writes a message while the one that waits for it has the lock.
-    let logger = pyo3_log::Logger::new(py, pyo3_log::Caching::Loggers)?.filter(log::LevelFilter::Info);
-    // It was installed before if the module is initialised a second time.
-    let _ = logger.install();
-    Ok(())
+/// Panics, at once or in work that lasts, for the tests of what becomes of a panic.
+#[cfg(feature = "planted-panic")]
+#[pyfunction]
+#[allow(clippy::panic, reason = "it is what this feature is for")]
+fn planted_panic(py: Python<'_>, lasts: bool) -> PyResult<()> {
+    at_once(|| if lasts { lasting(py, None, false, |_| panic!("planted")) } else { panic!("planted") })
 }
 
 #[pymodule]
 fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    forward_messages(module.py())?;
+    take_messages();
     // The module needs symbols of the interpreter, also where it tries the drivers.
     if let Ok(program) = module.py().import("sys")?.getattr("executable")?.extract::<PathBuf>() {
         bfs::opencl::probe_with(program);
     }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("InternalError", module.py().get_type::<InternalError>())?;
     module.add_class::<Core>()?;
     module.add_class::<Sensors>()?;
+    #[cfg(feature = "planted-panic")]
+    module.add_function(wrap_pyfunction!(planted_panic, module)?)?;
     module.add_function(wrap_pyfunction!(queue_order, module)?)?;
     module.add_function(wrap_pyfunction!(devices, module)?)
 }

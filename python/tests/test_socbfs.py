@@ -10,10 +10,13 @@ import os
 import pathlib
 import pickle
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -212,14 +215,33 @@ def test_misuse():
             graph.bfs_many([0, root])
     with pytest.raises(IndexError, match="target 9"):
         graph.bfs(0, target=9)
-    with pytest.raises((OverflowError, TypeError)):
-        graph.bfs(2**70)
+    for root in (2**62, 2**63, 2**70, -(2**70), np.uint64(2**63)):
+        for call in (graph.bfs, lambda root: graph.bfs_many([0, root]), lambda root: graph.bfs_many([root, -1]), lambda root: graph.bench([root])):
+            with pytest.raises(IndexError, match="3 vertices"):
+                call(root)
+        with pytest.raises(IndexError, match="target"):
+            graph.bfs(0, target=root)
+        with pytest.raises(IndexError, match="2 vertices"):
+            socbfs.breadth_first_order(np.ones((2, 2)), root)
+        with pytest.raises((ValueError, TypeError), match=r"2\*\*31|float64"):
+            socbfs.Graph.from_edges([[0, root]])
+    with pytest.raises(IndexError, match="3 vertices"):
+        graph.bfs_many(np.array([2**63]))
+    parents = np.zeros(3, np.uint32)
+    for root in (3, -1, 2**32 - 1, 2**63):
+        with pytest.raises(IndexError, match="3 vertices"):
+            socbfs._socbfs.queue_order(parents, root, None)
+    with pytest.raises(ValueError, match="not a tree"):
+        socbfs._socbfs.queue_order(np.array([0, 3], np.uint32), 0, None)
     with pytest.raises(TypeError):
         graph.bfs(0.5)
     with pytest.raises(TypeError):
         graph.bfs_many([0.5])
-    with pytest.raises(ValueError):
-        graph.bfs(0, timeout=float("nan"))
+    for timeout in (float("nan"), -1, -(10**400)):
+        for call in (lambda **options: graph.bfs(0, **options), lambda **options: graph.bfs_many([0], **options), socbfs.devices, socbfs.Energy):
+            with pytest.raises(ValueError, match="timeout"):
+                call(timeout=timeout)
+    assert graph.bfs(0, timeout=10**400).reached == 2
     for depth in (-1, 2**32):
         with pytest.raises(ValueError, match="depth must be from 0"):
             graph.bfs(0, depth=depth)
@@ -228,8 +250,9 @@ def test_misuse():
             socbfs.Graph.from_edges([[0, 1]], threads=threads)
     with pytest.raises(TypeError):
         graph.bfs_many([0], dtype=np.float64)
-    with pytest.raises(TypeError, match="from_scipy"):
-        socbfs.Graph([[0, 1]])
+    for arguments in ((), ([[0, 1]],), (graph._core,)):
+        with pytest.raises(TypeError, match="made by Graph.from_scipy"):
+            socbfs.Graph(*arguments)
     with pytest.raises(TypeError, match="tocsr"):
         socbfs.Graph.from_scipy(random_matrix(5, 5, 1).tocoo())
     # A cure that these have.
@@ -275,6 +298,25 @@ def test_misuse():
     with pytest.raises(ValueError, match="contiguous"):
         socbfs.Graph.from_scipy(matrix)
     assert socbfs.Graph.from_edges([]).vertices == 0
+
+
+def test_a_mask_is_not_lost():
+    matrix = random_matrix(10, 20, 1)
+    edges = np.ma.masked_array([[0, 1], [1, 2], [2, 3]], mask=[[0, 0], [0, 1], [0, 0]])
+    with pytest.raises(ValueError, match=r"numpy\.ma\.compress_rows\(edges\)"):
+        socbfs.Graph.from_edges(edges)
+    assert socbfs.Graph.from_edges(np.ma.compress_rows(edges)).edges == 2
+    # Where nothing is masked nothing is lost.
+    graph = socbfs.Graph.from_edges(np.ma.masked_array(edges.data, mask=np.zeros((3, 2), bool)))
+    assert graph.edges == socbfs.Graph.from_edges(np.ma.masked_array(edges.data.astype(np.uint32))).edges == 3
+    with pytest.raises(ValueError, match=r"roots\.compressed\(\)"):
+        graph.bfs_many(np.ma.masked_array([0, 1], mask=[0, 1]))
+    assert graph.bfs_many(np.ma.masked_array([0, 1])).levels.shape == (2, 4)
+    for name in ("indptr", "indices"):
+        broken = matrix.copy()
+        setattr(broken, name, np.ma.masked_array(getattr(matrix, name), mask=np.arange(getattr(matrix, name).size) == 1))
+        with pytest.raises(ValueError, match=name):
+            socbfs.Graph.from_scipy(broken)
 
 
 def unaligned(values):
@@ -419,6 +461,212 @@ def test_trees_can_be_copied_and_pickled():
         assert other.parents.tolist() == tree.parents.tolist() and other.levels.tolist() == tree.levels.tolist()
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_graphs_can_be_copied_and_pickled(directed):
+    # Repeats, self-loops, a vertex without an edge, leaves, a pair.
+    star = [[0, leaf] for leaf in range(1, 200)]
+    for edges in ([], [[0, 1], [1, 0], [0, 1], [2, 2], [2, 3], [3, 4], [4, 2], [6, 7]], [*star, [0, 1], [200, 201]]):
+        graph = socbfs.Graph.from_edges(np.array(edges, np.int64).reshape(-1, 2), 203, directed, threads=2, policy="alpha-beta")
+        for other in (copy.copy(graph), copy.deepcopy(graph), pickle.loads(pickle.dumps(graph))):
+            assert (other.vertices, other.edges, other.directed, other._settings) == (203, graph.edges, directed, graph._settings)
+            for root in (0, 1, 2, 3, 199, 202):
+                given, found = (one.bfs(root, levels=True) for one in (graph, other))
+                np.testing.assert_array_equal(found.levels, given.levels)
+                assert (found.reached, found.edges, found.depth) == (given.reached, given.edges, given.depth)
+    networkx = pytest.importorskip("networkx")
+    named = pickle.loads(pickle.dumps(socbfs.Graph.from_networkx(networkx.path_graph("abc"))))
+    assert named.labels == ["a", "b", "c"] and named.bfs(0, levels=True).levels.tolist() == [0, 1, 2]
+    offsets, *rest = graph._core.state()
+    for broken in ((offsets[:-1], *rest), (offsets, rest[0] + 500, *rest[1:]), (offsets, rest[0], rest[1][1:], *rest[2:])):
+        with pytest.raises(ValueError):
+            socbfs._socbfs.Core.from_state(*broken, graph._settings)
+
+
+def long_path():
+    """A path, which is searched level by level: each call with it lasts some seconds."""
+    ends = np.arange(3_000_000, dtype=np.uint32)
+    return socbfs.Graph.from_edges(np.stack([ends[:-1], ends[1:]], axis=1))
+
+
+def late(call, after):
+    """How long after Ctrl-C a call ends."""
+    sent = []
+
+    def interrupt():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Timer(after, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        timer.start()
+        call()
+        timer.join()
+    return time.monotonic() - sent[0]
+
+
+def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
+    pipe = tmp_path / "pipe.el"
+    os.mkfifo(pipe)
+    rng = np.random.default_rng(3)
+    edges = rng.integers(0, 1 << 20, (6_000_000, 2), np.uint32)
+    matrix = random_matrix(1 << 20, 6_000_000, 4)
+    file = tmp_path / "graph.el"
+    with open(file, "w") as out:
+        for part in np.split(edges[:4_000_000], 40):
+            out.write("\n".join(map("%d %d".__mod__, map(tuple, part.tolist()))) + "\n")
+    graph, text = long_path(), pickle.dumps(long_path())
+    parents = graph.bfs(0).parents.view(np.uint32)
+    calls = {
+        "a pipe": lambda **options: socbfs.Graph.from_file(pipe, **options),
+        "a file": lambda **options: socbfs.Graph.from_file(file, **options),
+        "edges": lambda **options: socbfs.Graph.from_edges(edges, **options),
+        "a list": lambda _pairs=edges.tolist(), **options: socbfs.Graph.from_edges(_pairs, **options),
+        "a matrix": lambda **options: socbfs.Graph.from_scipy(matrix, **options),
+        "bfs": lambda **options: graph.bfs(0, **options),
+        "bfs_many": lambda **options: graph.bfs_many(range(8), **options),
+        "bench": lambda **options: graph.bench(4, **options),
+        "breadth_first_order": lambda **options: socbfs.breadth_first_order(matrix.tocoo(), 0, **options),
+        "pickle": lambda: pickle.loads(pickle.dumps(graph)),
+        "unpickle": lambda: pickle.loads(text),
+        "queue_order": lambda: [socbfs._socbfs.queue_order(parents, 0, None) for _ in range(20)],
+        "reached": lambda: [graph.bfs(0, depth=3).reached for _ in range(100_000)],
+    }
+    for name, call in calls.items():
+        begin = time.monotonic()
+        if name not in ("pickle", "unpickle", "queue_order", "reached"):
+            with pytest.raises(TimeoutError):
+                call(timeout=0.1)
+            took = time.monotonic() - begin
+            assert took < 0.1 + 0.3 * SLOW, f"{name}: the timeout was noticed {took - 0.1:.2f} s late"
+            with pytest.raises(TimeoutError):
+                call(timeout=0)
+        took = late(call, 0.2)
+        assert took < 0.3 * SLOW, f"{name}: Ctrl-C was answered after {took:.2f} s"
+    # What was left behind does no harm.
+    assert graph.bfs(0, depth=5).reached == 6 and socbfs.Graph.from_edges(edges[:1000]).edges == 1000
+
+
+#: A machine that is used by others answers later.
+SLOW = 1 + os.getloadavg()[0] / os.cpu_count()
+
+
+def test_a_handler_that_raises_nothing_does_not_end_a_call(tmp_path):
+    pipe = tmp_path / "pipe.el"
+    os.mkfifo(pipe)
+    arrived = []
+    before = signal.signal(signal.SIGINT, lambda *_: arrived.append(1))
+
+    def write():
+        time.sleep(0.2)
+        os.kill(os.getpid(), signal.SIGINT)
+        with open(pipe, "w") as out:
+            for line in ("0 1\n", "1 2\n"):
+                out.write(line)
+                out.flush()
+                time.sleep(0.2)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        assert socbfs.Graph.from_file(pipe).edges == 2 and arrived == [1]
+    finally:
+        signal.signal(signal.SIGINT, before)
+        writer.join()
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_arrays_that_another_thread_changes_give_an_error_or_a_graph(directed):
+    matrix = random_matrix(5000, 60_000, 7)
+    matrix = matrix + matrix.T
+    indices, indptr = matrix.indices.copy(), matrix.indptr.copy()
+    rng, is_over = np.random.default_rng(8), threading.Event()
+
+    def change():
+        while not is_over.is_set():
+            places = rng.integers(0, indices.size, 50)
+            matrix.indices[places] = rng.integers(0, 5000, 50)
+            matrix.indices[places] = indices[places]
+            # The ends of two entries are exchanged: no degree changes.
+            one, other = places[:2]
+            matrix.indices[[one, other]] = matrix.indices[[other, one]]
+            matrix.indptr[1 + places[2] % 4999] += 1
+            matrix.indptr[:] = indptr
+            matrix.indices[places] = indices[places]
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    built, refused = 0, 0
+    try:
+        for _ in range(60):
+            try:
+                graph = socbfs.Graph.from_scipy(matrix, directed, threads=2)
+            except (ValueError, RuntimeError) as error:
+                assert not isinstance(error, socbfs.InternalError), error
+                refused += 1
+                continue
+            built += 1
+            offsets, targets, *_ = graph._core.state()
+            found = scipy.sparse.csr_matrix((np.ones(targets.size), targets, offsets), shape=(5000, 5000))
+            assert (found.indices < 5000).all() and (directed or (found != found.T).nnz == 0)
+    finally:
+        is_over.set()
+        thread.join()
+    assert refused > 0, f"{built} of 60 were built: nothing changed meanwhile"
+
+
+def test_a_panic_is_an_exception_of_ours():
+    assert issubclass(socbfs.InternalError, RuntimeError)
+    panic = getattr(socbfs._socbfs, "planted_panic", None)
+    if panic is None:
+        pytest.skip("SKIPPED: the package was built without its feature planted-panic")
+    for lasts in (False, True):
+        with pytest.raises(socbfs.InternalError, match="planted.*report"):
+            panic(lasts)
+
+
+def test_a_lack_of_memory_is_a_memory_error():
+    # Each limit is between two large steps of its call, so that no small allocation fails.
+    program = """
+import resource, numpy, socbfs
+ends = numpy.arange(1 << 22, dtype=numpy.uint32)
+path = numpy.stack([ends[:-1], ends[1:]], axis=1)
+graph = socbfs.Graph.from_edges(path[: 1 << 18], threads=2)
+parents = numpy.zeros(1 << 24, numpy.uint32)
+graph.bfs(0)
+calls = {
+    "the adjacency": (84, lambda: socbfs.Graph.from_edges(path, threads=2)),
+    "the degrees": (1000, lambda: socbfs.Graph.from_edges(path[:9], 2**31 - 1, threads=2)),
+    "a queue": (40, lambda: socbfs._socbfs.queue_order(parents, 0, None)),
+    "many levels": (40, lambda: graph.bfs_many(range(64))),
+}
+for name, (room, call) in calls.items():
+    used = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmSize:")) << 10
+    resource.setrlimit(resource.RLIMIT_AS, (used + (room << 20), resource.RLIM_INFINITY))
+    try:
+        call()
+        print("there is enough memory for", name)
+    except MemoryError as error:
+        assert str(error), name
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+    settings = {**os.environ, "MALLOC_ARENA_MAX": "1"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600, env=settings)
+    assert (done.returncode, done.stdout) == (0, ""), f"{done.stdout}{done.stderr[-2000:]}"
+
+
+def test_the_examples_of_the_documentation_run():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs" / "python.md"
+    examples = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+    assert examples
+
+    def most():
+        resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+
+    for example in examples:
+        done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, timeout=300, preexec_fn=most)
+        assert done.returncode == 0 and done.stdout, done.stderr
+
+
 def test_bench_devices_and_energy():
     graph = socbfs.Graph.from_scipy(random_matrix(2000, 20000, 1), threads=1)
     told = graph.bench(20)
@@ -473,6 +721,15 @@ def test_networkx_graphs_and_its_dispatch():
             networkx.single_source_shortest_path_length(graph, [source], backend="socbfs")
         with pytest.raises(networkx.NetworkXError):
             networkx.descendants_at_distance(graph, [source], 1, backend="socbfs")
+    # Views, which NetworkX converts once, also if the graph changes that is viewed.
+    graph = networkx.path_graph(5, create_using=networkx.DiGraph)
+    views = [graph.subgraph([0, 1, 2, 3]), graph.reverse(copy=False), networkx.restricted_view(graph, [4], []), graph.to_undirected(as_view=True)]
+    for change in (lambda: None, lambda: graph.remove_edge(1, 2), lambda: graph.add_edge(1, 3), lambda: graph.add_edge(3, 0)):
+        change()
+        for view in [graph, *views]:
+            for source in view:
+                wanted = dict(networkx.single_source_shortest_path_length(view, source))
+                assert dict(networkx.single_source_shortest_path_length(view, source, backend="socbfs")) == wanted
     path = networkx.path_graph(300)
     wanted = [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2])]
     assert [set(layer) for layer in networkx.bfs_layers(path, list(path)[:200:2], backend="socbfs")] == wanted

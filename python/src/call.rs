@@ -1,0 +1,221 @@
+//! How calls of Python run: Ctrl-C and a timeout end them, a panic becomes an exception, and messages go to Python's `logging`.
+
+use std::{
+    any::Any,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    thread,
+    time::{Duration, Instant},
+};
+
+use bfs::{
+    graph::{GraphError, RowsError, Stopper},
+    input::InputError,
+    runtime::RuntimeError,
+    search::SearchError,
+    words::{with_causes, with_cure},
+};
+use log::{Level, LevelFilter, Log, Metadata, Record};
+use pyo3::{
+    create_exception,
+    exceptions::{
+        PyFileNotFoundError, PyIndexError, PyIsADirectoryError, PyMemoryError, PyOSError, PyPermissionError, PyRuntimeError,
+        PyTimeoutError, PyValueError,
+    },
+    prelude::*,
+};
+
+create_exception!(socbfs, InternalError, PyRuntimeError, "A bug in socbfs. The graph can still be searched.");
+
+/// How often a call that waits looks whether a signal has arrived.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a call that ends early waits for its work to end too. A driver, for example, may not return for minutes.
+const GRACE: Duration = Duration::from_millis(150);
+
+/// An error as a Python exception.
+pub(crate) struct Failure(pub(crate) PyErr);
+
+impl Failure {
+    pub(crate) fn memory(what: &str) -> Self {
+        Self(PyMemoryError::new_err(format!("no memory for {what}; use a smaller graph")))
+    }
+
+    fn panic(panic: &(dyn Any + Send)) -> Self {
+        let said = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Self(InternalError::new_err(format!("a bug in socbfs: {}; please report it", said.unwrap_or("unknown panic"))))
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        failure.0
+    }
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
+}
+
+impl From<GraphError> for Failure {
+    fn from(error: GraphError) -> Self {
+        let text = with_causes("", &error);
+        Self(match error {
+            GraphError::OutOfMemory(_) => PyMemoryError::new_err(text),
+            // The file changed while it was read.
+            GraphError::Changed(_) => PyOSError::new_err(text),
+            GraphError::EdgesChanged => PyRuntimeError::new_err(text),
+            GraphError::Stopped => PyTimeoutError::new_err(text),
+            _ => PyValueError::new_err(text),
+        })
+    }
+}
+
+impl From<RowsError> for Failure {
+    fn from(error: RowsError) -> Self {
+        Self(PyValueError::new_err(with_causes("", &error)))
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Self {
+        let text = with_causes("", &error);
+        Self(match &error {
+            error if error.is_out_of_memory() => PyMemoryError::new_err(text),
+            InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+            InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
+            InputError::Directory { .. } => PyIsADirectoryError::new_err(text),
+            InputError::Stopped { .. } => PyTimeoutError::new_err(text),
+            _ => PyOSError::new_err(text),
+        })
+    }
+}
+
+impl From<RuntimeError> for Failure {
+    fn from(error: RuntimeError) -> Self {
+        match error {
+            RuntimeError::Search(error) => error.into(),
+            RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(with_causes("", &error))),
+            error => Self(PyRuntimeError::new_err(with_cure(&error, error.cure()))),
+        }
+    }
+}
+
+impl From<SearchError> for Failure {
+    fn from(error: SearchError) -> Self {
+        let text = with_causes("", &error);
+        Self(match error {
+            error if error.is_out_of_memory() => PyMemoryError::new_err(text),
+            SearchError::RootOutOfRange { .. } | SearchError::TargetOutOfRange { .. } => PyIndexError::new_err(text),
+            SearchError::Stopped(_) => PyTimeoutError::new_err(text),
+            SearchError::TooDeep { .. } => PyValueError::new_err(format!("{text} (dtype=\"int32\")")),
+            SearchError::Length { .. } => PyValueError::new_err(text),
+            _ => PyRuntimeError::new_err(text),
+        })
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The content is usable after a panic: a search that panicked was not put back.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Does the work of a call that is over at once. PyO3 would make a panic a `PanicException`, which is no `Exception`.
+pub(crate) fn at_once<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panic(&*panic).into()))
+}
+
+/// Does the `work` of a call that may last, without the interpreter's lock. Unless it `is_short`, a thread of its own does it, and the
+/// calling thread waits for that, a signal whose handler raises an exception (Ctrl-C), or the end of `seconds` (TimeoutError). Work that
+/// does not end soon after it was stopped is left behind, so it must own, or keep alive, all that it uses.
+pub(crate) fn lasting<T: Send + 'static>(
+    py: Python<'_>,
+    seconds: Option<f64>,
+    is_short: bool,
+    work: impl FnOnce(&Stopper) -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    // Seconds that can't be represented are too many to matter.
+    let deadline = seconds.and_then(|seconds| Instant::now().checked_add(Duration::try_from_secs_f64(seconds).ok()?));
+    let stopper = Stopper::at(deadline);
+    let own = stopper.clone();
+    let guarded = move || catch_unwind(AssertUnwindSafe(|| work(&own))).unwrap_or_else(|panic| Err(Failure::panic(&*panic)));
+    if is_short {
+        let done = py.detach(guarded);
+        deliver(py)?;
+        return done.map_err(PyErr::from);
+    }
+    let (sender, receiver) = mpsc::channel();
+    let started = thread::Builder::new().name("socbfs-call".to_owned()).spawn(move || {
+        let _ = sender.send(guarded()); // a call that has ended wants no result
+    });
+    started.map_err(|error| PyRuntimeError::new_err(format!("can't start a thread: {error}; end other programs")))?;
+    let receiver = Mutex::new(receiver); // `detach` asks for what threads may share
+    let wait = |most: Duration| py.detach(|| locked(&receiver).recv_timeout(most)).ok();
+    let left = |most: Duration| deadline.map_or(most, |deadline| most.min(deadline.saturating_duration_since(Instant::now())));
+    loop {
+        let done = wait(left(LOOK));
+        if let Err(interrupt) = deliver(py).and_then(|()| py.check_signals()) {
+            stopper.stop();
+            if done.is_none() {
+                drop(wait(GRACE));
+            }
+            return Err(interrupt);
+        }
+        if let Some(done) = done {
+            return done.map_err(PyErr::from);
+        }
+        if left(LOOK).is_zero() {
+            return Err(match wait(GRACE) {
+                Some(Err(failure)) => failure.into(),
+                _ => PyTimeoutError::new_err("the call did not finish within its timeout"),
+            });
+        }
+    }
+}
+
+/// Messages of the library that Python has not got yet.
+static MESSAGES: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
+
+/// Keeps messages until a call takes them to the loggers `socbfs.*` of Python's `logging`. No thread of the library waits for the
+/// interpreter's lock, and none needs an interpreter that has ended meanwhile.
+struct Messages;
+
+impl Log for Messages {
+    fn enabled(&self, about: &Metadata<'_>) -> bool {
+        // Details, of which a search may write some, are left out.
+        about.level() <= Level::Info
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        if self.enabled(record.metadata()) {
+            let message = (record.level(), record.target().replace("::", "."), record.args().to_string());
+            locked(&MESSAGES).push(message);
+        }
+    }
+
+    fn flush(&self) {}
+}
+
+/// Lets messages of the library go to Python's `logging`.
+pub(crate) fn take_messages() {
+    // Another logger was installed before if the module is initialised a second time.
+    if log::set_logger(&Messages).is_ok() {
+        log::set_max_level(LevelFilter::Info);
+    }
+}
+
+/// Gives the messages that have arrived to Python. A handler that raises an exception ends the call.
+fn deliver(py: Python<'_>) -> PyResult<()> {
+    let messages = mem::take(&mut *locked(&MESSAGES));
+    for (level, target, message) in messages {
+        let level = match level {
+            Level::Error => 40,
+            Level::Warn => 30,
+            _ => 20,
+        };
+        py.import("logging")?.call_method1("getLogger", (target,))?.call_method1("log", (level, "%s", message))?;
+    }
+    Ok(())
+}
