@@ -21,10 +21,6 @@ use team::Team;
 use top_down::TopDown;
 
 /// What the sources import of other rooms.
-#[derive(Debug)]
-pub enum GraphError {
-    Stopped,
-}
 mod board {
     pub const MOST_THREADS: usize = 64;
 }
@@ -135,6 +131,7 @@ mod prefetch;
 #[allow(dead_code)]
 #[path = "../../src/engine/cpu/share.rs"]
 mod share;
+#[allow(dead_code)]
 #[path = "../../src/graph/stop.rs"]
 mod stop;
 #[allow(dead_code, unused_unsafe)]
@@ -146,6 +143,12 @@ mod top_down;
 
 /// Looks for work before a thread goes to sleep: each is another place at which it may find some, and the first is like all.
 const LOOKS: u32 = 1;
+
+/// What `stop` imports of its own room.
+#[derive(Debug)]
+pub enum GraphError {
+    Stopped,
+}
 
 fn team(threads: usize) -> Team {
     Team::new(threads, &[]).unwrap()

@@ -188,7 +188,7 @@ pub mod time {
     pub use real::time::Duration;
 
     /// A clock on which all waiting has lasted too long.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
     pub struct Instant;
 
     impl Instant {
