@@ -6,6 +6,7 @@ use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use socbfs::input::{Format, ReadOptions, read};
+use socbfs::memory::peak_resident_bytes;
 
 /// Size of the largest block requested since the last reset.
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
@@ -41,7 +42,34 @@ unsafe impl GlobalAlloc for Watching {
 #[global_allocator]
 static ALLOCATOR: Watching = Watching;
 
+/// One test, since it measures the whole process.
 #[test]
+fn memory_follows_the_file() {
+    allocations_follow_the_file_not_its_header();
+    small_zstd_files_take_little_memory();
+}
+
+/// A zstd file with a block of `sequences` matches of 131,074 bytes each. A block may become at most 128 KiB (RFC 8878, 3.1.1.2.4).
+fn zstd_bomb(sequences: u16) -> Vec<u8> {
+    let block = |kind: usize, last: usize, content: &[u8]| [&(content.len() << 3 | kind << 1 | last).to_le_bytes()[..3], content].concat();
+    // A window of 128 KiB; no literals; every code of a sequence is one symbol, and 52 has 16 more bits, all set.
+    let codes = [&[0, 0xff][..], &(sequences - 0x7f00).to_le_bytes(), &[0x54, 0, 0, 52], &vec![0xff; 2 * usize::from(sequences)], &[1]];
+    [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x38][..], &block(0, 0, &b"0 1\n".repeat(16)), &block(2, 1, &codes.concat())].concat()
+}
+
+fn small_zstd_files_take_little_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("bomb.el.zst");
+    fs::write(&path, zstd_bomb(0x7f00)).unwrap(); // 65 KB, which would become 4.3 GB
+    let Some(before) = peak_resident_bytes() else {
+        eprintln!("SKIPPED small_zstd_files_take_little_memory: the system does not report the peak of resident memory");
+        return;
+    };
+    let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    let taken = peak_resident_bytes().unwrap() - before;
+    assert!(error.contains("the zstd data are damaged") && taken < 64 << 20, "{taken} bytes taken: {error}");
+}
+
 fn allocations_follow_the_file_not_its_header() {
     let folder = tempfile::tempdir().unwrap();
     let many = 4_000_000_000_u64; // vertices: 32 bits can name them

@@ -7,6 +7,8 @@ use std::{error::Error, io::Read};
 
 #[cfg(feature = "compression")]
 use super::Compression;
+#[cfg(feature = "compression")]
+use crate::words::bytes;
 
 /// A fault of compressed data, carried by an I/O error. It distinguishes the fault from an error of reading the file.
 #[derive(Debug, thiserror::Error)]
@@ -29,46 +31,39 @@ pub(super) fn bytes_follow(compression: Compression) -> io::Error {
     damage(format!("bytes that are not {compression} data follow the end of the stream; remove them, or fetch the file again"))
 }
 
-/// The error for data whose decompressor would need too much memory. `command` decompresses them.
-#[cfg(feature = "compression")]
-pub(super) fn beyond_limit(command: &str, reason: &str) -> io::Error {
-    damage(format!("{reason}; decompress it first with `{command}`"))
-}
-
 /// A decompressor whose errors are put into the words of the user.
 #[cfg(feature = "compression")]
 pub(super) struct Explained<R> {
-    decompressor: R,
-    compression: Compression,
-}
-
-#[cfg(feature = "compression")]
-impl<R> Explained<R> {
-    pub(super) fn new(decompressor: R, compression: Compression) -> Self {
-        Self { decompressor, compression }
-    }
+    pub(super) decompressor: R,
+    pub(super) compression: Compression,
+    /// Bytes of memory that the decompressor may take.
+    pub(super) limit: u64,
 }
 
 #[cfg(feature = "compression")]
 impl<R: Read> Read for Explained<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.decompressor.read(buffer).map_err(|error| explained(error, self.compression))
+        self.decompressor.read(buffer).map_err(|error| explained(error, self.compression, self.limit))
     }
 }
 
 #[cfg(feature = "compression")]
-fn explained(error: io::Error, compression: Compression) -> io::Error {
+fn explained(error: io::Error, compression: Compression, limit: u64) -> io::Error {
     // An error of the system comes from the file, not from its data.
     if is_damage(&error) || error.raw_os_error().is_some() {
         return error;
     }
-    // The xz decompressor has no other error of this kind.
-    if compression == Compression::Xz && error.kind() == io::ErrorKind::OutOfMemory {
-        let limit = super::source::XZ_MEMORY_KIB / 1024;
-        return beyond_limit("xz -d", &format!("its decompressor needs more memory than the limit of {limit} MiB"));
-    }
-    if error.to_string().starts_with("invalid data after stream") {
-        return bytes_follow(compression); // xz
+    // Neither decompressor has a type for its errors.
+    let command = match (compression, &*error.to_string()) {
+        (Compression::Xz, text) if text.starts_with("invalid data after stream") => return bytes_follow(compression),
+        (Compression::Zstd, "Unknown frame descriptor") => return bytes_follow(compression),
+        (Compression::Xz, _) if error.kind() == io::ErrorKind::OutOfMemory => Some("xz -d"),
+        (Compression::Zstd, "Frame requires too much memory for decoding" | "Allocation error : not enough memory") => Some("zstd -d --long=31"),
+        _ => None,
+    };
+    if let Some(command) = command {
+        let limit = bytes(limit);
+        return damage(format!("its decompressor needs more memory than the limit of {limit}; decompress it first with `{command}`"));
     }
     let mut innermost: &(dyn Error + 'static) = &error;
     loop {

@@ -25,8 +25,6 @@ mod source;
 mod text;
 mod tokens;
 mod write;
-#[cfg(feature = "compression")]
-mod zstd;
 
 // The tests write compressed files.
 #[cfg(test)]

@@ -58,9 +58,13 @@ const BLOCK: usize = 8 << 20;
 /// Bytes of the longest line of a stream, for formats with only a few numbers on a line.
 pub(super) const LONGEST: usize = 1 << 20;
 
-/// Most memory that the decompressor of an xz file may allocate, in KiB: four times what `xz -9` needs.
+/// The most memory that a decompressor may take, in bytes: four times what `xz -9` needs, twice the window of `zstd --ultra -22`; less if
+/// less is available.
 #[cfg(feature = "compression")]
-pub(super) const XZ_MEMORY_KIB: u32 = 256 << 10;
+fn granted() -> u64 {
+    let is_available = |&bytes: &u64| memory::check_available(bytes, "a decompressor").is_ok();
+    (12..=28).rev().map(|exponent| 1 << exponent).find(is_available).unwrap_or(1 << 12)
+}
 
 impl Source {
     /// Opens a file and looks at its first bytes.
@@ -124,11 +128,21 @@ impl Source {
     /// A reader of the decompressed content of `raw`.
     #[cfg(feature = "compression")]
     fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
-        Ok(match self.compression {
+        let (compression, limit) = (self.compression, granted());
+        Ok(match compression {
             Compression::None => Box::new(raw),
-            Compression::Gzip => Box::new(Explained::new(GzipReader::new(raw), self.compression)),
-            Compression::Xz => Box::new(Explained::new(lzma_rust2::XzReader::new_mem_limit(raw, true, XZ_MEMORY_KIB), self.compression)),
-            Compression::Zstd => Box::new(Explained::new(super::zstd::ZstdReader::new(raw), self.compression)),
+            Compression::Gzip => Box::new(Explained { decompressor: GzipReader::new(raw), compression, limit }),
+            Compression::Xz => {
+                let decompressor = lzma_rust2::XzReader::new_mem_limit(raw, true, (limit >> 10) as u32);
+                Box::new(Explained { decompressor, compression, limit })
+            }
+            Compression::Zstd => {
+                let limit = limit / 2; // of the window, which is nearly all that the decompressor takes
+                let of_memory = |reason| InputError::Read { path: self.path.clone(), reason };
+                let mut decompressor = zstd::Decoder::with_buffer(raw).map_err(of_memory)?;
+                decompressor.window_log_max(limit.ilog2()).map_err(of_memory)?;
+                Box::new(Explained { decompressor, compression, limit })
+            }
         })
     }
 

@@ -1,7 +1,7 @@
 //! Tests of the readers and writers of every format.
 
 use std::fs;
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::Path;
 
 use proptest::prelude::*;
@@ -121,7 +121,7 @@ fn xz(bytes: &[u8], block: Option<u64>) -> Vec<u8> {
 }
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
-    ruzstd::encoding::compress_to_vec(Cursor::new(bytes), ruzstd::encoding::CompressionLevel::Fastest)
+    ::zstd::encode_all(bytes, 1).unwrap()
 }
 
 /// A tar archive.
@@ -202,8 +202,9 @@ mod regressions {
         // A frame of one raw block of four bytes in a single segment, with the size of its content in a byte.
         let frame = |size: u8| [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, size, 4 << 3 | 1, 0, 0][..], b"0 1\n"].concat();
         assert_eq!(read_bytes("g.el.zst", &frame(4)).unwrap().1, [[0, 1]]);
-        assert!(message("g.el.zst", &frame(5)).contains("less than its header announces"));
-        assert!(message("g.el.zst", &frame(3)).contains("announces"));
+        for size in [3, 5] {
+            assert!(message("g.el.zst", &frame(size)).contains("the zstd data are damaged"), "{size}");
+        }
     }
 
     /// Damage is also found after the matrix, and where a header is expected.
@@ -828,7 +829,7 @@ mod compression {
         let segment = [0x28, 0xb5, 0x2f, 0xfd, 0xe0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0];
         for bytes in [&window[..], &segment[..]] {
             let error = message("g.el.zst", bytes);
-            assert!(error.contains("more than the limit of 134217728") && error.ends_with("first with `zstd -d --long=31`"), "{error}");
+            assert!(error.contains("more memory than the limit of 128.0 MiB") && error.ends_with("first with `zstd -d --long=31`"), "{error}");
         }
     }
 
