@@ -6,10 +6,7 @@ use std::{
     io::{Read, Write},
     os::{
         fd::FromRawFd,
-        unix::{
-            fs::{FileExt, PermissionsExt},
-            process::CommandExt,
-        },
+        unix::{fs::PermissionsExt, process::CommandExt},
     },
     path::PathBuf,
     process::{Child, Command, Output, Stdio},
@@ -165,59 +162,6 @@ fn sigquit_and_sigkill_leave_no_temporary_file() {
 }
 
 // --- Input -----------------------------------------------------------------------------------------------------------
-
-/// Waits until the process has mapped `path`. Returns false if it ends before.
-fn maps(child: &mut Child, path: &str) -> bool {
-    let maps = format!("/proc/{}/maps", child.id());
-    while child.try_wait().unwrap().is_none() {
-        if fs::read_to_string(&maps).unwrap_or_default().contains(path) {
-            return true;
-        }
-        sleep(Duration::from_millis(1));
-    }
-    false
-}
-
-#[test]
-fn a_file_that_changes_while_it_is_read_is_an_error() {
-    if emulated() {
-        let _ = std::io::stderr().write_all(b"SKIPPED a_file_that_changes_while_it_is_read_is_an_error: the emulator's maps\n");
-        return;
-    }
-    let folder = Folder::new();
-    let text: String = (0..3_000_000_u32).map(|i| format!("{} {}\n", i % 5000, u64::from(i) * 7 % 9001)).collect();
-    let graph = folder.file("g.el", &text);
-    let serialized = folder.path("g.sg");
-    assert!(socbfs(&["convert", &graph, &serialized]).output().unwrap().status.success());
-    let bytes = fs::read(&serialized).unwrap();
-    type Change = fn(&fs::File);
-    let cut: Change = |file| file.set_len(0).unwrap();
-    let touch: Change = |file| file.write_at(b"0", 0).map(|_| ()).unwrap();
-    // Overwrites targets with numbers that are not vertices.
-    let spoil: Change = |file| file.write_at(&[0xff; 1 << 20], 17 + 8 * 9002).map(|_| ()).unwrap();
-    // Overwrites targets with other vertices.
-    let swap: Change = |file| file.write_at(&[0; 1 << 10], 17 + 8 * 9002).map(|_| ()).unwrap();
-    for (path, content, change, words) in [
-        (&graph, text.as_bytes(), cut, "cut off while it was read"),
-        (&graph, text.as_bytes(), touch, "changed while it was read"),
-        (&serialized, &bytes[..], cut, "cut off while it was read"),
-        (&serialized, &bytes[..], spoil, "g.sg"),
-        (&serialized, &bytes[..], swap, "changed while it was read"),
-    ] {
-        fs::write(path, content).unwrap();
-        sleep(Duration::from_millis(50));
-        let out = folder.path("out.mtx");
-        let mut child = socbfs(&["convert", path, &out]).stderr(Stdio::piped()).spawn().unwrap();
-        assert!(maps(&mut child, path), "{path}: {words}: read before it was mapped");
-        change(&fs::OpenOptions::new().write(true).open(path).unwrap());
-        let output = child.wait_with_output().unwrap();
-        let said = self::text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{path}: {words}: {said}");
-        assert!(said.starts_with("error: ") && said.contains(path) && said.contains(words), "{path}: {words}: {said}");
-        assert!(!said.contains("mistake"), "{said}");
-        assert_eq!(folder.names(), ["g.el", "g.sg"]);
-    }
-}
 
 #[test]
 fn broken_symbolic_links_are_reported() {
@@ -500,7 +444,10 @@ fn graphs_too_large_for_memory_are_refused_with_their_size() {
         packed.extend([&header.to_le_bytes()[..3], b"\n"].concat());
     });
     let window = folder.file("window.el.zst", packed);
-    refused(under("ulimit -v 180000", &["info", &window]), &["window.el.zst", "its decompressor needs more memory than the limit", "`zstd -d"]);
+    refused(
+        under("ulimit -v 180000", &["info", &window]),
+        &["window.el.zst", "its decompressor needs more memory than the limit", "`zstd -d"],
+    );
     fs::remove_file(&window).unwrap();
     assert_eq!(folder.names(), ["bomb.el.gz"]);
 }

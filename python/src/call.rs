@@ -64,8 +64,6 @@ impl From<GraphError> for Failure {
         let text = with_causes("", &error);
         Self(match error {
             GraphError::OutOfMemory(_) => PyMemoryError::new_err(text),
-            // The file changed while it was read.
-            GraphError::Changed(_) => PyOSError::new_err(text),
             GraphError::EdgesChanged => PyRuntimeError::new_err(text),
             GraphError::Stopped => PyTimeoutError::new_err(text),
             _ => PyValueError::new_err(text),

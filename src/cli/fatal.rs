@@ -1,28 +1,17 @@
-//! Events that end the program: a panic, an allocation that fails where no error can be returned, a file that is cut off while it is read.
-//! Each ends it with exit code 2 and a line with the reason, as every error does. A panic and a file that is cut off also leave no
-//! temporary file.
+//! Events that end the program: a panic, and an allocation that fails where no error can be returned. Each ends it with exit code 2 and a
+//! line with the reason, as every error does. A panic also leaves no temporary file.
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
     io::Write,
     panic::PanicHookInfo,
-    sync::{
-        OnceLock,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use nix::{
-    libc,
-    sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction},
-};
+use nix::libc;
 use signal_hook::{consts::SIGABRT, low_level};
 
-use super::shown;
 use crate::{files, input};
-
-/// The cure for a file that changed while it was read.
-const QUIET: &str = "  help: wait until no program writes to it, or read a copy";
 
 /// The exit code of an error.
 const CODE: i32 = 2;
@@ -67,13 +56,7 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Signals of crashes. If `crashed` does not know the reason, the default action lets a debugger or a core dump show it.
-const CRASHES: [Signal; 4] = [Signal::SIGBUS, Signal::SIGSEGV, Signal::SIGILL, Signal::SIGFPE];
-
-/// The earlier handlers of these signals (that of the standard library reports stack overflows).
-static BEFORE: OnceLock<Vec<(Signal, SigAction)>> = OnceLock::new();
-
-/// Installs the panic hook and the signal handlers.
+/// Installs the panic hook and the handler of an allocation that failed.
 pub(super) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
@@ -85,38 +68,6 @@ pub(super) fn watch() {
     // SAFETY: the handler calls only what a signal handler may call: it reads atomics, writes and exits.
     if let Err(error) = unsafe { low_level::register(SIGABRT, aborted) } {
         log::debug!("aborts are not explained: {error}");
-    }
-    let set = |signal: Signal| {
-        // SIGBUS is handled on the stack of the thread, which has room to format a message about a file. The other signals may come from a
-        // full stack, so they are handled on the alternate stack.
-        let stack = if signal == Signal::SIGBUS { SaFlags::empty() } else { SaFlags::SA_ONSTACK };
-        let action = SigAction::new(SigHandler::SigAction(crashed), SaFlags::SA_SIGINFO | stack, SigSet::empty());
-        // SAFETY: see `crashed`.
-        unsafe { sigaction(signal, &action) }.ok().map(|before| (signal, before))
-    };
-    let _ = BEFORE.set(CRASHES.into_iter().filter_map(set).collect());
-}
-
-/// Explains a crash and ends the process, or lets the crash repeat without this handler.
-extern "C" fn crashed(signal: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    if signal == libc::SIGBUS && !info.is_null() {
-        // SAFETY: `info` is not null, and the system fills it for a handler with SA_SIGINFO.
-        let address = unsafe { (*info).si_addr() } as usize;
-        // The thread was reading a mapped file, in our own code, and neither allocating nor printing: it may do both here.
-        if let Some(path) = files::mapped_at(address) {
-            super::say(&shown::line(&format!("error: {}: it was cut off while it was read", path.display())));
-            super::say(QUIET);
-            files::try_remove_temporaries();
-            // SAFETY: ends the process.
-            unsafe { libc::_exit(CODE) };
-        }
-    }
-    let default = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());
-    let before = BEFORE.get().and_then(|all| all.iter().find(|(of, _)| *of as libc::c_int == signal));
-    if let Ok(signal) = Signal::try_from(signal) {
-        // After this handler returns, the instruction runs again and raises the signal again.
-        // SAFETY: restores the action that was set before ours, or the default action.
-        let _ = unsafe { sigaction(signal, before.map_or(&default, |(_, before)| before)) };
     }
 }
 
@@ -141,9 +92,6 @@ fn panicked(info: &PanicHookInfo<'_>) {
     let place = info.location().map_or_else(String::new, ToString::to_string);
     if std::thread::current().name() == Some(input::READING) {
         super::say(&format!("error: the data are damaged: decompression failed ({reason})"));
-    } else if let Some(path) = files::changed_while_mapped() {
-        super::say(&shown::line(&format!("error: {}: it changed while it was read", path.display())));
-        super::say(QUIET);
     } else {
         super::say(&format!("error: a bug in socbfs, at {place}: {reason}"));
         super::say("  help: please report it, with the command; SECURITY.md says how if the input is another person's");

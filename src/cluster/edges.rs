@@ -8,7 +8,7 @@ use super::{
     search::all_or_none,
 };
 use crate::{
-    graph::{EdgeSlice, EdgeStream, GraphError, Listing, Vertex},
+    graph::{EdgeSlice, EdgeStream, Listing, Vertex},
     memory,
 };
 
@@ -67,18 +67,6 @@ impl<E: EdgeStream> Edges<'_, E> {
             Self::All(edges) => edges.vertices(),
             Self::Slice(slice) => slice.vertices(),
         }
-    }
-
-    /// Fails on all ranks if the file that the edges of one of them are read from has changed.
-    ///
-    /// # Errors
-    /// [`GraphError::Changed`], and [`ClusterError::SetUp`] on the other ranks.
-    pub(super) fn unchanged(&self, ranks: &impl Ranks) -> Result<(), ClusterError> {
-        let changed = match self {
-            Self::All(edges) => edges.changed(),
-            Self::Slice(slice) => slice.changed(),
-        };
-        all_or_none(ranks, changed.map_or(Ok(()), |path| Err(GraphError::Changed(path.to_owned()).into())))
     }
 
     /// The edges that this rank has.

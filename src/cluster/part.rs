@@ -228,7 +228,6 @@ impl Part {
         part.hub_share = part.share_of_hubs(ranks);
         part.counts.replicated_bytes = part.replicated_bytes();
         part.counts.bytes = values(ranks, part.bytes());
-        edges.unchanged(ranks)?;
         Ok(part)
     }
 

@@ -92,7 +92,7 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
     }
     let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text))?;
     compare(&part, path, ranks)?;
-    let rows = values(ranks, part.rows());
+    let rows = values(ranks, agreed(ranks, part.rows().map_err(text))?);
     let found = part.read(rows[..ranks.rank()].iter().sum(), options.progress);
     let found = all_gather(ranks, &agreed(ranks, found.map_err(text))?)?;
     let mut all = Tallies::default();
@@ -102,12 +102,12 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
 
 /// Compares each rank's slice with the same bytes of rank 0's file.
 fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), ClusterError> {
-    let own = part.checksum(ranks.rank());
-    let mut of_first: Vec<u8> = if ranks.rank() == 0 {
-        (0..ranks.size()).flat_map(|rank| if rank == 0 { own } else { part.checksum(rank) }.to_le_bytes()).collect()
-    } else {
-        vec![0; 16 * ranks.size()]
-    };
+    let wanted = if ranks.rank() == 0 { 0..ranks.size() } else { ranks.rank()..ranks.rank() + 1 };
+    let sums: Result<Vec<u128>, InputError> = wanted.map(|rank| part.checksum(rank)).collect();
+    let sums = agreed(ranks, sums.map_err(text))?;
+    let own = sums[0];
+    let mut of_first: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
+    of_first.resize(16 * ranks.size(), 0);
     ranks.broadcast(0, &mut of_first);
     let same_as_first = own.to_le_bytes()[..] == of_first[16 * ranks.rank()..][..16];
     same(ranks, path, &values(ranks, same_as_first.into()), content)

@@ -189,7 +189,6 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         let deepest = levels.iter().map(|levels| levels.depth).max().unwrap_or(0);
         let passed =
             if deepest <= u8::DEEPEST { self.pass::<u8, _>(edges, trees, &levels)? } else { self.pass::<u32, _>(edges, trees, &levels)? };
-        edges.unchanged(self.ranks)?;
         let mut verdicts = Vec::with_capacity(trees.len());
         for (k, (tree, levels)) in trees.iter().zip(&levels).enumerate() {
             let mut fault = faults[k].take();

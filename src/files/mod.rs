@@ -1,18 +1,18 @@
 //! Files that must not be lost, or that another user or process may change. They are written ([`AtomicFile`], [`open_own`]), read whole
-//! ([`read`], [`read_text`]), or mapped while another process may truncate them ([`MappedFile`]).
+//! ([`read`], [`read_text`]), or read in parts ([`RegularFile`]).
 
 mod atomic;
 mod claim;
-mod mapped;
 mod own;
+mod regular;
 mod temporary;
 mod whole;
 
 pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
 pub use claim::{Claim, protect};
-pub use mapped::{MappedFile, changed_while_mapped, mapped_at};
 #[cfg(test)]
 pub(crate) use own::can_give_away;
 pub use own::{OwnFile, open_own};
+pub use regular::{RegularFile, Section};
 pub(crate) use temporary::Temporary;
 pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text, write_cure};

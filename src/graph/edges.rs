@@ -1,12 +1,12 @@
 //! Edge lists as files and generators give them.
 
-use std::{ops::Range, path::Path};
+use std::ops::{Deref, Range};
 
 use rayon::prelude::*;
 
 use super::{GraphError, MAX_VERTICES, Vertex};
 use crate::{
-    files::MappedFile,
+    memory::Slab,
     words::{numbered, plural},
 };
 
@@ -102,14 +102,6 @@ impl EdgeList {
         self.listing
     }
 
-    /// The mapped file that holds the entries, if it has changed since it was mapped.
-    pub(crate) fn changed(&self) -> Option<&Path> {
-        match &self.entries {
-            Entries::Rows(SerializedRows { bytes: RowBytes::Mapped(map), .. }) if map.has_changed() => Some(map.path()),
-            _ => None,
-        }
-    }
-
     /// Calls `visit(source, target)` for the entries `range` in the order of the source.
     ///
     /// # Panics
@@ -130,16 +122,18 @@ impl EdgeList {
 /// The bytes of [`SerializedRows`].
 #[derive(Debug)]
 pub enum RowBytes {
-    /// A file mapped into memory.
-    Mapped(MappedFile),
-    /// Bytes read or decompressed into memory.
+    /// Of a known number.
+    Slab(Slab<u8>),
+    /// Of a stream, whose end was not known before it was read.
     Owned(Vec<u8>),
 }
 
-impl AsRef<[u8]> for RowBytes {
-    fn as_ref(&self) -> &[u8] {
+impl Deref for RowBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
         match self {
-            Self::Mapped(map) => map,
+            Self::Slab(bytes) => bytes,
             Self::Owned(bytes) => bytes,
         }
     }
@@ -149,15 +143,15 @@ impl AsRef<[u8]> for RowBytes {
 /// targets (32-bit little-endian). Neither array needs to be aligned. Both are decoded while they are visited.
 ///
 /// Invariant (checked once by [`SerializedRows::new`]): offsets start at 0, never decrease and end at `entries`; targets are below
-/// `vertices`. If another process changes a mapped file afterwards, the invariant can break. Every access is therefore checked by slice
-/// bounds, so that the result is a panic or a wrong edge, never an invalid access. A reader of all edges then asks
-/// [`EdgeStream::changed`](super::EdgeStream::changed).
+/// `vertices`.
 #[derive(Debug)]
 pub struct SerializedRows {
     bytes: RowBytes,
     offsets_at: usize,
     vertices: usize,
     entries: usize,
+    /// The entries whose targets are held: all, or the slice of a rank.
+    held: Range<usize>,
 }
 
 /// A reason why serialised rows are not a graph. Positions are byte offsets into the file.
@@ -217,42 +211,31 @@ impl SerializedRows {
     /// # Errors
     /// [`RowsError`].
     pub fn new(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
-        let rows = Self::unchecked(bytes, offsets_at, vertices, entries)?;
-        rows.check(0..rows.entries)?;
-        Ok(rows)
+        let held = 0..usize::try_from(entries).unwrap_or(usize::MAX);
+        Self::slice(held, bytes, offsets_at, vertices, entries)
     }
 
-    /// As [`new`](Self::new), but checks only the targets in `range`; the caller must not read the others.
-    pub(crate) fn checked_in(
-        range: Range<usize>,
-        bytes: RowBytes,
-        offsets_at: usize,
-        vertices: u64,
-        entries: u64,
-    ) -> Result<Self, RowsError> {
-        let rows = Self::unchecked(bytes, offsets_at, vertices, entries)?;
-        rows.check(range)?;
-        Ok(rows)
-    }
-
-    fn unchecked(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
+    /// As [`new`](Self::new), but of the targets, `bytes` hold only those of the entries `held`; the caller must not read the others.
+    pub(crate) fn slice(held: Range<usize>, bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
         if vertices > MAX_VERTICES as u64 {
             return Err(GraphError::TooManyVertices(vertices).into());
         }
-        let size = bytes.as_ref().len();
-        let need = entries.checked_mul(4).and_then(|targets| targets.checked_add((vertices + 1) * 8)?.checked_add(offsets_at as u64));
-        if need.is_none_or(|need| need > size as u64) {
-            return Err(RowsError::TooShort { vertices, entries, bytes: size as u64 });
+        let targets = (held.len() as u64).checked_mul(4);
+        let need = targets.and_then(|targets| targets.checked_add((vertices + 1) * 8)?.checked_add(offsets_at as u64));
+        if need.is_none_or(|need| need > bytes.len() as u64) {
+            return Err(RowsError::TooShort { vertices, entries, bytes: bytes.len() as u64 });
         }
-        // Both fit a usize, since the arrays lie within a slice.
-        Ok(Self { bytes, offsets_at, vertices: vertices as usize, entries: entries as usize })
+        let entries = usize::try_from(entries).unwrap_or(usize::MAX);
+        let rows = Self { bytes, offsets_at, vertices: vertices as usize, entries, held };
+        rows.check()?;
+        Ok(rows)
     }
 
-    fn check(&self, range: Range<usize>) -> Result<(), RowsError> {
+    fn check(&self) -> Result<(), RowsError> {
         let targets = self.targets();
-        let first = range.start;
+        let first = self.held.start;
         check_offsets(self.offsets(), self.entries, self.offsets_at)?;
-        let strange = targets[range].par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
+        let strange = targets.par_chunks(BLOCK).enumerate().find_map_first(|(block, part)| {
             // The first pass takes the maximum, since a loop without an exit is vectorised.
             let largest = part.iter().map(|&target| Vertex::from_le_bytes(target)).max()?;
             if (largest as usize) < self.vertices {
@@ -265,32 +248,39 @@ impl SerializedRows {
             None => Ok(()),
             Some(entry) => {
                 let byte = (self.offsets_at + 8 * (self.vertices + 1) + 4 * entry) as u64;
-                Err(RowsError::Target { byte, entry, target: Vertex::from_le_bytes(targets[entry]).into(), vertices: self.vertices })
+                Err(RowsError::Target {
+                    byte,
+                    entry,
+                    target: Vertex::from_le_bytes(targets[entry - first]).into(),
+                    vertices: self.vertices,
+                })
             }
         }
     }
 
     fn offsets(&self) -> &[[u8; 8]] {
-        arrays(&self.bytes.as_ref()[self.offsets_at..], self.vertices + 1)
+        arrays(&self.bytes[self.offsets_at..], self.vertices + 1)
     }
 
+    /// The targets that are held.
     fn targets(&self) -> &[[u8; 4]] {
-        arrays(&self.bytes.as_ref()[self.offsets_at + 8 * (self.vertices + 1)..], self.entries)
+        arrays(&self.bytes[self.offsets_at + 8 * (self.vertices + 1)..], self.held.len())
     }
 
     #[inline]
     fn for_each(&self, range: Range<usize>, mut visit: impl FnMut(Vertex, Vertex)) {
-        let (offsets, targets) = (self.offsets(), &self.targets()[..range.end]);
+        let (offsets, first) = (self.offsets(), self.held.start);
+        let targets = &self.targets()[..range.end - first];
         let offset = |vertex: usize| u64::from_le_bytes(offsets[vertex]) as usize;
         let mut entry = range.start;
         // The last row that starts at or before the first entry. This skips empty rows before it.
         let mut row = offsets.partition_point(|&offset| u64::from_le_bytes(offset) as usize <= entry).saturating_sub(1);
         while entry < range.end {
             let end = offset(row + 1).min(range.end);
-            for &target in &targets[entry..end.max(entry)] {
+            for &target in &targets[entry - first..end - first] {
                 visit(row as Vertex, Vertex::from_le_bytes(target));
             }
-            entry = end.max(entry);
+            entry = end;
             row += 1;
         }
     }

@@ -22,8 +22,6 @@ pub use rows::{Numbers, RowArrays};
 pub use stop::Stopper;
 pub use stream::{EdgeSlice, EdgeStream};
 
-use std::path::PathBuf;
-
 use crate::words::numbered;
 
 /// A vertex number: 32 bits everywhere (ARCHITECTURE.md, rule 4).
@@ -58,9 +56,6 @@ pub enum GraphError {
         /// Number of vertices of the graph.
         vertices: usize,
     },
-    /// Another process wrote to a mapped file of edges while it was read.
-    #[error("{}: it changed while it was read; wait until no program writes to it, or read a copy", .0.display())]
-    Changed(PathBuf),
     /// Another thread wrote to the arrays of edges while the graph was built from them.
     #[error("the edges changed while the graph was built from them; let no thread write to their arrays meanwhile, or pass a copy")]
     EdgesChanged,

@@ -1,6 +1,6 @@
 //! Edges that are read in parts, several times, and need not all be in memory at once.
 
-use std::{ops::Range, path::Path};
+use std::ops::Range;
 
 use super::{EdgeList, Listing, Vertex};
 
@@ -36,11 +36,6 @@ pub trait EdgeStream: Sync {
     fn may_change(&self) -> bool {
         false
     }
-
-    /// The file of the entries, if they are read from it anew each time and it has changed since. What was made of them is then worthless.
-    fn changed(&self) -> Option<&Path> {
-        None
-    }
 }
 
 impl EdgeStream for EdgeList {
@@ -60,10 +55,6 @@ impl EdgeStream for EdgeList {
     fn for_each_of(&self, part: usize, visit: impl FnMut(Vertex, Vertex)) {
         let range: Range<usize> = part * PART..self.len().min((part + 1) * PART);
         self.for_each(range, visit);
-    }
-
-    fn changed(&self) -> Option<&Path> {
-        Self::changed(self)
     }
 }
 
@@ -92,11 +83,6 @@ impl EdgeSlice {
     /// How the source lists an undirected edge.
     pub fn listing(&self) -> Listing {
         self.list.listing()
-    }
-
-    /// As [`EdgeStream::changed`], of the list.
-    pub(crate) fn changed(&self) -> Option<&Path> {
-        self.list.changed()
     }
 
     /// Number of entries of the slice.

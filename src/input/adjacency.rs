@@ -5,10 +5,12 @@
 //!
 //! Neither says whether an undirected edge is listed at both ends. Weights and the source are ignored.
 
+use std::ops::Range;
+
 use super::error::Fault;
 use super::fill::{fill, reserve};
 use super::scan::{Cut, is_space, shown};
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use super::tokens::{Tokens, locate};
 use crate::{
     graph::{GraphError, Listing, MAX_VERTICES, Vertex},
@@ -142,7 +144,7 @@ impl AdjacencyReader {
     }
 
     /// Reads the numbers of a block, section by section.
-    fn numbers(&mut self, text: &[u8], tokens: &Tokens) -> Result<(), Box<Fault>> {
+    fn numbers(&mut self, text: &[u8], tokens: &Tokens, ahead: f64) -> Result<(), Box<Fault>> {
         let mut at = 0;
         self.advance();
         while at < tokens.values.len() {
@@ -181,14 +183,14 @@ impl AdjacencyReader {
                 Section::Source | Section::Total | Section::Weights => {}
                 Section::Offsets => {
                     // One more for the offset that follows the last vertex's.
-                    reserve(&mut self.offsets, values.len() + 1, "offsets")?;
+                    reserve(&mut self.offsets, values.len() + 1, 0.0, "offsets")?;
                     self.offsets(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?;
                 }
                 Section::Rows => {
-                    reserve(&mut self.offsets, values.len() + 1, "offsets")?;
+                    reserve(&mut self.offsets, values.len() + 1, 0.0, "offsets")?;
                     self.rows(values).map_err(|(index, reason)| Fault::at(locate(text, at + index).0, reason))?;
                 }
-                Section::Targets => self.targets(text, tokens, first, end)?,
+                Section::Targets => self.targets(text, tokens, first..end, ahead)?,
             }
             self.seen += (end - at) as u64;
             at = end;
@@ -242,19 +244,20 @@ impl AdjacencyReader {
         Ok(())
     }
 
-    /// Targets (those of `first..end` that are not weights): each becomes an edge of the row it lies in.
-    fn targets(&mut self, text: &[u8], tokens: &Tokens, first: usize, end: usize) -> Result<(), Box<Fault>> {
+    /// Targets (those of `range` that are not weights): each becomes an edge of the row it lies in.
+    fn targets(&mut self, text: &[u8], tokens: &Tokens, range: Range<usize>, ahead: f64) -> Result<(), Box<Fault>> {
         const TASK: usize = 1 << 16;
+        let first = range.start;
         if self.vertices == 0 {
             return Err(Fault::at(locate(text, first).0, "edges follow, but the graph has no vertices"));
         }
         let Self { stride, vertices, .. } = *self;
         let offsets = &self.offsets[..];
-        let values = tokens.values.get(first..end).unwrap_or_default();
+        let values = tokens.values.get(range).unwrap_or_default();
         let count = values.len().div_ceil(stride);
         let entry = self.taken + self.edges.len(); // of the first target
         let room: Vec<usize> = (0..count.div_ceil(TASK)).map(|task| TASK.min(count - task * TASK)).collect();
-        fill(&mut self.edges, &room, |task, out| {
+        fill(&mut self.edges, &room, ahead, |task, out| {
             let start = task * TASK;
             // The last row that starts at or before the entry. There is one, because the first row starts at 0.
             let mut row = offsets.partition_point(|&offset| offset as usize <= entry + start) - 1;
@@ -279,15 +282,11 @@ impl TextReader for AdjacencyReader {
         Cut::Fields
     }
 
-    fn most(&self) -> usize {
-        32 << 20 // the numbers of a block are held before they become edges
-    }
-
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
         let start = if self.section == Section::Word { self.word(text)? } else { 0 };
         let text = &text[start..];
         let mut tokens = std::mem::take(&mut self.tokens);
-        let result = tokens.parse(text, tick).and_then(|()| self.numbers(text, &tokens));
+        let result = tokens.parse(text).and_then(|()| self.numbers(text, &tokens, ahead));
         self.tokens = tokens;
         result.map_err(|fault| fault.shift(start))
     }

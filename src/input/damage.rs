@@ -58,7 +58,9 @@ fn explained(error: io::Error, compression: Compression, limit: u64) -> io::Erro
         (Compression::Xz, text) if text.starts_with("invalid data after stream") => return bytes_follow(compression),
         (Compression::Zstd, "Unknown frame descriptor") => return bytes_follow(compression),
         (Compression::Xz, _) if error.kind() == io::ErrorKind::OutOfMemory => Some("xz -d"),
-        (Compression::Zstd, "Frame requires too much memory for decoding" | "Allocation error : not enough memory") => Some("zstd -d --long=31"),
+        (Compression::Zstd, "Frame requires too much memory for decoding" | "Allocation error : not enough memory") => {
+            Some("zstd -d --long=31")
+        }
         _ => None,
     };
     if let Some(command) = command {

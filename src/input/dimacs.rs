@@ -5,7 +5,7 @@
 use super::error::Fault;
 use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use crate::{
     graph::{GraphError, Listing, MAX_VERTICES, Vertex},
     words::plural,
@@ -54,11 +54,11 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
 }
 
 impl TextReader for DimacsReader {
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
         let mut at = 0;
         while at < text.len() {
             if let Some(header) = &self.header {
-                return self.records.append(&text[at..], &header.syntax, tick).map_err(|fault| fault.shift(at));
+                return self.records.append(&text[at..], &header.syntax, ahead).map_err(|fault| fault.shift(at));
             }
             let end = line_end(text, at);
             self.header = header(&text[at..end]).map_err(|fault| fault.shift(at))?;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::lines::{Records, Syntax};
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use crate::{
     graph::{Listing, MAX_VERTICES, Vertex},
     words::plural,
@@ -48,8 +48,8 @@ fn may_be_a_header(found: &Tallies) -> Option<[Vertex; 2]> {
 }
 
 impl TextReader for EdgeListReader {
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
-        self.records.append(text, &self.syntax, tick)
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
+        self.records.append(text, &self.syntax, ahead)
     }
 
     fn is_past_header(&self) -> bool {

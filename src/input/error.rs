@@ -190,8 +190,6 @@ pub(super) enum Fault {
     Graph(GraphError),
     /// No memory for this many bytes.
     Memory(u64),
-    /// The reading was stopped.
-    Stopped,
 }
 
 impl Fault {
@@ -229,7 +227,6 @@ impl Fault {
             Self::Unsupported(reason) => InputError::Unsupported { path, reason },
             Self::Graph(reason) => InputError::Graph { path, reason },
             Self::Memory(bytes) => InputError::OutOfMemory { path, bytes },
-            Self::Stopped => InputError::Stopped { path },
         }
     }
 }

@@ -32,17 +32,22 @@ impl Slots<'_> {
 }
 
 /// Runs the tasks `0..room.len()` in parallel and appends the edges that they push to `edges`, in the order of the tasks. Task `i` may push
-/// up to `room[i]` edges; if it pushes fewer, the gap is closed. Returns the results of the tasks, or the first fault in their order.
+/// up to `room[i]` edges; if it pushes fewer, the gap is closed. About `ahead` times as many edges will follow (0 if that is not known).
+/// Returns the results of the tasks, or the first fault in their order.
 pub(super) fn fill<P: Send>(
     edges: &mut Vec<[Vertex; 2]>,
     room: &[usize],
+    ahead: f64,
     task: impl Fn(usize, &mut Slots<'_>) -> Result<P, Box<Fault>> + Sync,
 ) -> Result<Vec<P>, Box<Fault>> {
     let total: usize = room.iter().sum();
     let old = edges.len();
-    reserve(edges, total, "edges")?;
+    let capacity = edges.capacity();
+    reserve(edges, total, ahead, "edges")?;
+    if edges.capacity() > capacity {
+        ask_for_huge_pages(edges.spare_capacity_mut());
+    }
     let mut spare = &mut edges.spare_capacity_mut()[..total];
-    ask_for_huge_pages(spare);
     let mut tasks = Vec::with_capacity(room.len());
     for &room in room {
         let (slots, rest) = spare.split_at_mut(room);
@@ -75,9 +80,9 @@ pub(super) fn fill<P: Send>(
     Ok(results)
 }
 
-/// Makes room for `more` elements, which `what` names: exactly that if `vector` is empty. Otherwise, as when the blocks of a stream follow
-/// each other, it at least doubles the number of elements if memory allows.
-pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, what: &'static str) -> Result<(), Box<Fault>> {
+/// Makes room for `more` elements, which `what` names, and for the `ahead` times as many that will follow. If that is not known (0), it at
+/// least doubles the number of elements that there are. If memory does not allow this, it makes less room, but at least for `more` elements.
+pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, ahead: f64, what: &'static str) -> Result<(), Box<Fault>> {
     if vector.capacity() - vector.len() >= more {
         return Ok(());
     }
@@ -88,7 +93,12 @@ pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, what: &'static str) -
         // elements twice while it copies them.
         memory::check_available(bytes(old + count), what).is_ok() && vector.try_reserve_exact(count).is_ok()
     };
-    if reserve(more.max(old)) || reserve(more) { Ok(()) } else { Err(Box::new(Fault::Memory(bytes(old + more)))) }
+    // Later lines may be a little shorter.
+    let expected = if ahead > 0.0 { more.saturating_add((more as f64 * ahead * 1.02) as usize) } else { old };
+    if [expected, expected / 2, old / 8, 0].into_iter().any(|count| reserve(count.max(more))) {
+        return Ok(());
+    }
+    Err(Box::new(Fault::Memory(bytes(old + more))))
 }
 
 /// Requests huge pages for memory that is about to be written for the first time: the system then clears 2 MiB per fault instead of 4 KiB.
@@ -121,7 +131,7 @@ mod tests {
     fn gaps_are_closed_and_the_order_is_kept() {
         let mut edges = vec![[9, 9]];
         let room = [2, 3, 0, 1];
-        let results = fill(&mut edges, &room, |index, out| {
+        let results = fill(&mut edges, &room, 0.0, |index, out| {
             (0..[1, 3, 0, 0][index]).for_each(|k| out.push([index as u32, k]));
             Ok(index)
         });
@@ -131,7 +141,8 @@ mod tests {
 
     #[test]
     fn the_first_fault_in_order_is_returned() {
-        let fault = fill(&mut Vec::new(), &[0; 100], |index, _| if index >= 40 { Err(Fault::at(index, "")) } else { Ok(()) }).unwrap_err();
+        let fault =
+            fill(&mut Vec::new(), &[0; 100], 0.0, |index, _| if index >= 40 { Err(Fault::at(index, "")) } else { Ok(()) }).unwrap_err();
         assert!(matches!(*fault, Fault::At { offset: 40, .. }));
     }
 }

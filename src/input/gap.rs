@@ -3,19 +3,26 @@
 //! neighbours a second time, for incoming edges. An undirected graph lists every edge at both ends. The header has 17 bytes, so nothing
 //! after it is aligned.
 
-use std::io::{Cursor, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use super::error::{Fault, Place};
-use super::source::{Content, Source, read_all};
-use super::text::{Take, Tick};
-use super::{Compression, InputError, Progress};
+use super::source::{Source, read_all, unchanged};
+use super::text::Take;
+use super::{InputError, Progress};
 use crate::graph::{
-    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Vertex, arrays, check_offsets,
+    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Stopper, Vertex, arrays, check_offsets,
 };
-use crate::{files::MappedFile, words::plural};
+use crate::{
+    files::RegularFile,
+    memory::{self, Slab},
+    words::plural,
+};
+
+/// Bytes that are read between two looks whether the reading is stopped.
+const FILLED: usize = 16 << 20;
 
 /// Bytes before the offsets.
 pub(super) const HEADER: usize = 17;
@@ -70,54 +77,50 @@ impl Header {
     }
 }
 
-/// Whether the bytes are proven to be a `.sg` file: header, size and both ends of the offsets agree.
-pub(super) fn proves(bytes: &[u8]) -> bool {
-    let Ok(header) = Header::parse(bytes) else { return false };
-    if header.check(bytes.len() as u64).is_err() {
-        return false;
+/// Whether the file is proven to be a `.sg` file: header, size and both ends of the offsets agree.
+///
+/// # Errors
+/// If the file can't be read.
+pub(super) fn proves(file: &RegularFile) -> io::Result<bool> {
+    let bytes = |at: u64| {
+        let mut bytes = [0; HEADER];
+        let most = file.size().saturating_sub(at).min(HEADER as u64) as usize;
+        file.fill(&mut bytes[..most], at).map(|()| bytes)
+    };
+    let Ok(header) = Header::parse(&bytes(0)?) else { return Ok(false) };
+    if file.size() < HEADER as u64 || header.check(file.size()).is_err() {
+        return Ok(false);
     }
-    let last = HEADER + 8 * header.vertices as usize; // within the bytes, as just checked
-    bytes[HEADER..HEADER + 8] == [0; 8] && bytes[last..last + 8] == header.entries.to_le_bytes()
+    let last = HEADER as u64 + 8 * header.vertices; // within the file, as just checked
+    Ok(bytes(HEADER as u64)?[..8] == [0; 8] && bytes(last)?[..8] == header.entries.to_le_bytes())
 }
 
-/// Reads a source. The rows of a mapped file are not copied.
+/// Reads a source.
 pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
     let path = source.path.clone();
     let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
-    let tick = Tick::new(progress, source.size, false);
-    let (bytes, size) = match std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) {
-        Content::Mapped(map) => {
-            let size = map.len() as u64;
-            (RowBytes::Mapped(map), size)
-        }
-        Content::Stream { head, rest } => {
-            // Memory grows with the data that is read, not with what the header announces. Incoming edges are skipped.
-            let header = Header::parse(&head).map_err(fail)?;
-            let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
-            let no_memory = || InputError::OutOfMemory { path: path.clone(), bytes: half };
-            if source.compression == Compression::None && source.size > 0 {
-                // A file that could not be mapped: check that memory can hold it before gigabytes are read.
-                header.check(source.size).map_err(fail)?;
-                if half > isize::MAX as u64 {
-                    return Err(no_memory());
-                }
-            }
-            let mut reader = Cursor::new(head).chain(rest.unwrap_or_else(|| Box::new(std::io::empty())));
-            let mut bytes = Vec::new();
-            let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| std::io::copy(&mut reader, &mut std::io::sink()));
-            let rest = rest.map_err(|reason| match reason.kind() {
-                ErrorKind::OutOfMemory => no_memory(),
-                _ => source.stream_error(reason),
-            })?;
-            let size = bytes.len() as u64 + rest;
-            (RowBytes::Owned(bytes), size)
-        }
+    let header = Header::parse(&source.head).map_err(fail)?;
+    let list = if let Some(file) = source.plain() {
+        header.check(file.size()).map_err(fail)?;
+        rows(file, header, 0..usize::try_from(header.entries).unwrap_or(usize::MAX), &path, &source.stopper)?
+    } else {
+        // Memory grows with the data that is read, not with what the header announces. Incoming edges are skipped.
+        let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
+        let mut reader = source.reader();
+        let mut bytes = Vec::new();
+        let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| io::copy(&mut reader, &mut io::sink()));
+        let rest = rest.map_err(|reason| match reason.kind() {
+            ErrorKind::OutOfMemory => InputError::OutOfMemory { path: path.clone(), bytes: half },
+            _ => source.stream_error(reason),
+        });
+        let rest = source.unchanged(rest)?;
+        header.check(bytes.len() as u64 + rest).map_err(fail)?;
+        let rows = SerializedRows::new(RowBytes::Owned(bytes), HEADER, header.vertices, header.entries);
+        EdgeList::from_rows(rows.map_err(|error| rows_error(error, &path))?, listing(header))
     };
-    let header = Header::parse(bytes.as_ref()).map_err(fail)?;
-    header.check(size).map_err(fail)?;
-    let range = 0..usize::try_from(header.entries).unwrap_or(usize::MAX);
-    let list = rows(bytes, header, range, &path)?;
-    tick.end();
+    if let Some(progress) = progress {
+        progress.update(source.size(), source.size());
+    }
     Ok(list)
 }
 
@@ -126,11 +129,29 @@ fn listing(header: Header) -> Listing {
     if header.directed { Listing::Unknown } else { Listing::BothDirections }
 }
 
-/// The graph of a file whose size has been checked. Only the targets of the entries `range` are checked.
-fn rows(bytes: RowBytes, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeList, InputError> {
-    let rows =
-        SerializedRows::checked_in(range, bytes, HEADER, header.vertices, header.entries).map_err(|error| rows_error(error, path))?;
-    Ok(EdgeList::from_rows(rows, listing(header)))
+/// The graph of a file whose size has been checked. Of the targets, only those of the entries `held` are read.
+fn rows(file: &RegularFile, header: Header, held: Range<usize>, path: &Path, stopper: &Stopper) -> Result<EdgeList, InputError> {
+    let body = body(header);
+    let bytes = body + 4 * held.len() as u64;
+    let no_memory = |_| InputError::OutOfMemory { path: path.to_owned(), bytes };
+    memory::check_available(bytes, "rows").map_err(no_memory)?;
+    let mut slab = Slab::zeroed(usize::try_from(bytes).unwrap_or(usize::MAX), "rows").map_err(no_memory)?;
+    let (offsets, targets) = slab.split_at_mut(body as usize);
+    let fill = |bytes: &mut [u8], at: u64| {
+        bytes.chunks_mut(FILLED).zip((at..).step_by(FILLED)).try_for_each(|(piece, at)| match stopper.is_stopped() {
+            true => Err(io::Error::other("the reading was stopped")),
+            false => file.fill(piece, at),
+        })
+    };
+    let read = fill(offsets, 0).and_then(|()| fill(targets, body + 4 * held.start as u64));
+    unchanged(Some(file), path, read.map_err(|reason| InputError::Read { path: path.to_owned(), reason }))?;
+    let rows = SerializedRows::slice(held, RowBytes::Slab(slab), HEADER, header.vertices, header.entries);
+    Ok(EdgeList::from_rows(rows.map_err(|error| rows_error(error, path))?, listing(header)))
+}
+
+/// The byte at which the targets begin.
+fn body(header: Header) -> u64 {
+    HEADER as u64 + 8 * (header.vertices + 1)
 }
 
 fn rows_error(error: RowsError, path: &Path) -> InputError {
@@ -146,46 +167,43 @@ fn rows_error(error: RowsError, path: &Path) -> InputError {
     }
 }
 
-/// The header of a mapped file, whose size is checked, and the byte at which its targets begin.
-pub(super) fn begin(map: &MappedFile, path: &Path) -> Result<(Header, usize), InputError> {
-    let header = Header::parse(map).and_then(|header| header.check(map.len() as u64).map(|()| header));
+/// The header of a plain file that starts with `head`, whose size is checked, and the byte at which its targets begin.
+pub(super) fn begin(head: &[u8], file: &RegularFile, path: &Path) -> Result<(Header, u64), InputError> {
+    let header = Header::parse(head).and_then(|header| header.check(file.size()).map(|()| header));
     let header = header.map_err(|fault| fault.into_error(path.to_owned(), |offset| Place::Byte(offset as u64)))?;
-    // Within the bytes, as just checked.
-    Ok((header, HEADER + 8 * (header.vertices as usize + 1)))
+    Ok((header, body(header)))
 }
 
-/// The entries `range` of a mapped file with this header.
-pub(super) fn slice(map: MappedFile, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeSlice, InputError> {
-    Ok(EdgeSlice::new(rows(RowBytes::Mapped(map), header, range.clone(), path)?, range))
+/// The entries `range` of a plain file with this header.
+pub(super) fn slice(file: &RegularFile, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeSlice, InputError> {
+    Ok(EdgeSlice::new(rows(file, header, range.clone(), path, &Stopper::default())?, range))
 }
 
 /// Entries per piece.
 const PIECE: usize = 1 << 20;
 
-/// Gives the entries to `take` piece by piece. If the source is a stream, its offsets are held in memory, but not its targets.
+/// Gives the entries to `take` piece by piece. The offsets are held in memory, but not the targets.
 pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
+    let read = pieces(&mut source, progress, take);
+    source.unchanged(read)
+}
+
+fn pieces(source: &mut Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
     let mut piece = Vec::new();
-    if let Content::Mapped(_) = source.content {
-        let list = read(source, progress)?;
-        for begin in (0..list.len()).step_by(PIECE) {
-            piece.clear();
-            list.for_each(begin..list.len().min(begin + PIECE), |source, target| piece.push([source, target]));
-            take(&piece)?;
-        }
-        return Ok((list.vertices() as u64, list.listing()));
-    }
     let path = source.path.clone();
+    let total = source.size();
     let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
-    let tick = Tick::new(progress, source.size, false);
-    let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
-        return Ok((0, Listing::Unknown)); // mapped: see above
+    let update = |done: u64| {
+        if let Some(progress) = progress {
+            progress.update(done, total);
+        }
     };
-    let header = Header::parse(&head).map_err(fail)?;
+    let header = Header::parse(&source.head).map_err(fail)?;
     if header.vertices > MAX_VERTICES as u64 {
         return Err(InputError::Graph { path, reason: GraphError::TooManyVertices(header.vertices) });
     }
-    let mut reader = Cursor::new(head).chain(rest.unwrap_or_else(|| Box::new(std::io::empty())));
-    let stream_error = |bytes: u64, reason: std::io::Error| match reason.kind() {
+    let mut reader = source.reader();
+    let stream_error = |bytes: u64, reason: io::Error| match reason.kind() {
         ErrorKind::OutOfMemory => InputError::OutOfMemory { path: path.clone(), bytes },
         _ => source.stream_error(reason),
     };
@@ -221,15 +239,15 @@ pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, tak
             }
             size += bytes.len() as u64;
             take(&piece)?;
-            tick.at(source.consumed.load(Ordering::Relaxed));
+            update(source.consumed.load(Ordering::Relaxed));
             if (bytes.len() as u64) < want {
                 break;
             }
         }
     }
     // Incoming edges are skipped.
-    size += std::io::copy(&mut reader, &mut std::io::sink()).map_err(|reason| stream_error(0, reason))?;
+    size += io::copy(&mut reader, &mut io::sink()).map_err(|reason| stream_error(0, reason))?;
     header.check(size).map_err(fail)?;
-    tick.end();
+    update(total);
     Ok((header.vertices, listing(header)))
 }

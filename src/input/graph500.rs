@@ -7,13 +7,14 @@
 //! The number of vertices is not in the file. By the specification it is a power of two (2^SCALE), so the reader takes the smallest power
 //! of two above every vertex. The roots of the benchmark are drawn from all vertices, isolated ones included.
 
-use rayon::prelude::*;
+use std::io;
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use crate::{
+    files::RegularFile,
     graph::{Listing, MAX_VERTICES, Vertex},
     words::plural,
 };
@@ -42,11 +43,18 @@ impl Layout {
         }
     }
 
-    /// Whether the bytes may be edges of this layout with vertices that fit 32 bits. For random bytes this is true with a probability of at
+    /// Whether the file may hold edges of this layout with vertices that fit 32 bits. For random bytes this is true with a probability of at
     /// most 2^-32 per edge.
-    pub(super) fn fits(self, bytes: &[u8]) -> bool {
-        bytes.len() % self.size() == 0
-            && bytes.par_chunks_exact(self.size()).all(|edge| self.edge(edge).iter().all(|&vertex| vertex < MAX_VERTICES as u64))
+    ///
+    /// # Errors
+    /// If the file can't be read.
+    pub(super) fn fits(self, file: &RegularFile) -> io::Result<bool> {
+        if file.size() % self.size() as u64 != 0 {
+            return Ok(false);
+        }
+        let fit =
+            |bytes: &[u8]| bytes.chunks_exact(self.size()).all(|edge| self.edge(edge).iter().all(|&vertex| vertex < MAX_VERTICES as u64));
+        Ok(file.in_blocks(0..file.size(), self.size() << 16, fit)?.into_iter().all(|fits| fits))
     }
 
     /// Parses edges; returns one more than the largest vertex.
@@ -101,15 +109,13 @@ impl TextReader for Graph500Reader {
         true
     }
 
-    fn block(&mut self, bytes: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn block(&mut self, bytes: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
         let layout = self.layout;
         let task = layout.size() << 16;
         let chunks: Vec<&[u8]> = bytes.chunks(task).collect();
         let room: Vec<usize> = chunks.iter().map(|chunk| chunk.len() / layout.size()).collect();
-        let vertices = fill(&mut self.edges, &room, |index, out| {
-            tick.advance(chunks[index].len() as u64)?;
-            layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task))
-        })?;
+        let vertices =
+            fill(&mut self.edges, &room, ahead, |index, out| layout.parse(chunks[index], out).map_err(|fault| fault.shift(index * task)))?;
         self.vertices = vertices.into_iter().fold(self.vertices, u64::max);
         // Reported after any fault in the edges before it, so that the error does not depend on the length of the blocks.
         let excess = bytes.len() % layout.size();

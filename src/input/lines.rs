@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Tallies, Tick};
+use super::text::Tallies;
 use crate::graph::{Listing, Vertex};
 
 /// The form of an edge line in a format.
@@ -132,7 +132,7 @@ impl Records {
     }
 
     /// Parses whole lines and appends their edges. Offsets in faults count from the start of `text`.
-    pub(super) fn append(&mut self, text: &[u8], syntax: &Syntax, tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    pub(super) fn append(&mut self, text: &[u8], syntax: &Syntax, ahead: f64) -> Result<(), Box<Fault>> {
         let chunks = Cut::Lines.chunks(text, CHUNK);
         // Room for as many edges as there are lines, but not for more than the bytes can hold.
         let room: Vec<usize> = chunks
@@ -143,9 +143,8 @@ impl Records {
                 lines.min(part.len() / SHORTEST + 1)
             })
             .collect();
-        let parts = fill(&mut self.edges, &room, |index, out| {
+        let parts = fill(&mut self.edges, &room, ahead, |index, out| {
             let chunk = chunks[index].clone();
-            tick.advance(chunk.len() as u64)?;
             match syntax.tag {
                 Some(_) => parse::<true>(text, chunk, syntax, out),
                 None => parse::<false>(text, chunk, syntax, out),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use crate::{
     graph::{GraphError, Listing, MAX_VERTICES, Vertex},
     words::plural,
@@ -110,7 +110,7 @@ impl MatrixMarketReader {
 }
 
 impl TextReader for MatrixMarketReader {
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
         let mut at = 0;
         while at < text.len() {
             let end = line_end(text, at);
@@ -118,7 +118,7 @@ impl TextReader for MatrixMarketReader {
                 Stage::Banner => self.banner(&text[at..end]).map_err(|fault| fault.shift(at))?,
                 Stage::Size => self.size(&text[at..end]).map_err(|fault| fault.shift(at))?,
                 Stage::Entries { syntax, .. } => {
-                    return self.records.append(&text[at..], syntax, tick).map_err(|fault| fault.shift(at));
+                    return self.records.append(&text[at..], syntax, ahead).map_err(|fault| fault.shift(at));
                 }
             }
             at = end;

@@ -12,7 +12,7 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Tallies, TextReader, Tick};
+use super::text::{Tallies, TextReader};
 use crate::{
     graph::{GraphError, Listing, MAX_VERTICES, Vertex},
     words::plural,
@@ -72,7 +72,7 @@ impl Header {
 }
 
 impl MetisReader {
-    fn rows(&mut self, text: &[u8], header: Header, tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn rows(&mut self, text: &[u8], header: Header, ahead: f64) -> Result<(), Box<Fault>> {
         let chunks = Cut::Lines.chunks(text, CHUNK);
         let counts: Vec<(u64, usize)> = chunks.par_iter().map(|chunk| count(&text[chunk.clone()])).collect();
         let room: Vec<usize> = counts.iter().map(|&(_, fields)| if header.edge_weights { fields.div_ceil(2) } else { fields }).collect();
@@ -82,10 +82,7 @@ impl MetisReader {
             firsts.push(next);
             next += lines;
         }
-        fill(&mut self.edges, &room, |index, out| {
-            tick.advance(chunks[index].len() as u64)?;
-            parse(text, chunks[index].clone(), firsts[index], header, out)
-        })?;
+        fill(&mut self.edges, &room, ahead, |index, out| parse(text, chunks[index].clone(), firsts[index], header, out))?;
         self.lines = next;
         Ok(())
     }
@@ -192,11 +189,11 @@ impl TextReader for MetisReader {
         1 << 30 // a vertex of 100 million neighbours
     }
 
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
         let mut at = 0;
         while at < text.len() {
             if let Some(header) = self.header {
-                return self.rows(&text[at..], header, tick).map_err(|fault| fault.shift(at));
+                return self.rows(&text[at..], header, ahead).map_err(|fault| fault.shift(at));
             }
             let end = line_end(text, at);
             self.header = Header::parse(&text[at..end]).map_err(|fault| fault.shift(at))?;

@@ -1,13 +1,13 @@
 //! Recognises the format of a file: by `--format`, its first bytes, its extension, or the rest of its content.
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use super::adjacency::{LIGRA, LIGRA_WEIGHTED};
 use super::format::extension;
 use super::graph500::Layout;
 use super::matrix_market::BANNER;
 use super::scan::{Field, count_lines, field, fields, line_end, shown};
-use super::source::{Content, Source};
+use super::source::Source;
 use super::{Compression, Format, InputError, Place, gap};
 
 /// A format and why it was chosen.
@@ -46,7 +46,7 @@ impl Proof {
 /// Recognises the format of an opened file.
 pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, InputError> {
     let path = &source.path;
-    let (head, complete) = source.head();
+    let head = &source.head[..];
     let binary_wanted = matches!(wanted, Some(Format::GapSg | Format::Graph500Packed | Format::Graph500Int64));
     if head.starts_with(BYTE_ORDER_MARK) && is_text(head) && !binary_wanted {
         return Err(InputError::Malformed {
@@ -75,7 +75,7 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
         let reason = "a weighted graph of GAP (.wsg); breadth-first search needs no weights: write it without them, as .sg, with GAP's `converter -b`";
         return Err(InputError::Unsupported { path: path.clone(), reason: reason.into() });
     }
-    let found = if is_text(head) { text(head, complete) } else { binary(source) };
+    let found = if is_text(head) { text(head, source.is_complete()) } else { binary(source)? };
     match found {
         Ok(Proof { format, reason, by_structure }) => Ok(Recognised { by_structure, ..chosen(format, reason.into()) }),
         Err(reason) => Err(InputError::Unrecognised { path: path.clone(), reason }),
@@ -192,17 +192,17 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
 }
 
 /// The format that the bytes of a binary file prove, or why they prove none.
-fn binary(source: &Source) -> Result<Proof, String> {
-    let Content::Mapped(bytes) = &source.content else {
-        return Err("it is binary, and only the whole uncompressed file would prove its format".into());
+fn binary(source: &Source) -> Result<Result<Proof, String>, InputError> {
+    let Some(file) = source.plain() else {
+        return Ok(Err("it is binary, and only the whole uncompressed file would prove its format".into()));
     };
-    if gap::proves(bytes) {
-        return Ok(Proof::of(Format::GapSg, "header, offsets and size agree"));
-    }
-    match (Layout::Packed.fits(bytes), Layout::Int64.fits(bytes)) {
-        (true, false) => Ok(Proof::of(Format::Graph500Packed, "every 12 bytes are an edge")),
-        (false, true) => Ok(Proof::of(Format::Graph500Int64, "every 16 bytes are an edge")),
-        (true, true) => Err("it is binary, and may be edges of 12 or of 16 bytes".into()),
-        (false, false) => Err("it is binary, and neither a .sg file nor Graph500 edges".into()),
-    }
+    let proofs = || -> io::Result<[bool; 3]> { Ok([gap::proves(file)?, Layout::Packed.fits(file)?, Layout::Int64.fits(file)?]) };
+    let proofs = source.unchanged(proofs().map_err(|reason| source.stream_error(reason)))?;
+    Ok(match proofs {
+        [true, _, _] => Ok(Proof::of(Format::GapSg, "header, offsets and size agree")),
+        [_, true, false] => Ok(Proof::of(Format::Graph500Packed, "every 12 bytes are an edge")),
+        [_, false, true] => Ok(Proof::of(Format::Graph500Int64, "every 16 bytes are an edge")),
+        [_, true, true] => Err("it is binary, and may be edges of 12 or of 16 bytes".into()),
+        [_, false, false] => Err("it is binary, and neither a .sg file nor Graph500 edges".into()),
+    })
 }

@@ -2,32 +2,30 @@
 //! whole file piece by piece, and keeps a share of every piece.
 //!
 //! Text with one edge or row per line can be cut after any line end, edges of a fixed number of bytes after each edge, and the targets of
-//! a `.sg` file after each target. Files that are compressed or not mapped can't be cut. Ligra's and Rodinia's formats can't be cut either,
+//! a `.sg` file after each target. Files that are compressed, and pipes, can't be cut. Ligra's and Rodinia's formats can't be cut either,
 //! since the meaning of a number depends on how many numbers precede it.
 
 use std::{
     cell::OnceCell,
+    io::{self, BufRead, BufReader, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::{
-    Compression, Format, InputError, Progress, gap, parser,
+    Format, InputError, Place, Progress, gap, parser,
     recognise::{Recognised, recognise},
-    source::{Content, Source},
-    text::{Take, Tallies, TextReader, Tick, concluded, edge_list, go_through, mapped_block},
+    scan::{Cut, count_lines},
+    source::{Source, Stopped, for_each_block, unchanged},
+    text::{Stretch, Take, Tallies, TextReader, concluded, edge_list, go_through},
 };
 use crate::{
-    files::MappedFile,
+    files::RegularFile,
     graph::{EdgeSlice, Listing, Stopper, Vertex},
 };
-
-/// Bytes of a block of a file that is read piece by piece.
-const BLOCK: usize = 8 << 20;
 
 /// Bytes that one task hashes.
 const SUMMED: usize = 1 << 20;
@@ -63,7 +61,7 @@ impl OpenFile {
 
     /// Bytes of the file, 0 for a pipe.
     pub(crate) fn size(&self) -> u64 {
-        self.0.size
+        self.0.size()
     }
 
     /// Recognises the format, unless `wanted` gives it.
@@ -73,10 +71,9 @@ impl OpenFile {
         Ok(Chosen { format: format.name().to_owned(), by_structure })
     }
 
-    /// Whether this process can cut the file. Another process may be unable to, because it can't map the file.
+    /// Whether the file can be cut.
     pub(crate) fn can_be_cut(&self, chosen: &Chosen) -> bool {
-        let mapped = self.0.compression == Compression::None && matches!(self.0.content, Content::Mapped(_));
-        mapped && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
+        self.0.plain().is_some() && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
     }
 
     fn format(&self, chosen: &Chosen) -> Result<Format, InputError> {
@@ -87,22 +84,17 @@ impl OpenFile {
     /// Part `part` of `parts` of a file that can be cut. Reads everything before the edges.
     pub(crate) fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
         let format = self.format(chosen)?;
-        let path = self.0.path;
-        let Content::Mapped(map) = self.0.content else {
-            return Err(InputError::Unsupported { path, reason: "it can't be mapped into memory, so it can't be cut into parts".into() });
+        let is_plain = self.0.plain().is_some();
+        let Source { path, head, file, .. } = self.0;
+        let Some(file) = file.filter(|_| is_plain) else {
+            return Err(InputError::Unsupported { path, reason: "it is compressed or a pipe, so it can't be cut into parts".into() });
         };
-        let Some(mut parser) = parser(format, chosen.by_structure) else {
-            let (header, body) = gap::begin(&map, &path)?;
-            return Ok(FilePart { path, map, body, head: OnceCell::new(), part, parts, reader: Reader::Rows(header) });
+        let begun = match parser(format, chosen.by_structure) {
+            Some(mut parser) => header(&mut *parser, &file, &path).map(|body| (body, Reader::Sequence { parser, edges: Vec::new() })),
+            None => gap::begin(&head, &file, &path).map(|(header, body)| (body, Reader::Rows(header))),
         };
-        let tick = Tick::new(None, 0, true);
-        let mut body = 0;
-        while !parser.is_past_header() && body < map.len() {
-            let end = parser.cut().next(&map, body);
-            mapped_block(&mut *parser, &map, body..end, &tick, &path)?;
-            body = end;
-        }
-        Ok(FilePart { path, map, body, head: OnceCell::new(), part, parts, reader: Reader::Sequence { parser, edges: Vec::new() } })
+        let (body, reader) = unchanged(Some(&file), &path, begun)?;
+        Ok(FilePart { path, file, body, head: OnceCell::new(), part, parts, reader })
     }
 
     /// Gives all edges to `take`, piece by piece in the order of the file, and keeps none.
@@ -112,7 +104,7 @@ impl OpenFile {
         let mut found = Tallies::default();
         let (vertices, listing) = match parser(format, chosen.by_structure) {
             Some(mut parser) => {
-                go_through(self.0, &mut *parser, BLOCK, progress, &mut |parser| {
+                go_through(self.0, &mut *parser, 0, progress, &mut |parser| {
                     let (more, edges) = parser.take();
                     found.join(&more);
                     take(&edges)
@@ -130,12 +122,30 @@ impl OpenFile {
     }
 }
 
+/// Gives everything before the edges to the parser, and returns the byte at which the edges begin.
+fn header(parser: &mut dyn TextReader, file: &RegularFile, path: &Path) -> Result<u64, InputError> {
+    let mut lines = BufReader::new(file.section(0..file.size()));
+    let (mut bytes, mut number, mut line) = (0, 0, Vec::new());
+    while !parser.is_past_header() {
+        line.clear();
+        let count = lines.by_ref().take(parser.longest() as u64).read_until(b'\n', &mut line);
+        let count = count.map_err(|reason| InputError::Read { path: path.to_owned(), reason })?;
+        if count == 0 {
+            break;
+        }
+        number += 1;
+        parser.block(&line, 0.0).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Line(number)))?;
+        bytes += count as u64;
+    }
+    Ok(bytes)
+}
+
 /// One of the parts that a file is cut into.
 pub(crate) struct FilePart {
     path: PathBuf,
-    map: MappedFile,
+    file: RegularFile,
     /// Byte at which the edges begin.
-    body: usize,
+    body: u64,
     /// Hash of everything before the edges, computed once: rank 0 needs the checksums of all parts, and all of them include this hash.
     /// (In a `.sg` file it covers all offsets.)
     head: OnceCell<u128>,
@@ -150,71 +160,120 @@ enum Reader {
 }
 
 impl FilePart {
-    /// Start of part `part` in bytes and, for rows, in entries (otherwise 0).
-    fn begin(&self, part: usize) -> (usize, usize) {
-        let share = |all: usize| (all as u128 * part as u128 / self.parts as u128) as usize;
-        match &self.reader {
-            Reader::Rows(header) => {
-                let entry = share(header.entries as usize);
-                (self.body + 4 * entry, entry)
-            }
-            Reader::Sequence { .. } if part == 0 => (self.body, 0),
-            Reader::Sequence { parser, .. } => (parser.cut().next(&self.map, self.body + share(self.map.len() - self.body)), 0),
-        }
+    fn read_error(&self, reason: io::Error) -> InputError {
+        InputError::Read { path: self.path.clone(), reason }
     }
 
-    fn bytes(&self, part: usize) -> Range<usize> {
-        self.begin(part).0..self.begin(part + 1).0
+    /// Start of part `part` in bytes and, for rows, in entries (otherwise 0).
+    fn begin(&self, part: usize) -> io::Result<(u64, usize)> {
+        let share = |all: u64| (u128::from(all) * part as u128 / self.parts as u128) as u64;
+        let size = self.file.size();
+        Ok(match &self.reader {
+            Reader::Rows(header) => {
+                let entry = share(header.entries);
+                (self.body + 4 * entry, entry as usize)
+            }
+            Reader::Sequence { .. } if part == 0 => (self.body, 0),
+            Reader::Sequence { parser, .. } => {
+                let at = self.body + share(size - self.body);
+                let begin = match parser.cut() {
+                    Cut::Bytes(width) => at.next_multiple_of(width as u64).min(size),
+                    // Fields are not cut (see `can_be_cut`).
+                    Cut::Lines | Cut::Fields => at + BufReader::new(self.file.section(at..size)).skip_until(b'\n')? as u64,
+                };
+                (begin, 0)
+            }
+        })
+    }
+
+    fn bytes(&self, part: usize) -> io::Result<Range<u64>> {
+        Ok(self.begin(part)?.0..self.begin(part + 1)?.0)
     }
 
     /// A hash of part `part` and of everything before the edges. Parts with the same hash hold the same bytes at the same place.
-    pub(crate) fn checksum(&self, part: usize) -> u128 {
-        let head = *self.head.get_or_init(|| self.sum(0..self.body));
-        let bytes: Vec<u8> = [head, self.sum(self.bytes(part))].into_iter().flat_map(u128::to_le_bytes).collect();
-        XxHash3_128::oneshot(&bytes)
+    ///
+    /// # Errors
+    /// [`InputError::Read`].
+    pub(crate) fn checksum(&self, part: usize) -> Result<u128, InputError> {
+        let sums = || {
+            let head = match self.head.get() {
+                Some(head) => *head,
+                None => {
+                    let sum = self.sum(0..self.body)?;
+                    *self.head.get_or_init(|| sum)
+                }
+            };
+            Ok([head, self.sum(self.bytes(part)?)?])
+        };
+        let sums = sums().map_err(|reason| self.read_error(reason))?;
+        let bytes: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
+        Ok(XxHash3_128::oneshot(&bytes))
     }
 
     /// A hash of the bytes in `range` and of their place.
-    fn sum(&self, range: Range<usize>) -> u128 {
-        let mut sums = vec![range.start as u128, range.end as u128];
-        sums.extend(self.map[range].par_chunks(SUMMED).map(XxHash3_128::oneshot).collect::<Vec<_>>());
+    fn sum(&self, range: Range<u64>) -> io::Result<u128> {
+        let mut sums = vec![range.start.into(), range.end.into()];
+        sums.extend(self.file.in_blocks(range, SUMMED, XxHash3_128::oneshot)?);
         let bytes: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
-        XxHash3_128::oneshot(&bytes)
+        Ok(XxHash3_128::oneshot(&bytes))
     }
 
     /// Number of METIS rows in the part, which the parts after it need to know.
-    pub(crate) fn rows(&self) -> u64 {
-        match &self.reader {
-            Reader::Sequence { parser, .. } => parser.rows(&self.map[self.bytes(self.part)]),
-            Reader::Rows(_) => 0,
+    ///
+    /// # Errors
+    /// [`InputError::Read`].
+    pub(crate) fn rows(&self) -> Result<u64, InputError> {
+        let Reader::Sequence { parser, .. } = &self.reader else { return Ok(0) };
+        let mut rows = 0;
+        let counted = self.bytes(self.part).map_err(Stopped::Stream).and_then(|range| {
+            for_each_block(self.file.section(range), parser.cut(), parser.longest(), |text| {
+                rows += parser.rows(text);
+                Ok(())
+            })
+        });
+        counted.map(|()| rows).map_err(|stopped| self.stopped(stopped))
+    }
+
+    fn stopped(&self, stopped: Stopped<InputError>) -> InputError {
+        match stopped {
+            Stopped::Stream(reason) => self.read_error(reason),
+            Stopped::Consumer(error) => error,
         }
     }
 
     /// Reads the part, which follows `rows_before` rows.
     pub(crate) fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, InputError> {
-        let range = self.bytes(self.part);
-        let Reader::Sequence { parser, edges } = &mut self.reader else { return Ok(Tallies::default()) };
-        let tick = Tick::new(progress, range.len() as u64, true);
+        let range = self.bytes(self.part).map_err(|reason| self.read_error(reason))?;
+        let Reader::Sequence { parser, .. } = &mut self.reader else { return Ok(Tallies::default()) };
         // Every part has parsed the header: its tallies must not be counted once per part.
         parser.take();
         parser.skip_rows(rows_before);
-        if !range.is_empty() {
-            mapped_block(&mut **parser, &self.map, range, &tick, &self.path)?;
+        let total = range.end - range.start;
+        let lines =
+            || self.file.in_blocks(0..range.start, SUMMED, count_lines).map_or(0, |counts| counts.into_iter().sum::<usize>() as u64);
+        let stretch =
+            Stretch { reader: self.file.section(range.clone()), expected: total, path: &self.path, start: range.start, lines: &lines };
+        let read = stretch.parse(&mut **parser, &mut |_, done| {
+            if let Some(progress) = progress {
+                progress.update(done, total);
+            }
+            Ok(())
+        });
+        let (found, read_edges) = parser.take();
+        let read = read.map_err(|stopped| self.stopped(stopped));
+        unchanged(Some(&self.file), &self.path, read)?;
+        if let Reader::Sequence { edges, .. } = &mut self.reader {
+            *edges = read_edges;
         }
-        if self.map.has_changed() {
-            return Err(InputError::Changed { path: self.path.clone() });
-        }
-        tick.end();
-        let (found, read) = parser.take();
-        *edges = read;
         Ok(found)
     }
 
     /// The edges of the part; `found` are the joined tallies of all parts.
     pub(crate) fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
-        let range = self.begin(self.part).1..self.begin(self.part + 1).1;
+        let entries = |part: usize| self.begin(part).map(|begin| begin.1).map_err(|reason| self.read_error(reason));
+        let range = entries(self.part)?..entries(self.part + 1)?;
         match self.reader {
-            Reader::Rows(header) => gap::slice(self.map, header, range, &self.path),
+            Reader::Rows(header) => gap::slice(&self.file, header, range, &self.path),
             Reader::Sequence { mut parser, edges } => {
                 let (vertices, listing) = concluded(&mut *parser, found, &self.path)?;
                 let range = 0..edges.len();

@@ -1,4 +1,5 @@
-//! The bytes of a file: mapped into memory if it is a plain file, otherwise (compressed, or a pipe) a stream of blocks.
+//! The bytes of a file: a stream of blocks, decompressed. A plain file (a regular one that is neither compressed nor an archive) is also
+//! read at any place.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -19,7 +20,7 @@ use super::damage::{Explained, GzipReader};
 use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
-use crate::files::{self, MappedFile};
+use crate::files::{self, RegularFile};
 use crate::graph::Stopper;
 use crate::memory;
 use crate::words::bytes;
@@ -28,21 +29,17 @@ use crate::words::bytes;
 pub(super) struct Source {
     pub(super) path: PathBuf,
     pub(super) compression: Compression,
-    pub(super) content: Content,
-    /// Size of the file (0 for a pipe).
-    pub(super) size: u64,
-    /// Bytes of the file that a stream has consumed so far.
+    /// The first bytes of the content, decompressed.
+    pub(super) head: Vec<u8>,
+    /// The content after `head`; `None` if nothing follows.
+    rest: Option<Box<dyn Read + Send>>,
+    /// The file, unless it is a pipe.
+    pub(super) file: Option<RegularFile>,
+    is_archive: bool,
+    /// Bytes of the file that have been read so far.
     pub(super) consumed: Arc<AtomicU64>,
     /// Ends the reading.
     pub(super) stopper: Stopper,
-}
-
-/// The content of the file, decompressed.
-pub(super) enum Content {
-    /// The whole file.
-    Mapped(MappedFile),
-    /// The first bytes, and a reader of the rest (`None`: there is no rest).
-    Stream { head: Vec<u8>, rest: Option<Box<dyn Read + Send>> },
 }
 
 /// Name of the thread that reads and decompresses a stream.
@@ -82,47 +79,63 @@ impl Source {
         let mut source = Self {
             path: path.to_owned(),
             compression: Compression::None,
-            content: Content::Stream { head: Vec::new(), rest: None },
-            size: if metadata.is_file() { metadata.len() } else { 0 },
+            head: Vec::new(),
+            rest: None,
+            file: file.try_clone().and_then(RegularFile::new).map_err(open_error)?,
+            is_archive: false,
             consumed: Arc::clone(&consumed),
             stopper: stopper.clone(),
         };
-        if metadata.is_file() && metadata.len() > 0 {
-            if let Ok(map) = MappedFile::new(&file, path) {
-                source.compression = Compression::of_content(&map);
-                source.refuse_archive(&map)?;
-                if source.compression == Compression::None && !archive::is_tar(&map) {
-                    #[cfg(unix)]
-                    let _ = map.advise(memmap2::Advice::WillNeed); // a hint; a refusal costs speed only
-                    source.content = Content::Mapped(map);
-                    source.refuse_false_suffix()?;
-                    return Ok(source);
-                }
-            }
-            // A compressed file or an archive is read as a stream. So is a file that can't be mapped: on some network and FUSE file
-            // systems, or in a 32-bit address space.
-        }
+        read_ahead(&file);
         let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed, stopper: stopper.clone() });
         // A pipe may deliver its first bytes one at a time. The longest magic number has six bytes.
         let mut start = Vec::new();
         raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
         source.compression = Compression::of_content(&start);
-        source.refuse_false_suffix()?;
         let mut rest = source.decompressor(Cursor::new(start).chain(raw))?;
         let mut head = Vec::new();
         rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|reason| source.stream_error(reason))?;
         if head.is_empty() {
             return Err(InputError::Empty { path: source.path });
         }
-        source.refuse_archive(&head)?;
+        if let Some(reason) = archive::not_read(&head) {
+            return Err(InputError::Unsupported { path: source.path, reason: reason.to_owned() });
+        }
+        source.refuse_false_suffix()?;
         if archive::is_tar(&head) {
+            source.is_archive = true;
             let tar_error = |reason| source.stream_error(reason);
             rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest)).map_err(tar_error)?;
             rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(tar_error)?;
         }
-        let rest = (head.len() == HEAD).then_some(rest);
-        source.content = Content::Stream { head, rest };
+        source.rest = (head.len() == HEAD).then_some(rest);
+        source.head = head;
         Ok(source)
+    }
+
+    /// Size of the file in bytes, 0 for a pipe.
+    pub(super) fn size(&self) -> u64 {
+        self.file.as_ref().map_or(0, RegularFile::size)
+    }
+
+    /// The file if its bytes are the content.
+    pub(super) fn plain(&self) -> Option<&RegularFile> {
+        self.file.as_ref().filter(|_| self.compression == Compression::None && !self.is_archive)
+    }
+
+    /// Whether `head` is the whole content.
+    pub(super) fn is_complete(&self) -> bool {
+        self.rest.is_none()
+    }
+
+    /// A reader of the whole content. It can be taken once.
+    pub(super) fn reader(&mut self) -> impl Read + Send + use<> {
+        Cursor::new(std::mem::take(&mut self.head)).chain(self.rest.take().unwrap_or_else(|| Box::new(io::empty())))
+    }
+
+    /// The result of reading, unless another process has written to the file meanwhile: then neither the data nor an error can be trusted.
+    pub(super) fn unchanged<T>(&self, result: Result<T, InputError>) -> Result<T, InputError> {
+        unchanged(self.file.as_ref(), &self.path, result)
     }
 
     /// A reader of the decompressed content of `raw`.
@@ -158,14 +171,6 @@ impl Source {
         }
     }
 
-    /// The first bytes (all of a mapped file), and whether they are the whole content.
-    pub(super) fn head(&self) -> (&[u8], bool) {
-        match &self.content {
-            Content::Mapped(map) => (map, true),
-            Content::Stream { head, rest } => (head, rest.is_none()),
-        }
-    }
-
     /// The error for the user when reading the stream failed.
     pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
         let path = self.path.clone();
@@ -175,24 +180,31 @@ impl Source {
         }
     }
 
-    fn refuse_archive(&self, head: &[u8]) -> Result<(), InputError> {
-        match archive::not_read(head) {
-            Some(reason) => Err(InputError::Unsupported { path: self.path.clone(), reason: reason.to_owned() }),
-            None => Ok(()),
-        }
-    }
-
+    /// Refuses a file that is named like a compressed one, but is not compressed. A pipe may have any name.
     fn refuse_false_suffix(&self) -> Result<(), InputError> {
         let named = Compression::of_path(&self.path);
-        if named == Compression::None || self.compression != Compression::None {
+        if self.file.is_none() || named == Compression::None || self.compression != Compression::None {
             return Ok(());
-        }
-        if self.size == 0 && matches!(&self.content, Content::Stream { head, .. } if head.is_empty()) {
-            return Ok(()); // an empty file gets an error of its own; a pipe may have any name
         }
         let reason = damage(format!("its name says so, but it does not start as {named} data does; rename it, or fetch it again"));
         Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
     }
+}
+
+/// As [`Source::unchanged`], for the `file` that was opened as `path`.
+pub(super) fn unchanged<T>(file: Option<&RegularFile>, path: &Path, result: Result<T, InputError>) -> Result<T, InputError> {
+    match file {
+        Some(file) if file.has_changed() => Err(InputError::Changed { path: path.to_owned() }),
+        _ => result,
+    }
+}
+
+/// Asks the system to read the file ahead. This is a hint; a refusal costs speed only.
+fn read_ahead(file: &File) {
+    #[cfg(target_os = "linux")]
+    let _ = nix::fcntl::posix_fadvise(file, 0, 0, nix::fcntl::PosixFadviseAdvice::POSIX_FADV_WILLNEED);
+    #[cfg(not(target_os = "linux"))]
+    let _ = file;
 }
 
 /// Milliseconds between two looks whether the reading is stopped.
@@ -433,8 +445,8 @@ mod tests {
         }
     }
 
-    /// A sparse file of 5 GB can't be mapped in 32 bits of address space. Text is then read in blocks; a `.sg` file, which must be held as
-    /// a whole, is refused before it is read.
+    /// A sparse file of 5 GB, more than 32 bits can address. Text is read in blocks; a `.sg` file, which must be held as a whole, is refused
+    /// before it is read.
     #[cfg(target_pointer_width = "32")]
     #[test]
     fn files_larger_than_the_address_space_are_read_or_refused() {

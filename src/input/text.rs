@@ -1,18 +1,18 @@
 //! The parts that the parsers of sequential formats (most of them text) have in common, and the way the content of a file reaches them.
 
-use std::io::{Cursor, Read};
-use std::ops::Range;
+use std::io::Read;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{Fault, Place};
 use super::lines::Note;
 use super::scan::{Cut, count_lines};
-use super::source::{Content, LONGEST, Source, Stopped, for_each_block};
+use super::source::{LONGEST, Source, Stopped, for_each_block};
 use super::{InputError, Progress};
-use crate::graph::{EdgeList, GraphError, Listing, Stopper, Vertex};
+use crate::files::RegularFile;
+use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
 /// A parser of a sequential format: text, or edges of a fixed number of bytes. It gets the file in blocks that end where
 /// [`cut`](Self::cut) allows; the last block may end anywhere.
@@ -22,12 +22,7 @@ pub(super) trait TextReader {
         Cut::Lines
     }
 
-    /// Bytes of the largest block of a mapped file, for parsers that need memory in proportion to it.
-    fn most(&self) -> usize {
-        usize::MAX
-    }
-
-    /// Bytes of the longest line of a stream.
+    /// Bytes of the longest line.
     fn longest(&self) -> usize {
         LONGEST
     }
@@ -37,8 +32,9 @@ pub(super) trait TextReader {
         false
     }
 
-    /// Parses the next block. Offsets of faults count from its start.
-    fn block(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>>;
+    /// Parses the next block. `ahead` times as many bytes follow, whose edges will be kept too (0 if that is not known). Offsets of faults
+    /// count from the start of the block.
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>>;
 
     /// Whether everything before the edges has been read. From there on any piece can be parsed without the pieces before it, except that
     /// the number of their [`rows`](Self::rows) must be known.
@@ -97,54 +93,13 @@ impl Tallies {
     }
 }
 
-/// Reports how much has been read, and ends the reading if it is stopped.
-pub(super) struct Tick<'a> {
-    progress: Option<&'a dyn Progress>,
-    done: AtomicU64,
-    total: u64,
-    /// Whether the bytes of text are the bytes of the file (not of a stream). [`advance`](Self::advance) reports if so, otherwise
-    /// [`at`](Self::at).
-    plain: bool,
-    stopper: Stopper,
-}
-
-impl<'a> Tick<'a> {
-    pub(super) fn new(progress: Option<&'a dyn Progress>, total: u64, plain: bool) -> Self {
-        Self { progress, done: AtomicU64::new(0), total, plain, stopper: Stopper::default() }
-    }
-
-    /// Reports that `bytes` more bytes of the text have been parsed.
-    ///
-    /// # Errors
-    /// [`Fault::Stopped`].
-    pub(super) fn advance(&self, bytes: u64) -> Result<(), Box<Fault>> {
-        if let (true, Some(progress)) = (self.plain, self.progress) {
-            let done = self.done.fetch_add(bytes, Ordering::Relaxed) + bytes; // a number to show; nothing depends on it
-            progress.update(done.min(self.total), self.total);
-        }
-        if self.stopper.is_stopped() { Err(Box::new(Fault::Stopped)) } else { Ok(()) }
-    }
-
-    /// Reports that everything has been read.
-    pub(super) fn end(&self) {
-        if let Some(progress) = self.progress {
-            progress.update(self.total, self.total);
-        }
-    }
-
-    /// Reports that `done` bytes of the file have been read.
-    pub(super) fn at(&self, done: u64) {
-        if let (false, Some(progress)) = (self.plain, self.progress) {
-            progress.update(done, self.total);
-        }
-    }
-}
-
 /// Reads a source with a parser.
 pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
     let path = source.path.clone();
-    go_through(source, parser, usize::MAX, progress, &mut |_| Ok(()))?;
-    let (found, edges) = parser.take();
+    let expected = source.plain().map_or(0, RegularFile::size);
+    go_through(source, parser, expected, progress, &mut |_| Ok(()))?;
+    let (found, mut edges) = parser.take();
+    edges.shrink_to_fit(); // the number of edges was an estimate
     let (vertices, listing) = concluded(parser, &found, &path)?;
     edge_list(vertices, edges, listing, &path)
 }
@@ -161,84 +116,69 @@ pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing
     list.map_err(|reason| InputError::Graph { path: path.to_owned(), reason })
 }
 
-/// Gives the whole source to a parser block by block, and calls `after` after each block. Blocks of a mapped file have at most about `most`
-/// bytes.
+/// Gives the whole source to a parser block by block, and calls `after` after each block. `expected` is as in [`Stretch`].
 pub(super) fn go_through(
-    source: Source,
+    mut source: Source,
     parser: &mut dyn TextReader,
-    most: usize,
+    expected: u64,
     progress: Option<&dyn Progress>,
     after: &mut dyn FnMut(&mut dyn TextReader) -> Result<(), InputError>,
 ) -> Result<(), InputError> {
-    let path = source.path.clone();
-    let plain = matches!(source.content, Content::Mapped(_));
-    let tick = Tick { stopper: source.stopper.clone(), ..Tick::new(progress, source.size, plain) };
-    match &source.content {
-        Content::Mapped(map) => {
-            for piece in parser.cut().chunks(map, parser.most().min(most)) {
-                mapped_block(parser, map, piece, &tick, &path)?;
-                after(parser)?;
-            }
-            if map.has_changed() {
-                return Err(InputError::Changed { path });
-            }
+    let (reader, total) = (source.reader(), source.size());
+    let stretch = Stretch { reader, expected, path: &source.path, start: 0, lines: &|| 0 };
+    let result = stretch.parse(parser, &mut |parser, _| {
+        if source.stopper.is_stopped() {
+            return Err(InputError::Stopped { path: source.path.clone() });
         }
-        Content::Stream { .. } => {
-            let (cut, longest) = (parser.cut(), parser.longest());
-            let (mut start, mut lines) = (0, 0);
-            stream(source, cut, longest, |text, consumed| {
-                let binary = parser.is_binary();
-                parser.block(text, &tick).map_err(|fault| {
-                    fault.into_error(path.clone(), |offset| match binary {
-                        true => Place::Byte(start + offset as u64),
-                        false => Place::Line(lines + count_lines(&text[..offset]) as u64 + 1),
-                    })
-                })?;
-                if !binary {
-                    lines += count_lines(text) as u64;
-                }
-                start += text.len() as u64;
-                tick.at(consumed);
-                after(parser)
-            })?;
+        if let Some(progress) = progress {
+            progress.update(source.consumed.load(Ordering::Relaxed), total);
         }
+        after(parser)
+    });
+    let result = result.map_err(|stopped| match stopped {
+        Stopped::Stream(reason) => source.stream_error(reason),
+        Stopped::Consumer(error) => error,
+    });
+    source.unchanged(result)?;
+    if let Some(progress) = progress {
+        progress.update(total, total);
     }
-    tick.end();
     Ok(())
 }
 
-/// Parses a block of a mapped file.
-pub(super) fn mapped_block(
-    parser: &mut dyn TextReader,
-    map: &[u8],
-    block: Range<usize>,
-    tick: &Tick<'_>,
-    path: &Path,
-) -> Result<(), InputError> {
-    let start = block.start;
-    parser.block(&map[block], tick).map_err(|fault| {
-        fault.into_error(path.to_owned(), |offset| match parser.is_binary() {
-            true => Place::Byte((start + offset) as u64),
-            false => Place::Line(count_lines(&map[..start + offset]) as u64 + 1),
-        })
-    })
+/// What is parsed block by block: the content of a source, or a part of a file.
+pub(super) struct Stretch<'a, R> {
+    pub(super) reader: R,
+    /// Bytes that the reader gives; 0 if that is not known, or if `after` takes the edges of each block out of the parser.
+    pub(super) expected: u64,
+    pub(super) path: &'a Path,
+    /// Bytes before the stretch.
+    pub(super) start: u64,
+    /// Counts the lines before the stretch.
+    pub(super) lines: &'a dyn Fn() -> u64,
 }
 
-/// Feeds the blocks of a stream to `consume`, with the bytes of the file consumed so far.
-pub(super) fn stream(
-    mut source: Source,
-    cut: Cut,
-    longest: usize,
-    mut consume: impl FnMut(&[u8], u64) -> Result<(), InputError>,
-) -> Result<(), InputError> {
-    let Content::Stream { head, rest } = std::mem::replace(&mut source.content, Content::Stream { head: Vec::new(), rest: None }) else {
-        return Ok(()); // a mapped source, which the caller reads without this function
-    };
-    let rest = rest.unwrap_or_else(|| Box::new(std::io::empty()));
-    let consumed = &source.consumed;
-    let result = for_each_block(Cursor::new(head).chain(rest), cut, longest, |block| consume(block, consumed.load(Ordering::Relaxed)));
-    result.map_err(|stopped| match stopped {
-        Stopped::Stream(reason) => source.stream_error(reason),
-        Stopped::Consumer(error) => error,
-    })
+impl<R: Read + Send> Stretch<'_, R> {
+    /// Gives the stretch to a parser, and calls `after` after each block with the number of bytes so far.
+    pub(super) fn parse(
+        self,
+        parser: &mut dyn TextReader,
+        after: &mut dyn FnMut(&mut dyn TextReader, u64) -> Result<(), InputError>,
+    ) -> Result<(), Stopped<InputError>> {
+        let (mut bytes, mut lines) = (0, 0);
+        for_each_block(self.reader, parser.cut(), parser.longest(), |text| {
+            let ahead = self.expected.saturating_sub(bytes + text.len() as u64) as f64 / text.len() as f64;
+            parser.block(text, ahead).map_err(|fault| {
+                fault.into_error(self.path.to_owned(), |offset| match parser.is_binary() {
+                    true => Place::Byte(self.start + bytes + offset as u64),
+                    false => Place::Line((self.lines)() + lines + count_lines(&text[..offset]) as u64 + 1),
+                })
+            })?;
+            if !parser.is_binary() {
+                lines += count_lines(text) as u64;
+            }
+            bytes += text.len() as u64;
+            after(parser, bytes)
+        })
+    }
 }

@@ -6,7 +6,6 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, field, fields, is_space, is_weight, number, shown};
-use super::text::Tick;
 use crate::graph::Vertex;
 
 /// The numbers of a block of text. The memory is used again for the next block.
@@ -20,7 +19,7 @@ pub(super) struct Tokens {
 
 impl Tokens {
     /// Parses a block.
-    pub(super) fn parse(&mut self, text: &[u8], tick: &Tick<'_>) -> Result<(), Box<Fault>> {
+    pub(super) fn parse(&mut self, text: &[u8]) -> Result<(), Box<Fault>> {
         let chunks = Cut::Fields.chunks(text, CHUNK);
         let counts: Vec<usize> = chunks.par_iter().map(|chunk| count_fields(&text[chunk.clone()])).collect();
         let total: usize = counts.iter().sum();
@@ -36,13 +35,8 @@ impl Tokens {
             rest = tail;
             first += count;
         }
-        let parts: Vec<Result<Vec<usize>, Box<Fault>>> = tasks
-            .into_par_iter()
-            .map(|(chunk, first, out)| {
-                tick.advance(chunk.len() as u64)?;
-                parse(text, chunk, first, out)
-            })
-            .collect();
+        let parts: Vec<Result<Vec<usize>, Box<Fault>>> =
+            tasks.into_par_iter().map(|(chunk, first, out)| parse(text, chunk, first, out)).collect();
         self.strange.clear();
         for part in parts {
             self.strange.extend(part?);

@@ -69,15 +69,11 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
         return Err(InputError::Graph { path: path.to_owned(), reason });
     }
     let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
-    let commit = |file: AtomicFile| match edges.changed() {
-        Some(changed) => Err(InputError::Changed { path: changed.to_owned() }),
-        None => file.commit().map_err(write_error),
-    };
     if format == Format::GapSg {
         let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
         let mut file = AtomicFile::create(path).map_err(write_error)?;
         graph.write(&mut file, options.progress).map_err(write_error)?;
-        commit(file)
+        file.commit().map_err(write_error)
     } else {
         let mut file = AtomicFile::create(path).map_err(write_error)?;
         let lines = Lines::new(edges, options.directed);
@@ -87,7 +83,7 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
             edge_list(&mut file, &lines, options.progress)
         };
         result.map_err(write_error)?;
-        commit(file)
+        file.commit().map_err(write_error)
     }
 }
 

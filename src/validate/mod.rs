@@ -70,9 +70,8 @@ impl<'e> Validator<'e> {
     /// Sorts `edges` and allocates memory for checking trees, on the current rayon pool. `directed` must be as in the search.
     ///
     /// # Errors
-    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have;
-    /// [`GraphError::OutOfMemory`] if the graph needs more memory than there is; [`GraphError::Changed`] if the file of the edges has
-    /// changed.
+    /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have; [`GraphError::OutOfMemory`] if the
+    /// graph needs more memory than there is.
     pub fn new(edges: &'e EdgeList, directed: bool) -> Result<Self, GraphError> {
         let n = edges.vertices();
         // If every arc has its reverse, the checks are those of an undirected graph; only the count of arcs differs.
@@ -92,9 +91,6 @@ impl<'e> Validator<'e> {
                 self_loops.push(u);
             }
         });
-        if let Some(path) = edges.changed() {
-            return Err(GraphError::Changed(path.to_owned()));
-        }
         Ok(Self {
             edges,
             directed,
