@@ -28,16 +28,26 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 
 /// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse adds vectors and coordinates in files of their own).
 ///
-/// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole.
+/// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole, and that
+/// it has no other matrix.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    while let Some(header) = Header::read(&mut archive)? {
+    let Some(header) = next_matrix(&mut archive)? else {
+        return Err(invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it"));
+    };
+    let Header { name, size, blocks, .. } = header;
+    log::info!("the tar archive holds {name}, {size} bytes");
+    Ok(Box::new(Entry { archive, name, left: size, padding: blocks - size }))
+}
+
+/// The header of the next matrix. Everything before its content has then been read; without another matrix, the whole archive.
+fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
+    while let Some(header) = Header::read(archive)? {
         if header.is_file && is_the_matrix(Path::new(&header.name)) {
-            log::info!("the tar archive holds {}, {} bytes", header.name, header.size);
-            return Ok(Box::new(Entry { archive, left: header.size, padding: header.blocks - header.size }));
+            return Ok(Some(header));
         }
-        skip(&mut archive, header.blocks)?;
+        skip(archive, header.blocks)?;
     }
-    Err(no_matrix())
+    Ok(None)
 }
 
 /// The header of an entry.
@@ -87,19 +97,16 @@ fn is_the_matrix(name: &Path) -> bool {
     name.extension().is_some_and(|extension| extension == "mtx") && (folder.is_none() || folder == name.file_stem())
 }
 
-fn no_matrix() -> io::Error {
-    invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it")
-}
-
 const CUT_OFF: &str = "the tar archive is cut off";
 
-fn invalid(reason: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
+fn invalid(reason: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason.into())
 }
 
 /// A reader of one file in an archive.
 struct Entry<R> {
     archive: R,
+    name: String,
     left: u64,
     /// Bytes between the file and the next header.
     padding: u64,
@@ -114,8 +121,9 @@ impl<R: Read> Read for Entry<R> {
                 return Err(invalid(CUT_OFF));
             }
             skip(&mut self.archive, std::mem::take(&mut self.padding))?;
-            while let Some(header) = Header::read(&mut self.archive)? {
-                skip(&mut self.archive, header.blocks)?;
+            if let Some(other) = next_matrix(&mut self.archive)? {
+                let both = format!("{} and {}", self.name, other.name);
+                return Err(invalid(format!("the tar archive holds two matrices, {both}; unpack it (tar xf FILE) and give one of them")));
             }
         }
         Ok(count)
