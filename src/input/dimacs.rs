@@ -39,7 +39,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
         let other = if line.contains(&0) { "; Galois' binary .gr is another format, which socbfs does not read" } else { "" };
         return Err(Fault::at(at, reason).cure(format!("{wanted}{other}")));
     }
-    let (tag, extra, listing) = match words[1].1 {
+    let (tag, weights, listing) = match words[1].1 {
         b"sp" => (Some(b'a'), 0..2, Listing::Unknown),
         b"tw" => (None, 0..1, Listing::Symmetric),
         kind => return Err(Fault::at(words[1].0, format!("a DIMACS file of kind {} is not read", shown(kind))).cure(wanted)),
@@ -50,7 +50,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     if vertices > MAX_VERTICES as u64 {
         return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(vertices))));
     }
-    Ok(Some(Header { syntax: Syntax { tag, comments: b"c", base: 1, vertices, extra }, listing, count }))
+    Ok(Some(Header { syntax: Syntax { tag, comments: b"c", base: 1, vertices, weights: Some(weights) }, listing, count }))
 }
 
 impl TextReader for DimacsReader {

@@ -1,5 +1,5 @@
-//! Edge lists: one edge `source target` per line, 0-based; lines that start with `#` or `%` are comments; further columns (weights, times)
-//! are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. The number of vertices is one more than the largest vertex, or that
+//! Edge lists: one edge `source target` per line, 0-based, separated by blanks, tabs or a comma; lines that start with `#` or `%` are
+//! comments; further columns (weights, dates, `{}`) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. The number of vertices is one more than the largest vertex, or that
 //! of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger. A file with neither an edge nor such a comment is refused.
 
 use rayon::prelude::*;
@@ -21,7 +21,7 @@ pub(super) struct EdgeListReader {
 
 impl EdgeListReader {
     pub(super) fn new(by_content: bool) -> Self {
-        let syntax = Syntax { tag: None, comments: b"#%", base: 0, vertices: MAX_VERTICES as u64, extra: 0..usize::MAX };
+        let syntax = Syntax { tag: None, comments: b"#%", base: 0, vertices: MAX_VERTICES as u64, weights: None };
         Self { records: Records::default(), syntax, by_content }
     }
 

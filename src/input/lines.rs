@@ -3,13 +3,13 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
-use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, count_lines, field, fields, is_weight, line_end, number, shown};
+use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, columns, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::Tallies;
 use crate::graph::{Listing, Vertex};
 
@@ -24,8 +24,8 @@ pub(super) struct Syntax {
     pub(super) base: u32,
     /// Number of vertices that the format or the header allows.
     pub(super) vertices: u64,
-    /// Allowed numbers of fields (weights, ignored) after the two ends.
-    pub(super) extra: Range<usize>,
+    /// Allowed numbers of weights (ignored) after the two ends. `None`: anything may follow them, and commas separate fields too.
+    pub(super) weights: Option<Range<usize>>,
 }
 
 /// Whether a comment without its sign is the first line of a bipartite graph of KONECT, `% bip unweighted`: the vertices of either side are
@@ -168,7 +168,7 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
     while at < chunk.end {
         if at + MARGIN <= text.len() {
             // SAFETY: MARGIN bytes follow.
-            let next = unsafe { fast_line::<TAGGED>(text, at, tag, &syntax.extra) };
+            let next = unsafe { fast_line::<TAGGED>(text, at, tag, syntax.weights.as_ref()) };
             if let Some((source, target, next)) = next {
                 let (source, target) = (source.wrapping_sub(base), target.wrapping_sub(base));
                 largest = largest.max(source.max(target));
@@ -204,9 +204,9 @@ fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, 
 /// # Safety
 /// [`MARGIN`] bytes follow `at`.
 #[inline(always)]
-unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, extra: &Range<usize>) -> Option<(u64, u64, usize)> {
+unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, allowed: Option<&Range<usize>>) -> Option<(u64, u64, usize)> {
     let limit = at + MARGIN - 2;
-    // A tag and its blank, two numbers of at most 15 digits and their separators are 34 bytes; `number` reads 16 bytes; the loop over the
+    // A tag and its blank, two numbers of at most 15 digits and their separators are 35 bytes; `number` reads 16 bytes; the loop over the
     // weights stops at `limit`.
     // SAFETY: so all positions that are read are below `at + MARGIN`.
     let byte = |at: usize| unsafe { *text.get_unchecked(at) };
@@ -220,20 +220,32 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, ext
     }
     let (source, length) = number(at);
     at += length;
-    if length == 0 || !matches!(byte(at), b' ' | b'\t') {
+    let separates = |byte: u8| matches!(byte, b' ' | b'\t') || byte == b',' && allowed.is_none();
+    if length == 0 || !separates(byte(at)) {
         return None;
     }
-    at += 1;
+    at += if byte(at) == b',' && byte(at + 1) == b' ' { 2 } else { 1 };
     let (target, length) = number(at);
     at += length;
     if length == 0 {
         return None;
     }
+    let Some(allowed) = allowed else {
+        if !separates(byte(at)) && !matches!(byte(at), b'\n' | b'\r') {
+            return None;
+        }
+        let end = at + memchr2(b'\n', b'\r', &text[at..])?;
+        return match text[end..] {
+            [b'\n', ..] => Some((source, target, end + 1)),
+            [b'\r', b'\n', ..] => Some((source, target, end + 2)),
+            _ => None,
+        };
+    };
     let mut weights = 0;
     loop {
         match byte(at) {
-            b'\n' => return extra.contains(&weights).then_some((source, target, at + 1)),
-            b'\r' if byte(at + 1) == b'\n' => return extra.contains(&weights).then_some((source, target, at + 2)),
+            b'\n' => return allowed.contains(&weights).then_some((source, target, at + 1)),
+            b'\r' if byte(at + 1) == b'\n' => return allowed.contains(&weights).then_some((source, target, at + 2)),
             b' ' | b'\t' => {}
             _ => return None,
         }
@@ -276,9 +288,9 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     if let Some(at) = lone_return(line) {
         return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
     }
-    let mut fields = fields(line);
+    let mut fields = columns(line, syntax.weights.is_none());
     let Some((at, first)) = fields.next() else { return Ok(Line::Nothing) };
-    if syntax.comments.contains(&first[0]) {
+    if first.first().is_some_and(|sign| syntax.comments.contains(sign)) {
         if is_bipartite(&line[at + 1..]) {
             let reason = "this is a bipartite graph of KONECT, in which one number stands for a vertex of either side";
             return Err(Fault::at(at, reason).cure("add the size of the left side to every number of the right side, and remove the line"));
@@ -323,10 +335,11 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
     if let Some(&end) = ends.iter().find(|&&end| end >= syntax.vertices) {
         return Err(out_of_range(at, end, syntax));
     }
-    let mut extra = 0;
+    let Some(allowed) = &syntax.weights else { return Ok(Line::Edge(ends)) };
+    let mut weights = 0;
     while let Some((at, text)) = next {
-        extra += 1;
-        if extra >= syntax.extra.end {
+        weights += 1;
+        if weights >= allowed.end {
             return Err(Fault::at(at, format!("unexpected {} after the edge", shown(text))));
         }
         if !is_weight(text) {
@@ -335,8 +348,8 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
         }
         next = fields.next();
     }
-    if extra < syntax.extra.start {
-        let reason = match (syntax.extra.start - extra, syntax.extra.start) {
+    if weights < allowed.start {
+        let reason = match (allowed.start - weights, allowed.start) {
             (_, 1) => "the value of the edge is missing".to_owned(),
             (1, of) => format!("1 of the {of} values of the edge is missing"),
             (missing, of) => format!("{missing} of the {of} values of the edge are missing"),

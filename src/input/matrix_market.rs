@@ -2,8 +2,6 @@
 //! entry `row column [value [value]]` per line, 1-based. A symmetric (or skew-symmetric, or hermitian) matrix lists one
 //! triangle, so every edge once for both directions.
 
-use std::ops::Range;
-
 use super::error::Fault;
 use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
 use super::scan::{Field, field, fields, line_end, shown};
@@ -13,8 +11,11 @@ use crate::{
     words::plural,
 };
 
-/// The word every file starts with.
-pub(super) const BANNER: &[u8] = b"%%MatrixMarket";
+/// Whether `word` is the one that every file starts with, `%%MatrixMarket`. Files of Network Repository have one sign.
+pub(super) fn is_banner(word: &[u8]) -> bool {
+    let name = word.strip_prefix(b"%%").or_else(|| word.strip_prefix(b"%"));
+    name.is_some_and(|name| name.eq_ignore_ascii_case(b"MatrixMarket"))
+}
 
 pub(super) struct MatrixMarketReader {
     stage: Stage,
@@ -36,13 +37,16 @@ impl MatrixMarketReader {
     }
 
     fn banner(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
+        }
         let words: Vec<String> = fields(line).map(|(_, word)| String::from_utf8_lossy(word).to_ascii_lowercase()).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let &[banner, object, layout, value, symmetry] = words.as_slice() else {
             return Err(Fault::at(0, format!("{} is not a MatrixMarket banner", shown(line.trim_ascii_end())))
                 .cure("the first line is '%%MatrixMarket matrix coordinate pattern general' or the like"));
         };
-        if !banner.as_bytes().eq_ignore_ascii_case(BANNER) {
+        if !is_banner(banner.as_bytes()) {
             return Err(Fault::at(0, format!("{} is not '%%MatrixMarket'", shown(banner.as_bytes()))));
         }
         if object != "matrix" || layout != "coordinate" {
@@ -52,11 +56,11 @@ impl MatrixMarketReader {
         }
         self.values = match value {
             "pattern" => 0,
-            "real" | "double" | "integer" => 1,
+            "real" | "double" | "integer" | "unsigned-integer" => 1,
             "complex" => 2,
             _ => {
                 return Err(Fault::at(0, format!("unknown kind of values {}", shown(value.as_bytes())))
-                    .cure("it is one of pattern, real, integer, complex"));
+                    .cure("it is one of pattern, real, integer, unsigned-integer, complex"));
             }
         };
         self.listing = match symmetry {
@@ -102,8 +106,8 @@ impl MatrixMarketReader {
         if rows > MAX_VERTICES as u64 {
             return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(rows))));
         }
-        let extra: Range<usize> = self.values..self.values + 1;
-        let syntax = Syntax { tag: None, comments: b"%", base: 1, vertices: rows, extra };
+        let weights = Some(self.values..self.values + 1);
+        let syntax = Syntax { tag: None, comments: b"%", base: 1, vertices: rows, weights };
         self.stage = Stage::Entries { syntax, count };
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::{io, path::Path};
 use super::adjacency::{LIGRA, LIGRA_WEIGHTED};
 use super::format::extension;
 use super::graph500::Layout;
-use super::matrix_market::BANNER;
-use super::scan::{Field, count_lines, field, fields, line_end, shown};
+use super::matrix_market::is_banner;
+use super::scan::{Field, columns, count_lines, field, fields, line_end, shown};
 use super::source::Source;
 use super::{Compression, Format, InputError, Place, gap};
 
@@ -84,10 +84,11 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
 
 /// The format that the first bytes announce, and the word that does so.
 fn signature(head: &[u8]) -> Option<(Format, &'static str)> {
-    if head.get(..BANNER.len()).is_some_and(|start| start.eq_ignore_ascii_case(BANNER)) {
+    let start = head.trim_ascii_start();
+    let (_, first) = fields(&start[..start.len().min(64)]).next()?;
+    if is_banner(first) {
         return Some((Format::MatrixMarket, "%%MatrixMarket"));
     }
-    let (_, first) = fields(&head[..head.len().min(64)]).next()?;
     if first == LIGRA || first == LIGRA_WEIGHTED {
         return Some((Format::Ligra, if first == LIGRA { "AdjacencyGraph" } else { "WeightedAdjacencyGraph" }));
     }
@@ -125,7 +126,7 @@ fn text(head: &[u8], complete: bool) -> Result<Proof, String> {
             None => {}
             Some(&sign @ (b'#' | b'%')) => comment = comment.or(Some(char::from(sign))),
             Some(_) => {
-                let row: Vec<Field> = fields(line).map(|(_, word)| field(word)).take(8).collect();
+                let row: Vec<Field> = columns(line, true).map(|(_, word)| field(word)).take(8).collect();
                 if !row.iter().take(2).all(|field| matches!(field, Field::Number(_))) {
                     let line_number = count_lines(&whole[..at]) + 1;
                     return Err(format!("line {line_number} is {}, where numbers are expected", shown(line.trim_ascii())));

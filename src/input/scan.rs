@@ -139,14 +139,25 @@ pub(super) fn is_weight(text: &[u8]) -> bool {
     }
 }
 
-/// The fields of a line with their offsets in it.
+/// The fields of a line, which white space separates, with their offsets in it.
 pub(super) fn fields(line: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    columns(line, false)
+}
+
+/// As [`fields`]. With `commas`, a comma with or without white space around it separates fields too, and a field may be empty.
+pub(super) fn columns(line: &[u8], commas: bool) -> impl Iterator<Item = (usize, &[u8])> {
+    let ends = move |byte: u8| is_space(byte) || commas && byte == b',';
     let mut at = 0;
     std::iter::from_fn(move || {
         at += line[at..].iter().position(|&byte| !is_space(byte))?;
         let start = at;
-        at += line[at..].iter().position(|&byte| is_space(byte)).unwrap_or(line.len() - at);
-        Some((start, &line[start..at]))
+        at += line[at..].iter().position(|&byte| ends(byte)).unwrap_or(line.len() - at);
+        let field = (start, &line[start..at]);
+        if commas {
+            let next = line[at..].iter().position(|&byte| !is_space(byte)).map(|blanks| at + blanks);
+            at = next.filter(|&next| line[next] == b',').map_or(at, |next| next + 1);
+        }
+        Some(field)
     })
 }
 

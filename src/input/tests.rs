@@ -193,9 +193,75 @@ mod regressions {
     #[test]
     fn invalid_weights_are_reported() {
         for weight in ["-", "e", "1e", ".", "--1", "f", "1-2"] {
-            for text in [format!("0 1 {weight}\n"), format!("0 1 {weight}\n").repeat(100)] {
-                let message = message("g.el", text.as_bytes());
+            for count in [1, 100] {
+                let message = message("g.gr", format!("p sp 2 {count}\n{}", format!("a 1 2 {weight}\n").repeat(count)).as_bytes());
                 assert!(message.contains("is not a weight"), "{weight}: {message}");
+            }
+        }
+    }
+
+    /// NetworkX writes `{}`, other programs dates, texts, and commas between the columns.
+    #[test]
+    fn columns_after_the_second_are_ignored() {
+        let lines = |line: &str| {
+            let edges: String = [[0, 1], [2, 10]].map(|[u, v]| line.replace('u', &u.to_string()).replace('v', &v.to_string())).concat();
+            [edges.clone(), edges.repeat(50)]
+        };
+        for line in [
+            "u v {}\n",
+            "u v 2009-12-14\n",
+            "u v {'weight': 0.5}\r\n",
+            "u v \n",
+            "u,v\n",
+            "u, v\n",
+            "u ,v\r\n",
+            "u , v,\n",
+            "u,v,x,-\n",
+            "u\tv,\n",
+        ] {
+            for text in lines(line) {
+                let expected: Vec<[Vertex; 2]> = [[0, 1], [2, 10]].repeat(text.lines().count() / 2);
+                for name in ["g.el", "g.txt", "g.csv"] {
+                    assert_eq!(ok(name, &text), (11, expected.clone(), Listing::Unknown), "{name}: {line:?}");
+                }
+            }
+        }
+        for (line, reason) in
+            [("u v {}\r1 2\n", "carriage return"), ("u,,v\n", "'' is not a vertex number"), ("u v\\\n", "is not a vertex number")]
+        {
+            for text in lines(line) {
+                assert!(message("g.el", text.as_bytes()).contains(reason), "{line:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn banners_with_one_sign_or_after_blanks_are_read() {
+        let size = "\n5 5 4\n2 1 1\n3 2 1\n4 3 1\n5 4 1\n";
+        let expected = (5, vec![[1, 0], [2, 1], [3, 2], [4, 3]], Listing::Symmetric);
+        for banner in ["%MatrixMarket", " %%MatrixMarket", "\n \r\n\t%matrixmarket", "%%MATRIXMARKET"] {
+            for field in ["real", "unsigned-integer"] {
+                let text = format!("{banner} matrix coordinate {field} symmetric{size}");
+                for name in ["g.mtx", "g.txt", "g.el"] {
+                    assert_eq!(ok(name, &text), expected, "{name}: {text}");
+                }
+            }
+        }
+        assert!(
+            message("g.mtx", format!("%%%MatrixMarket matrix coordinate real general{size}").as_bytes())
+                .contains("is not '%%MatrixMarket'")
+        );
+    }
+
+    #[test]
+    fn an_archive_with_two_matrices_is_refused() {
+        let mtx = |text: &str| format!("%%MatrixMarket matrix coordinate pattern symmetric\n%{text}\n3 3 2\n2 1\n3 2\n");
+        // The second one also follows a matrix that is longer than the start from which the format is recognised.
+        for first in [mtx(""), mtx(&"x".repeat(100_000))] {
+            let archive = tar(&[("a/", ""), ("a/a.mtx", &first), ("a/a_b.mtx", "x"), ("b/", ""), ("b/b.mtx", &mtx(""))]);
+            for (name, bytes) in [("g.tar", archive.clone()), ("g.tar.gz", gzip(&archive))] {
+                let error = message(name, &bytes);
+                assert!(error.contains("two matrices, a/a.mtx and b/b.mtx; unpack it"), "{error}");
             }
         }
     }
@@ -660,7 +726,7 @@ mod recognition {
             ("g.txt", "3\n", "starts and degrees of its vertices do not follow"),
             ("g.txt", "1\n0 3\n0\n4\n", "the degrees do not add up"),
             ("g.txt", "0 1\n1 2 3\n", "line 2 has 3 and the first 2"),
-            ("g.csv", "0,1\n1,2\n", "line 1 is '0,1', where numbers are expected"),
+            ("g.csv", "0;1\n1;2\n", "line 1 is '0;1', where numbers are expected"),
             ("g.txt", "source target\n0 1\n", "line 1 is 'source target'"),
             ("g.txt", "# only\n", "there are no numbers in it"),
             ("g.txt", "\0\u{1}\u{2}", "binary"),
@@ -709,14 +775,14 @@ mod faults {
             ("g.el", "0 1\n0 x\n".to_owned(), "g.el:2: 'x' is not a vertex number"),
             ("g.el", "0 1\n\n3\n".to_owned(), "g.el:3: the second vertex of the edge is missing in '3'; is the file cut off"),
             (
-                "g.el",
-                "0 1\n1,2\n".to_owned(),
-                "g.el:2: '1,2' is not a vertex number; fields are separated by blanks or tabs, not by commas",
+                "g.gr",
+                "p sp 2 1\na 1,2 1\n".to_owned(),
+                "g.gr:2: '1,2' is not a vertex number; fields are separated by blanks or tabs, not by commas",
             ),
             ("g.el", "0 1\n0 -1\n".to_owned(), "g.el:2: '-1' is negative"),
             ("g.el", "0 4294967168\n".to_owned(), "g.el:1: vertex 4294967168, but socbfs numbers vertices with 32 bits"),
             ("g.el", "0 1\n0 99999999999999999999\n".to_owned(), "g.el:2: a vertex beyond 64 bits"),
-            ("g.el", "0 1 2;3\n".to_owned(), "g.el:1: '2;3' is not a weight"),
+            ("g.gr", "p sp 2 1\na 1 2 2;3\n".to_owned(), "g.gr:2: '2;3' is not a weight"),
             ("g.el", "0 1\n\u{1}\0\u{7f}\n".to_owned(), "g.el:2: '\\x01\\x00\\x7f' is not a vertex number"),
             (
                 "g.el",
