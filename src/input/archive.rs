@@ -28,8 +28,8 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 
 /// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse adds vectors and coordinates in files of their own).
 ///
-/// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole, and that
-/// it has no other matrix.
+/// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole, and
+/// that it has no other matrix.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
     let Some(header) = next_matrix(&mut archive)? else {
         return Err(invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it"));

@@ -81,7 +81,7 @@ pub(super) fn fill<P: Send>(
 }
 
 /// Makes room for `more` elements, which `what` names, and for the `ahead` times as many that will follow. If that is not known (0), it at
-/// least doubles the number of elements that there are. If memory does not allow this, it makes less room, but at least for `more` elements.
+/// least doubles the number of elements that there are. If memory does not allow this, it makes less room, down to `more` elements.
 pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, ahead: f64, what: &'static str) -> Result<(), Box<Fault>> {
     if vector.capacity() - vector.len() >= more {
         return Ok(());

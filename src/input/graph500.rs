@@ -43,8 +43,8 @@ impl Layout {
         }
     }
 
-    /// Whether the file may hold edges of this layout with vertices that fit 32 bits. For random bytes this is true with a probability of at
-    /// most 2^-32 per edge.
+    /// Whether the file may hold edges of this layout with vertices that fit 32 bits. For random bytes this is true with a probability of
+    /// at most 2^-32 per edge.
     ///
     /// # Errors
     /// If the file can't be read.

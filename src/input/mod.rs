@@ -1,8 +1,8 @@
 //! Readers, writers and generators.
 //!
 //! [`read`] turns a graph file of any [`Format`], compressed or not, into an [`EdgeList`]; [`write()`] writes one. Text is parsed block by
-//! block, in parallel, while the next blocks are read and decompressed. Allocations grow with the data that has been read, never with what a
-//! header announces.
+//! block, in parallel, while the next blocks are read and decompressed. Allocations grow with the data that has been read, never with what
+//! a header announces.
 
 mod adjacency;
 mod archive;
