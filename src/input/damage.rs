@@ -80,7 +80,11 @@ fn explained(error: io::Error, compression: Compression, limit: u64) -> io::Erro
         let Some(next) = next else { break };
         innermost = next;
     }
-    let detail = innermost.to_string();
+    let detail = match innermost.to_string() {
+        // The buffer of the zstd decompressor has room for the largest block that the format allows.
+        detail if detail == "Destination buffer is too small" => "a block would become more than 128 KiB".to_owned(),
+        detail => detail,
+    };
     // Rust's `Debug` has braces; a single word or number says nothing to the user.
     let detail = if !detail.contains(' ') || detail.contains(['{', '}']) { String::new() } else { format!(" ({detail})") };
     damage(format!("the {compression} data are damaged{detail}; fetch the file again"))

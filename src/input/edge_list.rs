@@ -1,7 +1,7 @@
 //! Edge lists: one edge `source target` per line, 0-based, separated by blanks, tabs or a comma; lines that start with `#` or `%` are
 //! comments; further columns (weights, dates, `{}`) are ignored. The format of SNAP, KONECT and GAP's `.el` and `.wel`. The number of
-//! vertices is one more than the largest vertex, or that of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger. A file
-//! with neither an edge nor such a comment is refused.
+//! vertices is one more than the largest vertex, or that of SNAP's comment `# Nodes: n` (or of socbfs's own comment) if it is larger. A
+//! file with neither an edge nor such a comment is refused.
 
 use rayon::prelude::*;
 
