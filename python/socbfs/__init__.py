@@ -358,7 +358,7 @@ def _roots(roots: Iterable[int]) -> np.ndarray:
     if not isinstance(roots, np.ndarray):
         listed = list(roots)
         roots = np.asarray(listed)
-        if roots.dtype.kind in "fO" and all(isinstance(root, (int, np.integer)) for root in listed):
+        if roots.dtype.kind in ("f", "O") and all(isinstance(root, (int, np.integer)) for root in listed):
             # Some are beyond 64 bits. The search says which is not a vertex.
             roots = np.array([operator.index(root) for root in listed], object)
             return roots

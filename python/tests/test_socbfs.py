@@ -409,7 +409,11 @@ sys.exit(os.waitpid(child, 0)[1] >> 8)
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 7
 
 
-@pytest.mark.parametrize("case", ["loaded-exits", "listed-aborts", "listed-hangs", "opened-crashes", "built-aborts", "null-context"])
+FATAL = ["loaded-exits", "listed-aborts", "listed-hangs", "described-crashes", "opened-crashes", "built-aborts"]
+WRONG = ["null-context", "null-kernel", "many-devices", "no-strings", "fewer-later"]
+
+
+@pytest.mark.parametrize("case", FATAL + WRONG)
 def test_drivers_that_misbehave_do_not_end_python(case, tmp_path):
     icds = [pathlib.Path(folder) / "pocl.icd" for folder in (os.environ.get("OCL_ICD_VENDORS"), "/etc/OpenCL/vendors") if folder]
     icd = next((icd for icd in icds if icd.exists()), None)
@@ -438,7 +442,7 @@ print(socbfs.Graph.from_edges([[0, 1], [1, 2]]).bfs(0, levels=True).levels.tolis
     done = subprocess.run([sys.executable, "-c", program], env=os.environ | settings, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "[0, 1, 2]" in done.stdout, done
     words = {"aborts": "SIGABRT", "exits": "exit code 7", "crashes": "SIGSEGV", "hangs": "did not answer within 3 s"}
-    assert "refused:" in done.stdout and words.get(case.split("-")[1], "") in done.stdout, done
+    assert case in WRONG or ("refused:" in done.stdout and words[case.split("-")[1]] in done.stdout), done
 
 
 def test_trees_are_compared_by_identity():

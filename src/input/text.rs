@@ -127,11 +127,11 @@ pub(super) fn go_through(
     let (reader, total) = (source.reader(), source.size());
     let stretch = Stretch { reader, expected, path: &source.path, start: 0, lines: &|| 0 };
     let result = stretch.parse(parser, &mut |parser, _| {
-        if source.stopper.is_stopped() {
-            return Err(InputError::Stopped { path: source.path.clone() });
-        }
         if let Some(progress) = progress {
             progress.update(source.consumed.load(Ordering::Relaxed), total);
+        }
+        if source.stopper.is_stopped() {
+            return Err(InputError::Stopped { path: source.path.clone() });
         }
         after(parser)
     });
