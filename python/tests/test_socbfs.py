@@ -26,6 +26,8 @@ from scipy.sparse import csgraph
 
 import socbfs
 
+# A process that a shell started in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 DATA = pathlib.Path(os.environ.get("SOCBFS_DATA", pathlib.Path(__file__).resolve().parents[2] / ".." / "shared" / "data"))
 
 

@@ -445,8 +445,8 @@ mod tests {
         }
     }
 
-    /// A sparse file of 5 GB, more than 32 bits can address. Text is read in blocks; a `.sg` file, which must be held as a whole, is refused
-    /// before it is read.
+    /// A sparse file of 5 GB, more than 32 bits can address. Text is read in blocks; a `.sg` file, which must be held as a whole, is
+    /// refused before it is read.
     #[cfg(target_pointer_width = "32")]
     #[test]
     fn files_larger_than_the_address_space_are_read_or_refused() {
