@@ -72,14 +72,11 @@ extern "C" fn before_main() {
 /// The command that starts such a process. If this library is not in the executable, `program` (or else `true`) is started with it
 /// preloaded.
 pub(super) fn command(program: Option<&Path>) -> io::Result<Command> {
-    // The volatile access keeps the entry in every program that can ask.
-    // SAFETY: it is a valid static.
-    let entry = unsafe { ptr::read_volatile(&raw const BEFORE_MAIN) };
     // SAFETY: only reads. Such a process would not preload.
     if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
         return Err(io::Error::other("this program has more rights than its user"));
     }
-    let library = mapped_at(entry as usize)?;
+    let library = own_file()?;
     let mut command = if fs::read_link("/proc/self/exe").is_ok_and(|executable| executable == library) {
         Command::new("/proc/self/exe")
     } else {
@@ -97,8 +94,11 @@ pub(super) fn command(program: Option<&Path>) -> io::Result<Command> {
     Ok(command)
 }
 
-/// The file that is mapped at `address`.
-fn mapped_at(address: usize) -> io::Result<PathBuf> {
+/// The file that this library is in.
+fn own_file() -> io::Result<PathBuf> {
+    // The volatile access keeps the entry in every program that can ask.
+    // SAFETY: it is a valid static.
+    let address = unsafe { ptr::read_volatile(&raw const BEFORE_MAIN) } as usize;
     let maps = fs::read_to_string("/proc/self/maps")?;
     let file = state::mappings(&maps).find(|(range, _)| range.contains(&address));
     file.map(|(_, path)| path.to_owned()).ok_or_else(|| io::Error::other("this library is in no file"))
@@ -106,14 +106,15 @@ fn mapped_at(address: usize) -> io::Result<PathBuf> {
 
 fn answer(parent: &OsStr) -> io::Result<()> {
     IS_CHILD.store(true, Relaxed);
-    // Programs that a driver starts are no such processes.
-    let preloaded = env::var_os(PRELOAD).unwrap_or_default();
+    // Programs that a driver starts are no such processes. What others preload stays.
+    let (preloaded, library) = (env::var_os(PRELOAD).unwrap_or_default(), own_file()?);
+    let others = preloaded.as_bytes().strip_prefix(library.as_os_str().as_bytes()).and_then(|rest| rest.strip_prefix(b" "));
     // SAFETY: there is no other thread yet.
     unsafe {
         env::remove_var(ASKED_BY);
-        match preloaded.as_bytes().iter().position(|&byte| byte == b' ') {
-            Some(end) if end + 1 < preloaded.len() => env::set_var(PRELOAD, OsStr::from_bytes(&preloaded.as_bytes()[end + 1..])),
-            Some(_) => env::remove_var(PRELOAD),
+        match others {
+            Some([]) => env::remove_var(PRELOAD),
+            Some(others) => env::set_var(PRELOAD, OsStr::from_bytes(others)),
             None => {}
         }
     }
