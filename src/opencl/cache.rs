@@ -150,9 +150,11 @@ impl Cache {
         self.folder.join(key.name())
     }
 
-    /// Calls `work`, which has a driver use the entry. If the driver ends this process, the entry is gone: it must not end the next one.
-    pub(super) fn aside<T>(&self, key: &Key, work: impl FnOnce() -> T) -> T {
-        let (entry, aside) = (self.path(key), self.folder.join(format!("{BEING_WRITTEN}{}", key.name())));
+    /// Calls `work`, which has a driver use the `entry` (if there is a cache). If the driver ends this process, the entry is gone: it must
+    /// not end the next one.
+    pub(super) fn aside<T>(entry: Option<(&Self, &Key)>, work: impl FnOnce() -> T) -> T {
+        let Some((cache, key)) = entry else { return work() };
+        let (entry, aside) = (cache.path(key), cache.folder.join(format!("{BEING_WRITTEN}{}", key.name())));
         // A folder that can't be written keeps the entry.
         let is_aside = fs::rename(&entry, &aside).is_ok();
         let done = work();

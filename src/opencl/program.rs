@@ -38,7 +38,8 @@ impl Program {
         }
         let made = |object, from_cache| Self { device: Arc::clone(device), object: Arc::new(object), from_cache };
         let key = Key::new(device.info(), source, options);
-        let load = || cache.as_ref().and_then(|cache| cache.load(&key));
+        let entry = cache.as_ref().map(|cache| (cache, &key));
+        let load = || entry.and_then(|(cache, key)| cache.load(key));
         let mut known = load();
         let is_new = known.is_none();
         if is_new {
@@ -47,17 +48,17 @@ impl Program {
             known = load();
         }
         if let Some(binary) = known.filter(|binary| binary != BUILT) {
-            match calling(cache.as_ref(), &key, || from_binary(device, &binary, options)) {
+            match Cache::aside(entry, || from_binary(device, &binary, options)) {
                 Ok(object) => return Ok(made(object, !is_new)),
                 // For example after an update of the driver that kept its version.
                 Err(error) => log::debug!("the driver refuses a cached program ({error}), so it is built again"),
             }
         }
-        let object = calling(cache.as_ref(), &key, || from_source(device, source, options))?;
-        if let Some(cache) = cache.filter(|_| is_new || !keeps_kernels) {
+        let object = Cache::aside(entry, || from_source(device, source, options))?;
+        if let Some((cache, key)) = entry.filter(|_| is_new || !keeps_kernels) {
             // The binary is requested only if it is stored, since a driver may have to compile for it. Not every driver returns a binary.
             let binary = if keeps_kernels { None } else { object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next()) };
-            cache.store(&key, binary.as_deref().filter(|binary| !binary.is_empty()).unwrap_or(BUILT));
+            cache.store(key, binary.as_deref().filter(|binary| !binary.is_empty()).unwrap_or(BUILT));
         }
         Ok(made(object, false))
     }
@@ -122,14 +123,6 @@ fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Obje
 
 fn build_error(device: &Device, options: &str, log: String) -> OpenClError {
     OpenClError::Build { device: device.info().name.clone(), options: options.to_owned(), log }
-}
-
-/// Calls the driver by `call`, with the entry of the program aside.
-fn calling<T>(cache: Option<&Cache>, key: &Key, call: impl FnOnce() -> T) -> T {
-    match cache {
-        Some(cache) => cache.aside(key, call),
-        None => call(),
-    }
 }
 
 fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {

@@ -92,10 +92,7 @@ pub(super) fn calling<T>(call: impl FnOnce() -> T) -> T {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action it only fills `before`.
     let is_known = unsafe { libc::sigaction(libc::SIGABRT, ptr::null(), before.as_mut_ptr()) } == 0;
-    let answer = match memory().filter(|_| limit().is_some()) {
-        Some((cache, key)) => cache.aside(key, call),
-        None => call(),
-    };
+    let answer = Cache::aside(memory().filter(|_| limit().is_some()).map(|(cache, key)| (cache, key)), call);
     if is_known {
         // SAFETY: `before` is filled above; the action was in force before.
         unsafe { libc::sigaction(libc::SIGABRT, before.as_ptr(), ptr::null_mut()) };
@@ -202,8 +199,7 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
         Ended::With(None) => "ended its process".to_owned(),
     };
     let said = String::from_utf8_lossy(&content(&err)?).into_owned();
-    let last: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    let said = match last.last() {
+    let said = match said.lines().map(str::trim).rfind(|line| !line.is_empty()) {
         Some(line) => format!(", and said {:?},", line.chars().take(MOST_SAID).collect::<String>()),
         None => String::new(),
     };
