@@ -21,19 +21,19 @@ use std::{
 
 use serde_json::{Value, json};
 use socbfs::{
-    bench::{RootSource, roots},
     bfs::GpuKernel,
-    calibrate,
     engine::{GpuOptions, GpuSetup},
     files::AtomicFile,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     input::generate::Generator,
+    measure,
     memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
     validate::SerialBfs,
 };
+use socbfs_tools::bench::{RootSource, roots};
 
 const HELP: &str = "\
 usage: gpu --out FOLDER [--device NAME] [--any-device] [--quick] [--socbfs PROGRAM] [--rodinia PROGRAM] [--scales FIRST..=LAST]
@@ -171,7 +171,7 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     let choice = found.iter().position(|other| same(&other)).map_or(info.name.clone(), |index| exact[index].clone());
     fs::create_dir_all(&arguments.out).map_err(|error| format!("{}: {error}", arguments.out.display()))?;
     let device = Device::open(&info, Limits::default()).map_err(|error| error.to_string())?;
-    let way = calibrate::measure_quickly(&device).best(1 << 20);
+    let way = measure::measure_quickly(&device).best(1 << 20);
     let mut run =
         Run { arguments, device, choice, way, begin, json: BTreeMap::new(), markdown: String::new(), problems: Vec::new(), at_work: None };
     let _ =
@@ -487,7 +487,7 @@ impl Run<'_> {
     }
 
     fn handover(&mut self) -> Result<(), String> {
-        let table = if self.arguments.quick { calibrate::measure_quickly(&self.device) } else { calibrate::measure(&self.device) };
+        let table = if self.arguments.quick { measure::measure_quickly(&self.device) } else { measure::measure(&self.device) };
         self.markdown += "\n## Handover\n\nThere and back, median, in us.\n\n| way | bytes | to the device | back | first |\n|---|---:|---:|---:|---:|\n";
         let json = serde_json::to_value(&table).map_err(|error| error.to_string())?;
         let us = |value: &Value| value.as_u64().map_or("n/a".to_owned(), |ns| format!("{:.1}", ns as f64 / 1e3));

@@ -12,7 +12,6 @@ use std::{env, thread, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use socbfs::{
-    bench::{RootSource, roots},
     bfs::Strategy,
     engine::Simd,
     graph::{BuildOptions, Layout, Vertex},
@@ -20,6 +19,7 @@ use socbfs::{
     policy::{AlphaBeta, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_tools::bench::{RootSource, roots};
 
 /// Number of roots that are drawn.
 const ROOTS: usize = 16;

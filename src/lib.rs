@@ -68,35 +68,23 @@
 //! - `mpi`: one search over several machines; compiled with Open MPI or MPICH, and libclang.
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` trains networks.
 
-#[cfg(feature = "cli")]
-pub mod analysis;
-pub mod bench;
 pub mod bfs;
 pub mod board;
-pub mod calibrate;
-#[cfg(feature = "cli")]
-mod cli;
-pub mod cluster;
-#[cfg(feature = "cli")]
-mod doctor;
 pub mod engine;
 pub mod files;
 pub mod graph;
 pub mod input;
-mod machine;
+pub mod machine;
 pub mod many;
+pub mod measure;
 pub mod memory;
 // Public for the tests and the benchmarks of this repository; the items that a program needs are re-exported below.
 #[doc(hidden)]
 pub mod opencl;
 pub mod policy;
-#[cfg(feature = "cli")]
-pub mod report;
 pub mod runtime;
 pub mod search;
 pub mod stats;
-#[cfg(feature = "cli")]
-pub mod train;
 pub mod validate;
 pub mod words;
 
@@ -110,15 +98,6 @@ pub use runtime::Runtime;
 pub use search::{Outcome, Output, Search, SearchOptions, Until};
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;
-
-/// The allocator of the command.
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use cli::Allocator as CommandAllocator;
-/// The command, which the `main` of its program calls.
-#[cfg(feature = "cli")]
-#[doc(hidden)]
-pub use cli::main as command;
 
 /// Compiles and runs the README's example as a documentation test.
 #[cfg(doctest)]

@@ -9,18 +9,19 @@ use std::{
     str::FromStr,
 };
 
+use serde::Serialize;
+
 /// Most bytes that are read from a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
 
 /// Whether the files below `root` are this machine's own. Programs may be run only if they are.
-#[cfg(any(feature = "cli", test))]
-pub(crate) fn is_live(root: &Path) -> bool {
+pub fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
 /// The first [`MOST`] bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
 /// machine, a pipe would block, and opening a device through a link could have side effects.
-pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
+pub fn bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {
         return None;
     }
@@ -31,29 +32,29 @@ pub(crate) fn bytes(path: &Path) -> Option<Vec<u8>> {
 }
 
 /// As [`bytes`], for UTF-8 text.
-pub(crate) fn text(path: &Path) -> Option<String> {
+pub fn text(path: &Path) -> Option<String> {
     String::from_utf8(bytes(path)?).ok()
 }
 
 /// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. `None` if it is empty.
-pub(crate) fn line(path: &Path) -> Option<String> {
+pub fn line(path: &Path) -> Option<String> {
     let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
 
 /// The number (or whatever else can be parsed) in the first line of a file.
-pub(crate) fn number<T: FromStr>(path: &Path) -> Option<T> {
+pub fn number<T: FromStr>(path: &Path) -> Option<T> {
     line(path)?.parse().ok()
 }
 
 /// The setting in force, from a file that lists all settings and puts this one in brackets, as in `always [madvise] never`.
-pub(crate) fn chosen(path: &Path) -> Option<String> {
+pub fn chosen(path: &Path) -> Option<String> {
     Some(line(path)?.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
 /// Entries of a folder whose names `wanted` accepts, shorter names first, then by name (so `cpu10` is after `cpu9`).
-pub(crate) fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<(usize, String, PathBuf)> = entries
         .flatten()
@@ -67,23 +68,22 @@ pub(crate) fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf>
 }
 
 /// Entries of a folder whose names are `prefix` and a number, in the order of the numbers.
-pub(crate) fn list_numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+pub fn list_numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
     list(folder, |name| numbered(name, prefix))
 }
 
 /// Whether `name` is `prefix` and a number.
-pub(crate) fn numbered(name: &str, prefix: &str) -> bool {
+pub fn numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The last component of `path`.
-#[cfg(any(feature = "cli", test))]
-pub(crate) fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 /// The text of a file with lines `field: value`.
-pub(crate) struct Fields(String);
+pub struct Fields(String);
 
 impl Fields {
     /// The first value of a field. `None` if it is empty.
@@ -93,30 +93,84 @@ impl Fields {
     }
 
     /// The bytes of a field that is given in kB.
-    pub(crate) fn bytes(&self, field: &str) -> Option<u64> {
+    pub fn bytes(&self, field: &str) -> Option<u64> {
         self.get(field)?.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     }
 }
 
 /// /proc/meminfo below `root`, with fields such as "MemTotal".
-pub(crate) fn memory(root: &Path) -> Fields {
+pub fn memory(root: &Path) -> Fields {
     Fields(text(&root.join("proc/meminfo")).unwrap_or_default())
 }
 
 /// /proc/self/status, with fields such as "VmSize".
-pub(crate) fn status() -> Fields {
+pub fn status() -> Fields {
     Fields(text(Path::new("/proc/self/status")).unwrap_or_default())
 }
 
 /// /proc/cpuinfo below `root`, with fields such as "model name". (Its values are those of the first CPU that has them.)
-pub(crate) fn processor(root: &Path) -> Fields {
+pub fn processor(root: &Path) -> Fields {
     Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
 /// Files of other machines, for tests.
 #[cfg(test)]
 #[path = "../tests/fixtures/mod.rs"]
-pub(crate) mod fixtures;
+pub mod fixtures;
+
+/// One cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cache {
+    /// Level of the cache: 1 is nearest to the core.
+    pub level: u32,
+    /// "Data", "Instruction" or "Unified".
+    pub kind: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// CPUs that share it.
+    pub shared_by: Option<String>,
+}
+
+/// The model of the processor. x86 and newer ARM kernels name it; boards have a name in the device tree.
+pub fn cpu_model(root: &Path) -> Option<String> {
+    let processor = processor(root);
+    let field = |name: &str| processor.get(name).map(str::to_owned);
+    let board = line(&root.join("proc/device-tree/model")).or_else(|| field("Hardware"));
+    let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
+    match (field("model name").or_else(part), board) {
+        (Some(cpu), Some(board)) => Some(format!("{cpu} ({board})")),
+        (cpu, board) => cpu.or(board),
+    }
+}
+
+/// The release of the kernel.
+pub fn kernel(root: &Path) -> Option<String> {
+    line(&root.join("proc/sys/kernel/osrelease"))
+}
+
+/// Reads the caches of a CPU from its folder `cache` below `/sys`.
+pub fn caches(folder: &Path) -> Vec<Cache> {
+    let cache = |index: PathBuf| {
+        Some(Cache {
+            level: number(&index.join("level"))?,
+            kind: line(&index.join("type"))?,
+            bytes: kernel_size(&line(&index.join("size"))?)?,
+            shared_by: line(&index.join("shared_cpu_list")),
+        })
+    };
+    list_numbered(folder, "index").into_iter().filter_map(cache).collect()
+}
+
+/// Parses a size such as "2048K" into bytes.
+fn kernel_size(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().last()? {
+        (at, 'K') => (&text[..at], 1 << 10),
+        (at, 'M') => (&text[..at], 1 << 20),
+        (at, 'G') => (&text[..at], 1 << 30),
+        _ => (text, 1),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
 
 #[cfg(test)]
 mod tests {
@@ -181,5 +235,14 @@ mod tests {
         assert_eq!((bytes("MemTotal"), bytes("HugePages_Total"), bytes("MemFree"), bytes("Mem")), (Some(2 << 20), None, None, None));
         let field = |name| processor.get(name);
         assert_eq!((field("model name"), field("Hardware"), field("model")), (Some("A: B"), None, None));
+    }
+
+    #[test]
+    fn sizes_are_read_as_the_kernel_writes_them() {
+        assert_eq!(kernel_size("32K"), Some(32 << 10));
+        assert_eq!(kernel_size("300M"), Some(300 << 20));
+        assert_eq!(kernel_size("12"), Some(12));
+        assert_eq!(kernel_size("K"), None);
+        assert_eq!(kernel_size(""), None);
     }
 }

@@ -246,7 +246,7 @@ pub struct Search<'g> {
 }
 
 /// The number of threads (0: one for each of `cpus`, or for every CPU the process may run on).
-pub(crate) fn threads_of(threads: usize, cpus: &[usize]) -> usize {
+pub fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     match (threads, cpus.len()) {
         (0, 0) => std::thread::available_parallelism().map_or(1, usize::from),
         (0, cpus) => cpus,
@@ -751,7 +751,7 @@ impl<'g> Search<'g> {
 }
 
 /// See [`Search::levels_into`].
-pub(crate) fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
+pub fn levels_of(parents: &[Vertex], levels: &mut [u32]) {
     /// Two marks, larger than any level: vertices whose parents are being followed, and vertices whose parents lead to no root.
     const FOLLOWED: u32 = NONE - 1;
     const ASTRAY: u32 = NONE - 2;

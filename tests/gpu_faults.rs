@@ -21,59 +21,21 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 use socbfs::{
-    bench::measure_cluster,
     bfs::{Direction, GpuKernel, Placement},
-    cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices},
     engine::{GpuOptions, GpuSetup, ParallelThresholds},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
-    policy::{Band, Bands, LevelDevice, Parting, Policy},
+    policy::{LevelDevice, Parting, Policy},
     search::{Search, SearchError, SearchOptions, Until},
 };
 
 use crate::{
     implementations::{self, inside, losing_library, refusing_library, skipped},
+    losing::{POCL, points, with_a_device_that_continues_after_its_loss, with_a_device_to_lose},
     reference::Reference,
     searches::{all_combinations, devices, edges, is_one_in_three},
 };
-
-const POCL: &str = "Portable Computing Language";
-
-/// Runs `body` with a PoCL device and the path of a file. The device is lost N commands after a file with the number N is written, and is
-/// back when the file is removed.
-fn with_a_device_to_lose(test: &str, body: impl Fn(&Arc<Device>, &str)) {
-    with_a_device_that_continues_after_its_loss(test, None, body);
-}
-
-/// The same as [`with_a_device_to_lose`], but the device runs its pending kernels `delay_ms` milliseconds after its loss was reported.
-fn with_a_device_that_continues_after_its_loss(test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
-    let folder = tempfile::tempdir().unwrap();
-    let Some(library) = losing_library(folder.path()) else {
-        return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
-    };
-    if implementations::device_of(test, POCL).is_none() {
-        return;
-    }
-    let file = folder.path().join("after");
-    let report = folder.path().join("report");
-    let (lie, dropped) = (folder.path().join("lie"), folder.path().join("dropped"));
-    let delay = delay_ms.unwrap_or(0).to_string();
-    let variables = [
-        ("SOCBFS_TEST_LIE_FILE", lie.to_str().unwrap()),
-        ("SOCBFS_TEST_DROP_FILE", dropped.to_str().unwrap()),
-        ("SOCBFS_TEST_LOSE_DELAY_MS", delay.as_str()),
-        ("SOCBFS_TEST_LOSE_REPORT", report.to_str().unwrap()),
-        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
-        ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
-        ("SOCBFS_TEST_DEVICE", POCL),
-    ];
-    if inside(module_path!(), test, &variables) {
-        let file = std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap();
-        let devices = devices(test, Limits::default());
-        body(&devices.all[0], &file);
-    }
-}
 
 /// Runs `body` with a PoCL device and the path of a file. Once a file with the number N is written, the driver refuses call N (from 0) of
 /// those that make an object or set an argument, and removes the file.
@@ -127,15 +89,10 @@ fn policies_and_ways(device: &Device) -> Vec<(Policy, LevelDevice, Vec<SharingMo
     policies().into_iter().enumerate().map(|(number, (policy, runs))| (policy, runs, of(number))).collect()
 }
 
-/// Numbers of commands that still succeed: every one at the beginning, and some of the later ones.
-fn points() -> impl Iterator<Item = u32> {
-    (0..12).chain((12..).step_by(7))
-}
-
 #[test]
 fn a_search_continues_without_a_lost_device() {
     const TEST: &str = "a_search_continues_without_a_lost_device";
-    with_a_device_to_lose(TEST, |device, file| {
+    with_a_device_to_lose(module_path!(), TEST, |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3, 700]);
@@ -176,7 +133,7 @@ fn a_search_continues_without_a_lost_device() {
 /// The settings of a search also apply to the engine that takes over.
 #[test]
 fn a_search_that_loses_its_device_keeps_its_settings() {
-    with_a_device_to_lose("a_search_that_loses_its_device_keeps_its_settings", |device, file| {
+    with_a_device_to_lose(module_path!(), "a_search_that_loses_its_device_keeps_its_settings", |device, file| {
         // The graph has levels that threads share, and a path of small levels.
         let mut list = edges(1200, 5000, 5, 1);
         list.extend((1200..1400).map(|v| [v - 1, v]));
@@ -209,7 +166,7 @@ fn a_search_that_loses_its_device_keeps_its_settings() {
 /// A policy that decides only directions needs no device, so it remains the policy of a search that has lost its own.
 #[test]
 fn a_search_that_loses_its_device_keeps_a_policy_of_directions() {
-    with_a_device_to_lose("a_search_that_loses_its_device_keeps_a_policy_of_directions", |device, file| {
+    with_a_device_to_lose(module_path!(), "a_search_that_loses_its_device_keeps_a_policy_of_directions", |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let levels_before_the_turn = |policy: &str, runs: LevelDevice| {
@@ -234,7 +191,7 @@ fn a_search_that_loses_its_device_keeps_a_policy_of_directions() {
 /// Before it begins, a traced search waits for a device that keeps times. If the device has been lost, the search runs without it.
 #[test]
 fn a_traced_search_continues_without_a_device_lost_before_it() {
-    with_a_device_to_lose("a_traced_search_continues_without_a_device_lost_before_it", |device, file| {
+    with_a_device_to_lose(module_path!(), "a_traced_search_continues_without_a_device_lost_before_it", |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -257,7 +214,7 @@ fn a_traced_search_continues_without_a_device_lost_before_it() {
 /// Kernels of a search that failed may have been aborted, and then have no times. The next traced search does not query them.
 #[test]
 fn a_traced_search_after_a_failed_one_does_not_need_its_times() {
-    with_a_device_to_lose("a_traced_search_after_a_failed_one_does_not_need_its_times", |device, file| {
+    with_a_device_to_lose(module_path!(), "a_traced_search_after_a_failed_one_does_not_need_its_times", |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -285,7 +242,7 @@ fn a_traced_search_after_a_failed_one_does_not_need_its_times() {
 /// The device times of a failed search are not counted in the next one.
 #[test]
 fn kernel_times_of_a_failed_search_are_not_counted_in_the_next() {
-    with_a_device_to_lose("kernel_times_of_a_failed_search_are_not_counted_in_the_next", |device, file| {
+    with_a_device_to_lose(module_path!(), "kernel_times_of_a_failed_search_are_not_counted_in_the_next", |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
@@ -309,164 +266,12 @@ fn kernel_times_of_a_failed_search_are_not_counted_in_the_next() {
     });
 }
 
-/// Searches over two ranks, of which the second has the device, loses the device after `after` commands, and searches again. Returns why
-/// the second rank fell back.
-fn lose_over_ranks(
-    list: &EdgeList,
-    reference: &Reference,
-    options: &ClusterOptions,
-    file: &str,
-    after: u32,
-) -> Result<Option<String>, String> {
-    let of_ranks = ThreadRanks::run(2, |ranks| {
-        let part = Part::build(list, Order::Degree, ranks).unwrap();
-        let own = ClusterOptions { device: options.device.clone().filter(|_| ranks.rank() == 1), ..options.clone() };
-        let mut search = ClusterSearch::new(&part, ranks, &own).unwrap();
-        let mut trees = Vec::new();
-        for turn in 0..3 {
-            if turn == 1 {
-                assert_eq!(search.fallen_back(), None);
-                ranks.barrier();
-                if ranks.rank() == 1 {
-                    fs::write(file, after.to_string()).unwrap();
-                }
-                ranks.barrier();
-            }
-            // The results are right, whether the device is lost in the first search, a later one, or none, and no rank uses it
-            // again. (1200 has no edge.)
-            for root in [3, 1200, 700] {
-                if let Err(error) = search.run(root) {
-                    // Later searches, even from a vertex without an edge, fail with the same error; no rank waits.
-                    for root in [3, 1200] {
-                        assert_eq!(search.run(root).unwrap_err().to_string(), error.to_string());
-                    }
-                    return Err(error.to_string());
-                }
-                let mut tree = Vec::new();
-                in_slices(ranks, &part, search.parents_by_row(), (root, root), 1000, &mut |values| {
-                    tree.extend_from_slice(values);
-                    Ok(())
-                })
-                .unwrap();
-                trees.push((root, tree));
-            }
-        }
-        Ok::<_, String>((trees, search.fallen_back().map(str::to_owned)))
-    });
-    fs::remove_file(file).unwrap();
-    let [first, second] = &of_ranks[..] else { unreachable!("there are two") };
-    let (trees, none) = match (first, second) {
-        (Ok(first), Ok(_)) => first,
-        (Err(first), Err(second)) => {
-            assert_eq!(first, second, "all ranks tell the same");
-            return Err(first.clone());
-        }
-        _ => panic!("one rank has gone on: {of_ranks:?}"),
-    };
-    assert_eq!(*none, None, "the first has no device");
-    for (root, tree) in trees {
-        reference.compare_tree(*root, tree);
-    }
-    second.clone().map(|(_, reason)| reason)
-}
-
-#[test]
-fn ranks_continue_without_a_lost_device_or_fail_together() {
-    const TEST: &str = "ranks_continue_without_a_lost_device_or_fail_together";
-    with_a_device_to_lose(TEST, |device, file| {
-        let edges = edges(1200, 5000, 5, 1);
-        let list = EdgeList::new(1201, edges.clone(), Listing::Once).unwrap();
-        let reference = Reference::new(1201, &edges, false, &[3, 1200, 700]);
-        let bands = Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) };
-        let ways = || SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).enumerate();
-        let both = [Places::Every, Places::By(bands)].into_iter().enumerate();
-        for ((a, places), (b, way)) in both.flat_map(|places| ways().map(move |way| (places, way))) {
-            // Alternates between the choices of `places`.
-            if (a + b) % 2 > 0 && !all_combinations() {
-                continue;
-            }
-            let with = |fall_back| {
-                let setup = GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() };
-                let device = Some(RankDevice { setup, bottom_up: GpuKernel::Bg, places, fall_back });
-                ClusterOptions { device, ..ClusterOptions::default() }
-            };
-            let mut lost = 0;
-            for after in points() {
-                let reason = lose_over_ranks(&list, &reference, &with(true), file, after).unwrap();
-                let Some(reason) = reason else { break };
-                for words in [&device.info().name, "CL_OUT_OF_RESOURCES", "gave the device up"] {
-                    assert!(reason.contains(words), "{places:?} {way} after {after}: no {words} in {reason}");
-                }
-                lost += 1;
-                // Without fall-back, the device is lost at every other one of these points.
-                if after % 2 > 0 && !all_combinations() {
-                    continue;
-                }
-                let error = lose_over_ranks(&list, &reference, &with(false), file, after).unwrap_err();
-                for words in ["rank 1", &device.info().name, "CL_OUT_OF_RESOURCES"] {
-                    assert!(error.contains(words), "{places:?} {way} after {after}: no {words} in {error}");
-                }
-            }
-            assert!(lost >= 6, "{places:?} {way}: lost at {lost} points only");
-        }
-    });
-}
-
-/// A rank whose device fails before the first search continues on its CPU if allowed; otherwise all ranks get an error, and none waits.
-#[test]
-fn ranks_search_without_a_device_lost_during_setup_or_all_fail() {
-    const TEST: &str = "ranks_search_without_a_device_lost_during_setup_or_all_fail";
-    with_a_device_to_lose(TEST, |device, file| {
-        let edges = edges(1200, 5000, 5, 1);
-        let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();
-        let name = &device.info().name;
-        // The policy, whether falling back is allowed, and whether the second rank falls back.
-        for (policy, fall_back, goes_on) in [("alpha-beta", true, true), ("alpha-beta", false, false), ("tg", true, false)] {
-            let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
-            let own = RankDevice { setup, bottom_up: GpuKernel::Bg, places: Places::Every, fall_back };
-            let of_ranks = ThreadRanks::run(2, |ranks| {
-                let part = Part::build(&list, Order::Degree, ranks).unwrap();
-                let own = Some(own.clone()).filter(|_| ranks.rank() == 1);
-                let options = ClusterOptions { policy: policy.parse().unwrap(), device: own, ..ClusterOptions::default() };
-                ranks.barrier();
-                if ranks.rank() == 1 {
-                    fs::write(file, "3").unwrap();
-                }
-                ranks.barrier();
-                measure_cluster(&list, &part, ranks, &options, &[3, 700], &mut |_| ())
-                    .map(|measured| {
-                        assert!(measured.records.iter().all(|root| root.validation.passed));
-                        measured.devices
-                    })
-                    .map_err(|error| (error.to_string(), error.source().map(ToString::to_string)))
-            });
-            fs::remove_file(file).unwrap();
-            // One command that succeeds resets the count.
-            device.finish().unwrap();
-            match &of_ranks[..] {
-                [Ok(first), Ok(second)] if goes_on => {
-                    assert_eq!(first, second);
-                    let [record] = &first[..] else { panic!("{policy}: {first:?}") };
-                    assert_eq!((record.rank, &record.name, record.levels), (1, name, 0), "{policy}");
-                    let reason = record.fallen_back.as_ref().unwrap();
-                    assert!(reason.contains(name) && reason.contains("CL_OUT_OF_RESOURCES"), "{policy}: {reason}");
-                }
-                [Err((first, None)), Err((second, Some(cause)))] if !goes_on => {
-                    assert!(first.contains("rank 1") && first.contains(name) && first.contains("CL_OUT_OF_RESOURCES"), "{policy}: {first}");
-                    assert!(second.contains(name) && cause.contains("CL_OUT_OF_RESOURCES"), "{policy}: {second}: {cause}");
-                }
-                other => panic!("{policy}, may fall back: {fall_back}: {other:?}"),
-            }
-        }
-    });
-}
-
 /// Loses the device at every command of a search, and searches again with the same [`Search`]: while the device is lost, and after it is
 /// back.
 #[test]
 fn searches_after_a_failed_search_are_right() {
     const TEST: &str = "searches_after_a_failed_search_are_right";
-    with_a_device_that_continues_after_its_loss(TEST, Some(5), |device, file| {
+    with_a_device_that_continues_after_its_loss(module_path!(), TEST, Some(5), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -504,7 +309,7 @@ fn searches_after_a_failed_search_are_right() {
 /// A search that ends early leaves work for the next one. If the device is lost in that work, the tree of the search before is gone too.
 #[test]
 fn a_device_lost_after_an_early_end_leaves_no_tree() {
-    with_a_device_to_lose("a_device_lost_after_an_early_end_leaves_no_tree", |device, file| {
+    with_a_device_to_lose(module_path!(), "a_device_lost_after_an_early_end_leaves_no_tree", |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let options = options(device, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, false);
@@ -575,7 +380,7 @@ fn a_forked_process_calls_no_driver() {
 #[test]
 fn a_device_lost_during_setup_is_an_error() {
     const TEST: &str = "a_device_lost_during_setup_is_an_error";
-    with_a_device_to_lose(TEST, |device, file| {
+    with_a_device_to_lose(module_path!(), TEST, |device, file| {
         let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let mut lost = 0;
@@ -602,7 +407,7 @@ const GOES_ON: u64 = 15;
 /// The kernels then run on the memory they were given: had it been freed or unmapped, they would overwrite other data or fault. This is
 /// done at `points` of every policy and sharing mode.
 fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
-    with_a_device_that_continues_after_its_loss(test, Some(GOES_ON), |device, file| {
+    with_a_device_that_continues_after_its_loss(module_path!(), test, Some(GOES_ON), |device, file| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = || Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -676,7 +481,7 @@ fn memory_that_a_lost_device_may_still_use_is_kept_under_load() {
 /// The memory of a transfer that failed is hidden from the host: the transfer may still be under way.
 #[test]
 fn memory_of_a_failed_transfer_is_hidden_from_the_host() {
-    with_a_device_to_lose("memory_of_a_failed_transfer_is_hidden_from_the_host", |device, file| {
+    with_a_device_to_lose(module_path!(), "memory_of_a_failed_transfer_is_hidden_from_the_host", |device, file| {
         // Fine-grained shared memory needs no transfer.
         let is_transferred = |way: &SharingMode| way.offered(device.info()) && *way != SharingMode::SvmFine;
         for way in SharingMode::ALL.into_iter().filter(is_transferred) {
@@ -697,7 +502,7 @@ fn memory_of_a_failed_transfer_is_hidden_from_the_host() {
 #[test]
 fn corrupt_data_from_a_device_is_an_error_or_harmless() {
     const TEST: &str = "corrupt_data_from_a_device_is_an_error_or_harmless";
-    with_a_device_to_lose(TEST, |device, _| {
+    with_a_device_to_lose(module_path!(), TEST, |device, _| {
         let edges = edges(1200, 5000, 5, 1);
         let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let reference = Reference::new(1200, &edges, false, &[3]);
@@ -764,7 +569,7 @@ const KERNELS: [&str; 19] = [
 #[test]
 fn a_kernel_that_did_not_run_is_an_error_or_harmless() {
     const TEST: &str = "a_kernel_that_did_not_run_is_an_error_or_harmless";
-    with_a_device_to_lose(TEST, |device, _| {
+    with_a_device_to_lose(module_path!(), TEST, |device, _| {
         // A vertex with many neighbours, so that larger work-groups cut its list.
         let edges: Vec<_> = edges(1200, 5000, 5, 1).into_iter().chain((1..200).map(|i| [3, 6 * i])).collect();
         let list = EdgeList::new(1200, edges.clone(), Listing::Once).unwrap();

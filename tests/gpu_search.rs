@@ -9,9 +9,9 @@ use std::{sync::Arc, time::Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{Placement, Strategy},
-    calibrate::choose_claims,
     engine::{GpuOptions, GpuSetup, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    measure::choose_claims,
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, Replay},

@@ -1,5 +1,4 @@
-//! `Search::run` does not call the allocator, with any policy, order, thread count and kind of vector instructions (design rule 1). Neither
-//! does a search over several ranks, on any rank.
+//! `Search::run` does not call the allocator, with any policy, order, thread count and kind of vector instructions (design rule 1).
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod counting;
@@ -7,7 +6,6 @@ mod counting;
 use counting::calls;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
-    cluster::{ClusterOptions, ClusterSearch, Exchange, Part, Ranks, ThreadRanks},
     engine::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, Replay},
@@ -36,35 +34,6 @@ fn graph(kind: &str) -> EdgeList {
     EdgeList::new(n as usize, edges, Listing::Once).unwrap()
 }
 
-/// Searches over ranks that are threads, so that one counter covers them all. Returns the number of combinations.
-fn over_ranks(list: &EdgeList, kind: &str, order: Order) -> usize {
-    let mut combinations = 0;
-    for size in [1, 2, 3] {
-        for (exchange, threads, sorted) in [(Exchange::Found, 1, true), (Exchange::Found, 2, false), (Exchange::Pairs, 1, true)] {
-            ThreadRanks::run(size, |ranks| {
-                let part = Part::build(list, order, ranks).unwrap();
-                let options = ClusterOptions { exchange, threads, sorted, ..ClusterOptions::default() };
-                let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
-                for root in [0, 17, 19_999] {
-                    // No rank begins before every rank has read the count, and none continues before every rank has read it again.
-                    ranks.barrier();
-                    let mut good = false;
-                    let calls = calls(|| {
-                        ranks.barrier();
-                        good = search.run_uncounted(root).is_ok();
-                        ranks.barrier();
-                    });
-                    ranks.barrier();
-                    assert!(good);
-                    assert_eq!(calls, 0, "{kind} {order:?} {size} ranks {exchange:?} {threads} threads root {root}");
-                }
-            });
-            combinations += 1;
-        }
-    }
-    combinations
-}
-
 // There is no test harness, since its allocations would be counted.
 fn main() {
     let (mut combinations, mut layouts) = (0, 0);
@@ -72,7 +41,6 @@ fn main() {
     for kind in ["uniform", "skewed", "path"] {
         let list = graph(kind);
         for order in [Order::Original, Order::Degree] {
-            combinations += over_ranks(&list, kind, order);
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
                 layouts += 1;

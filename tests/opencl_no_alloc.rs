@@ -13,13 +13,10 @@ use counting::calls;
 use implementations::{on_each, run, skipped};
 use searches::{is_one_of_few, is_rusticl, is_slow, is_tried, policies_in_turn};
 use socbfs::{
-    bfs::{GpuKernel, Placement},
-    cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks},
     engine::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
-    policy::{Band, Bands},
     search::{Search, SearchOptions},
 };
 
@@ -112,42 +109,6 @@ fn search(name: &str, device: &Arc<Device>) {
     println!("{name}: searches by {combinations} combinations of graph, way, group, parts and policy allocate nothing");
 }
 
-/// Searches over ranks that are threads, so that one counter covers them all; the first rank has no device.
-fn over_ranks(name: &str, device: &Arc<Device>) {
-    let n = if is_slow(device) { 300 } else { 3000u32 };
-    let list = EdgeList::new(n as usize, searches::edges(u64::from(n), n as usize * 3, 8, 1), Listing::Once).unwrap();
-    let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
-    for (index, &way) in ways.iter().enumerate().filter(|&(index, _)| index == 0 || !is_slow(device)) {
-        let options = GpuOptions { group: Some([1, 32][index % 2]), ..GpuOptions::default() };
-        // Two ranks, of which one has a device, since Oclgrind exits if two threads launch.
-        ThreadRanks::run(2, |ranks| {
-            let part = Part::build(&list, Order::Degree, ranks).unwrap();
-            // Levels of both directions run on the device, small top-down levels on the CPU.
-            let places = Places::By(Bands { top_down: Band::gpu_from(30), bottom_up: Band::gpu_from(0) });
-            let setup = GpuSetup { device: Arc::clone(device), way, options };
-            let own = RankDevice { setup, bottom_up: GpuKernel::Bgc, places, fall_back: false };
-            let options = ClusterOptions { device: Some(own).filter(|_| ranks.rank() > 0), ..ClusterOptions::default() };
-            let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
-            let mut on_device = 0;
-            for root in [0, 17, n - 1] {
-                // No rank begins before every rank has read the count, and none continues before every rank has read it again.
-                ranks.barrier();
-                let mut good = false;
-                let calls = calls(|| {
-                    ranks.barrier();
-                    good = search.run_uncounted(root).is_ok();
-                    ranks.barrier();
-                });
-                ranks.barrier();
-                assert_eq!((good, calls), (true, 0), "{name}, {way}, rank {}, root {root}", ranks.rank());
-                on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count();
-            }
-            assert_eq!(on_device > 0, ranks.rank() > 0, "{name}, {way}, rank {}: {on_device} levels on the device", ranks.rank());
-        });
-    }
-    println!("{name}: searches over ranks allocate nothing");
-}
-
 // There is no test harness, since its allocations would be counted.
 fn main() {
     // Handles `--skip` like the test harness, since `tests/run` runs this program like the others.
@@ -212,7 +173,6 @@ fn main() {
             }
         }
         println!("{name}: launches, transfers and handovers allocate nothing");
-        over_ranks(name, device);
         search(name, device);
     });
     // Check that the counter works.

@@ -173,7 +173,7 @@ fn planted_violations_are_found() {
     assert_eq!(bad("stats", "fn f() { crate::report::table(); }"), ["1: stats imports report, which comes after it in the list"]);
     assert_eq!(bad("input", "pub(crate) use crate::{\n    graph::{Csr, EdgeList},\n    board::Board,\n};").len(), 1);
     assert_eq!(bad("bfs", "let q = '\"'; use crate::policy::Policy;").len(), 1);
-    assert_eq!(bad("report", "socbfs::cli::main()").len(), 1);
+    assert_eq!(bad("report", "socbfs_tools::cli::main()").len(), 1);
     assert_eq!(bad("attic", "").len(), 1);
 }
 
@@ -184,7 +184,7 @@ fn allowed_imports_are_not_reported() {
         ("graph", "use crate::graph::Csr; use crate::memory::Slab; use super::cli;"),
         ("graph", "// use crate::cli::main;\n/* crate::bench */ /// see [`crate::bench`]\n"),
         ("graph", "const X: &str = \"crate::cli \\\" crate::bench\";"),
-        ("main", "fn main() { socbfs::cli::main() }"),
+        ("main", "fn main() { socbfs_tools::cli::main() }"),
         ("stats", "use othercrate::cli::x;"),
     ] {
         assert_eq!(violations(room, text), Vec::<String>::new(), "{text}");

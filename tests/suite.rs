@@ -5,75 +5,24 @@
 
 use std::{fs, path::Path};
 
-#[cfg(feature = "cli")]
-mod fixtures;
 mod implementations;
+mod losing;
 mod reference;
 mod searches;
 
-#[cfg(feature = "cli")]
-mod analysis;
-#[cfg(feature = "cli")]
-mod bands;
-#[cfg(feature = "cli")]
-mod board_tools;
-#[cfg(feature = "cli")]
-mod built;
-#[cfg(feature = "cli")]
-mod calibrate;
-mod cluster;
-mod cluster_devices;
-#[cfg(feature = "cli")]
-mod command;
 mod data;
-#[cfg(feature = "cli")]
-mod devices;
-#[cfg(feature = "cli")]
-mod drivers;
 mod examples;
-#[cfg(feature = "cli")]
-mod fuzz;
 mod gpu_account;
-#[cfg(feature = "cli")]
-mod gpu_command;
 mod gpu_counts;
 mod gpu_faults;
 mod gpu_races;
 mod gpu_search;
 mod gpu_small_devices;
 mod info;
-#[cfg(feature = "cli")]
-mod lost_device;
 mod many;
-mod markdown;
-mod marks;
 mod opencl;
-#[cfg(feature = "cli")]
-mod pages;
-#[cfg(feature = "cli")]
-mod records;
-#[cfg(feature = "cli")]
-mod replay;
 mod rooms;
 mod search;
-#[cfg(feature = "cli")]
-mod security;
-mod simulated_boards;
-mod trained;
-mod vm_energy;
-
-/// Measures until the result is complete, or 10 times. On a busy machine the thread that reads a sensor may come so late that a window has
-/// a gap, and then the window rightly has no energy.
-#[cfg(feature = "cli")]
-fn undisturbed<T>(mut measure: impl FnMut() -> T, is_complete: impl Fn(&T) -> bool) -> T {
-    for _ in 1..10 {
-        let measured = measure();
-        if is_complete(&measured) {
-            return measured;
-        }
-    }
-    measure()
-}
 
 /// Cargo would ignore a file that is neither a module nor a target, and its tests would never run.
 #[test]

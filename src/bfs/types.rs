@@ -159,7 +159,6 @@ impl From<GpuKernel> for Strategy {
 /// Where a level runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
 pub enum Placement {
     /// On the CPU.
     #[default]

@@ -32,7 +32,7 @@ impl CpuList {
     pub const MOST: usize = 8192;
 
     /// A list of these numbers. `None` if a number is not below [`CpuList::MOST`], or is listed twice.
-    pub(super) fn from_numbers(numbers: Vec<usize>) -> Option<Self> {
+    pub fn from_numbers(numbers: Vec<usize>) -> Option<Self> {
         let good = numbers.iter().enumerate().all(|(place, cpu)| *cpu < Self::MOST && !numbers[..place].contains(cpu));
         good.then_some(Self(numbers))
     }

@@ -23,7 +23,7 @@ pub struct Entry {
 
 /// The keys and tables of a profile.
 #[derive(Debug)]
-pub(crate) struct Document<'a> {
+pub struct Document<'a> {
     text: &'a str,
     /// Every value and every table, with the byte offset of its key, in the order of the file.
     nodes: Vec<Node>,
@@ -40,7 +40,7 @@ struct Node {
 
 impl<'a> Document<'a> {
     /// Reads the structure of `text`. The error is that of the TOML parser.
-    pub(crate) fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
+    pub fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
         let table = DeTable::parse(text)?;
         let mut nodes = Vec::new();
         collect(table.get_ref(), "", &mut nodes);
@@ -100,7 +100,7 @@ impl<'a> Document<'a> {
     }
 
     /// The text of the tables of these names as written in the file: their headers, their keys, and the comments directly above them.
-    pub(super) fn tables(&self, names: &[&str]) -> String {
+    pub fn tables(&self, names: &[&str]) -> String {
         let mut places: Vec<(usize, bool)> = self
             .nodes
             .iter()
@@ -114,7 +114,7 @@ impl<'a> Document<'a> {
     }
 
     /// Every key that has a value, in the order of the file, except `schema` and `estimates`.
-    pub(crate) fn entries(&self, estimates: &[String]) -> Vec<Entry> {
+    pub fn entries(&self, estimates: &[String]) -> Vec<Entry> {
         let entry = |node: &Node| {
             let value = node.value.clone()?;
             Some(Entry {
@@ -163,7 +163,7 @@ impl<'a> Document<'a> {
 }
 
 /// Whether the entry `name` of `estimates` is `path` or a table around it.
-pub(super) fn covers(name: &str, path: &str) -> bool {
+pub fn covers(name: &str, path: &str) -> bool {
     path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
@@ -196,7 +196,7 @@ fn line_start(text: &str, place: usize) -> usize {
 }
 
 /// Line of a byte offset in a text, from 1.
-pub(crate) fn line_at(text: &str, place: usize) -> usize {
+pub fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 

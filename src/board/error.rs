@@ -60,7 +60,8 @@ pub enum DocumentError {
 }
 
 impl DocumentError {
-    pub(super) fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
+    /// An error of the parser of TOML.
+    pub fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
         let line = error.span().map_or(1, |span| line_at(text, span.start));
         Self::Parse { file: file.to_owned(), line, message: in_words_of_toml(&with_nearest(&error.message().trim().replace('\n', "; "))) }
     }
@@ -78,13 +79,6 @@ impl DocumentError {
             other => other,
         }
     }
-}
-
-/// An error of `toml_edit`, the parser that keeps the rest of the text.
-#[cfg(feature = "cli")]
-pub(super) fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> DocumentError {
-    let line = error.span().map_or(1, |span| line_at(text, span.start));
-    DocumentError::Parse { file: file.to_owned(), line, message: error.message().trim().replace('\n', "; ") }
 }
 
 /// Replaces the names of Rust's types in Serde's "invalid type: a, expected b" and "invalid value: a, expected b".
@@ -122,7 +116,6 @@ fn with_nearest(message: &str) -> String {
 }
 
 /// The name in `known` that `given` may be a misspelling of.
-#[cfg(feature = "cli")]
 pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|name| (strsim::normalized_damerau_levenshtein(given, name), name))
@@ -131,14 +124,7 @@ pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
-/// The name in `known` that equals `given` except for case. (Only the command has the crate that finds similar words.)
-#[cfg(not(feature = "cli"))]
-pub(super) fn nearest<'a>(given: &str, mut known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known.find(|name| name.eq_ignore_ascii_case(given))
-}
-
 #[cfg(test)]
-#[cfg(feature = "cli")]
 mod tests {
     use super::*;
 

@@ -31,7 +31,7 @@ pub const KEYS: &[Key] = &[
     acts("detect.", "recognises the board"),
     acts("cpu.threads", "threads"),
     acts("cpu.cpus", "CPUs that threads are bound to"),
-    acts("cpu.batch", "vertices in a batch, in searches over ranks"),
+    acts("cpu.batch", "vertices in a batch, in searches over several processes"),
     acts("cpu.parallel_arcs", "least arcs of a top-down level that threads share"),
     acts("cpu.parallel_hub_arcs", "the same, for a frontier with hubs"),
     acts("cpu.parallel_row_arcs", "the same, for a graph with few neighbours per vertex"),

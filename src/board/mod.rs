@@ -7,45 +7,28 @@ mod check;
 mod cpus;
 mod detect;
 mod document;
-#[cfg(feature = "cli")]
-mod edit;
 mod error;
-mod init;
 mod keys;
-#[cfg(feature = "cli")]
-mod manifest;
 mod pattern;
 mod schema;
-mod topology;
 mod versioned;
 
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-pub(crate) use document::Document;
-pub(crate) use versioned::entries;
-
-pub use check::Violation;
-pub(crate) use check::check_work_group;
-#[cfg(feature = "cli")]
-pub(crate) use check::is_work_group;
+pub use check::{Violation, check_work_group, is_work_group};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
-pub use document::Entry;
-#[cfg(feature = "cli")]
-pub use edit::{Change, edit};
+pub use document::{Document, Entry, covers, line_at};
 pub use error::DocumentError;
-pub use init::init;
 pub use keys::{KEYS, Key, key};
-#[cfg(feature = "cli")]
-pub use manifest::{ManifestError, manifest, unpack};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, NEVER, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds,
     StrategyWatts, Via,
 };
-pub use versioned::Kind;
+pub use versioned::{Kind, entries};
 
 /// The version of the profile format that this build reads.
 pub const SCHEMA: u32 = 1;
@@ -155,7 +138,7 @@ impl<P> Board<P> {
 
     /// Whether the value of the key at `path` is an estimate: not measured on this board.
     pub fn is_estimate(&self, path: &str) -> bool {
-        self.estimates.iter().any(|name| document::covers(name, path))
+        self.estimates.iter().any(|name| covers(name, path))
     }
 
     /// Every key of the profile in `text` that has a value, in the order of the file, except `schema` and `estimates`, with its line and

@@ -75,7 +75,7 @@ impl Kind {
 ///
 /// # Errors
 /// [`DocumentError::Parse`] if the text is not TOML.
-pub(crate) fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
+pub fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
     let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     Ok(document.entries(estimates))
 }

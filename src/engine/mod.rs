@@ -6,14 +6,13 @@ mod hybrid;
 mod state;
 mod team;
 
-#[cfg(feature = "cli")]
-pub(crate) use cpu::is_wide;
-pub(crate) use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share, share_and_sum};
+pub use cpu::is_wide;
+pub use cpu::{BottomUp, SPREAD, SharedBuffers, SimdKernels, prefetch, share, share_and_sum};
 pub use cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd, SimdError};
 pub use gpu::{GpuEngineError, GpuOptions, GraphMemory};
-pub(crate) use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};
+pub use gpu::{PartArrays, PartFrontier, PartGpu, PartState, check_parents};
 pub use hybrid::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse};
-pub(crate) use state::OnHost;
+pub use state::OnHost;
 pub use team::{AffinityGuard, Span, Team};
 
 /// How often a thread of a [`Team`] looks for work before it looks at the clock. (Not in `team.rs`, since `tests/loom` has its own.)

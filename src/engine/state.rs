@@ -9,7 +9,7 @@ use crate::{
 
 /// The representation of the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Frontier {
+pub enum Frontier {
     /// A queue. `claims`: its entries come with claims, because some may be repeats (after a top-down level of several CPU threads).
     /// Entries with claims are in a queue of the CPU engine. Entries without claims are in the queue of the state.
     Queue { len: usize, claims: bool },
@@ -37,7 +37,7 @@ impl Frontier {
 ///   the bits of padding and of vertices without an edge (*excluded*);
 /// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
 #[derive(Debug)]
-pub(crate) struct SearchState {
+pub struct SearchState {
     /// Parents (original numbers) by internal vertex. After the padding there is one entry for "no neighbour" and one for dropped vertices.
     /// If searches end in this state, entries for the parents of left-out leaves follow. The CPU fills them when it maps back.
     pub(crate) parent: SharedSlice<Vertex>,
@@ -245,7 +245,7 @@ impl SearchState {
 }
 
 /// The source of the arrays of a [`SearchState`]: the host's memory, or memory that a device shares.
-pub(crate) trait Allocate<E> {
+pub trait Allocate<E> {
     /// `len` zeroed numbers.
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;
     /// `len` zeroed numbers, of which a handover transfers only the first few.
@@ -255,7 +255,7 @@ pub(crate) trait Allocate<E> {
 }
 
 /// Allocates in the host's memory.
-pub(crate) struct OnHost;
+pub struct OnHost;
 
 impl Allocate<OutOfMemory> for OnHost {
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, OutOfMemory> {

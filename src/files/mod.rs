@@ -11,8 +11,8 @@ mod whole;
 pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
 pub use claim::{Claim, protect};
 #[cfg(test)]
-pub(crate) use own::can_give_away;
+pub use own::can_give_away;
 pub use own::{OwnFile, open_own};
 pub use regular::{RegularFile, Section};
-pub(crate) use temporary::Temporary;
+pub use temporary::Temporary;
 pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text, write_cure};

@@ -73,7 +73,7 @@ pub fn open_own(path: &Path) -> io::Result<OwnFile> {
 
 /// Whether a test can give files to another user: only root can, and in a user namespace only to users that are mapped there.
 #[cfg(test)]
-pub(crate) fn can_give_away() -> bool {
+pub fn can_give_away() -> bool {
     let file = tempfile::NamedTempFile::new().unwrap();
     let can = geteuid().is_root() && std::os::unix::fs::chown(file.path(), Some(65534), Some(65534)).is_ok();
     if !can {

@@ -13,7 +13,7 @@ const ATTEMPTS: usize = 1000;
 
 /// The path of a file that is removed on drop, unless [`persist`](Self::persist) has renamed it.
 #[derive(Debug)]
-pub(crate) struct Temporary(PathBuf);
+pub struct Temporary(PathBuf);
 
 impl Temporary {
     /// Creates a new file in `folder`, with the permissions `mode` less the umask. Its name is `prefix`, a random number and `.tmp`.
@@ -29,7 +29,7 @@ impl Temporary {
     ///
     /// # Errors
     /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`], or that one if every name exists.
-    pub(crate) fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
+    pub fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
         for attempt in 0..ATTEMPTS {
             // The standard library seeds `RandomState` from the system's random numbers, differently each time.
             let name = format!("{prefix}{:016x}.tmp", RandomState::new().hash_one(attempt));
@@ -44,7 +44,7 @@ impl Temporary {
     }
 
     /// Path of the file.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.0
     }
 

@@ -20,7 +20,7 @@ const TASKS_PER_THREAD: usize = 4;
 
 /// Buckets of distinct vertices, each in ascending order.
 #[derive(Debug)]
-pub(crate) struct Buckets {
+pub struct Buckets {
     /// Start of each bucket in `values`, and at the end the length of `values`.
     starts: Vec<usize>,
     /// End of the distinct vertices of each bucket. A gap may follow up to the next start.
@@ -149,7 +149,7 @@ fn dedup(sorted: &mut [Vertex]) -> usize {
 }
 
 /// Calls `visit` for every edge, on the current rayon pool, in any order.
-pub(crate) fn for_each(edges: &EdgeList, visit: impl Fn(Vertex, Vertex) + Sync) {
+pub fn for_each(edges: &EdgeList, visit: impl Fn(Vertex, Vertex) + Sync) {
     (0..edges.len().div_ceil(EDGES)).into_par_iter().for_each(|task| {
         let start = task * EDGES;
         edges.for_each(start..(start + EDGES).min(edges.len()), &visit);
@@ -160,7 +160,7 @@ pub(crate) fn for_each(edges: &EdgeList, visit: impl Fn(Vertex, Vertex) + Sync) 
 ///
 /// # Errors
 /// [`GraphError::VertexOutOfRange`] with the first edge that does not.
-pub(crate) fn check_range(edges: &EdgeList) -> Result<(), GraphError> {
+pub fn check_range(edges: &EdgeList) -> Result<(), GraphError> {
     let (listed, vertices) = (edges.len(), edges.vertices());
     let outside = (0..listed.div_ceil(EDGES)).into_par_iter().find_map_first(|task| {
         let range = task * EDGES..(task * EDGES + EDGES).min(listed);

@@ -28,7 +28,7 @@ const TABLE: usize = 8 << 10;
 
 /// Which of the two ends of an edge become the source of an arc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Arcs {
+pub enum Arcs {
     /// Source to target, as listed.
     Forward,
     /// Target to source.
@@ -39,17 +39,17 @@ pub(crate) enum Arcs {
 
 /// The result of the first pass over the edges.
 #[derive(Debug)]
-pub(crate) struct Degrees {
+pub struct Degrees {
     /// Entries that leave each vertex, self-loops not counted.
-    pub(crate) outgoing: Slab<u32>,
+    pub outgoing: Slab<u32>,
     /// Entries that arrive at each vertex, self-loops not counted.
-    pub(crate) incoming: Slab<u32>,
+    pub incoming: Slab<u32>,
     /// Entries, self-loops included.
-    pub(crate) entries: u64,
+    pub entries: u64,
     /// Self-loops.
-    pub(crate) self_loops: u64,
+    pub self_loops: u64,
     /// Sums of the fingerprints of entries with u < v, and of those with u > v; `None` if the list is known to have each edge once.
-    pub(crate) up_and_down: Option<[u64; 2]>,
+    pub up_and_down: Option<[u64; 2]>,
     /// The same sums, if the entries may change before they are read again.
     pub(crate) to_compare: Option<[u64; 2]>,
 }
@@ -58,7 +58,7 @@ impl Degrees {
     /// Whether the reverse of every entry is listed equally often.
     ///
     /// Compares sums of 64-bit fingerprints: equal sets always compare equal, different sets with a probability of 2^-64.
-    pub(crate) fn symmetric(&self) -> bool {
+    pub fn symmetric(&self) -> bool {
         self.entries > self.self_loops && self.up_and_down.is_some_and(|[up, down]| up == down)
     }
 }
@@ -97,7 +97,7 @@ impl Fingerprints {
 
 /// Counts the degrees of the vertices `0..n`, checks every end, and finds out whether the list is symmetric. It does not ask `edges` for
 /// the number of vertices: safe code may give another one each time, and the searches rely on one number in all arrays.
-pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Result<Degrees, GraphError> {
+pub fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Result<Degrees, GraphError> {
     let mut outgoing = Slab::zeroed(n, "vertex degrees")?;
     let mut incoming = Slab::zeroed(n, "vertex degrees")?;
     // The first entry that names a vertex the graph does not have: its position and its ends.
@@ -152,7 +152,7 @@ pub(crate) fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper
 }
 
 /// Vertices that have an edge, by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
-pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
+pub fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
     let mut keys = Slab::zeroed(degree.par_iter().filter(|&&degree| degree > 0).count(), "vertex order")?;
     let with_edges = degree.iter().enumerate().filter(|&(_, &degree)| degree > 0);
     for (key, (v, &degree)) in keys.iter_mut().zip(with_edges) {
@@ -171,13 +171,13 @@ pub(crate) fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), 
 
 /// The renumbering of vertices for the adjacency.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Naming<'a> {
+pub struct Naming<'a> {
     /// Original vertex to row of the adjacency, or [`NONE`] if its arcs are left out. Empty: the row is the vertex itself.
-    pub(crate) row: &'a [Vertex],
+    pub row: &'a [Vertex],
     /// Original vertex to the key by which lists are sorted.
-    pub(crate) key: &'a [Vertex],
+    pub key: &'a [Vertex],
     /// Key to the number that is stored in the lists. Empty: the key itself.
-    pub(crate) stored: &'a [Vertex],
+    pub stored: &'a [Vertex],
 }
 
 impl Naming<'_> {
@@ -234,7 +234,7 @@ impl RowBuckets {
 ///
 /// # Errors
 /// [`GraphError::OutOfMemory`], [`GraphError::Stopped`], and [`GraphError::EdgesChanged`] if other edges are read than `counted` ones.
-pub(crate) fn adjacency(
+pub fn adjacency(
     edges: &impl EdgeStream,
     arcs: Arcs,
     degree: &[u32],
@@ -252,7 +252,7 @@ pub(crate) fn adjacency(
 }
 
 /// Collects the arcs of an adjacency from one or several streams of edges.
-pub(crate) struct Collected<'a> {
+pub struct Collected<'a> {
     arcs: Arcs,
     degree: &'a [u32],
     naming: Naming<'a>,
@@ -264,7 +264,7 @@ pub(crate) struct Collected<'a> {
 
 impl<'a> Collected<'a> {
     /// Allocates room for the arcs; `degree` holds the number of arcs of each row.
-    pub(crate) fn begin(arcs: Arcs, degree: &'a [u32], naming: Naming<'a>) -> Result<Self, GraphError> {
+    pub fn begin(arcs: Arcs, degree: &'a [u32], naming: Naming<'a>) -> Result<Self, GraphError> {
         let buckets = RowBuckets::new(degree);
         let pairs = Slab::zeroed(buckets.arcs[buckets.len()], "arcs of the graph")?;
         let cursors = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
@@ -272,12 +272,12 @@ impl<'a> Collected<'a> {
     }
 
     /// Adds the arcs of `edges`. If these may change, returns the sums of their fingerprints.
-    pub(crate) fn add(&mut self, edges: &impl EdgeStream, stopper: &Stopper) -> Result<[u64; 2], GraphError> {
+    pub fn add(&mut self, edges: &impl EdgeStream, stopper: &Stopper) -> Result<[u64; 2], GraphError> {
         distribute(edges, self.arcs, self.naming, &self.buckets, &self.cursors, &mut self.pairs, stopper)
     }
 
     /// Sorts the lists after all edges have been added; see [`adjacency`].
-    pub(crate) fn into_lists(self, core: usize, stopper: &Stopper) -> Result<Csr, GraphError> {
+    pub fn into_lists(self, core: usize, stopper: &Stopper) -> Result<Csr, GraphError> {
         let Self { degree, naming, buckets, mut pairs, mut cursors, .. } = self;
         // A bucket that was not filled would hold arcs that no edge has.
         if cursors.iter_mut().zip(&buckets.arcs[1..]).any(|(cursor, &end)| *cursor.get_mut() != end) {

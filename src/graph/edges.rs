@@ -287,7 +287,7 @@ impl SerializedRows {
 }
 
 /// Checks offsets that lie at byte `at` of a file.
-pub(crate) fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> Result<(), RowsError> {
+pub fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> Result<(), RowsError> {
     let vertices = offsets.len() - 1;
     let bad_offset = |vertex: usize| {
         let offset = u64::from_le_bytes(offsets[vertex]);
@@ -313,7 +313,7 @@ pub(crate) fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> R
 }
 
 /// The first `count` arrays of `N` bytes in `bytes`.
-pub(crate) fn arrays<const N: usize>(bytes: &[u8], count: usize) -> &[[u8; N]] {
+pub fn arrays<const N: usize>(bytes: &[u8], count: usize) -> &[[u8; N]] {
     let bytes = &bytes[..count * N];
     // SAFETY: the pointer comes from a slice of count * N initialised bytes, [u8; N] has size N and alignment 1, and the
     // result borrows from `bytes`.

@@ -45,7 +45,7 @@ pub struct BuildOptions {
 
 /// The place of a vertex in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// The vertex is searched under this internal number.
     Searched(Vertex),
     /// The vertex is a leaf that is left out of the search; its host has this internal number.
@@ -145,7 +145,7 @@ const ROWS_MEAN_DEGREE: f64 = 4.5;
 /// Largest degree of a graph searched by rows.
 const ROWS_MAX_DEGREE: u32 = 64;
 /// Flag in the first entry of a row of [`Layout::rows`]: the vertex has more than four neighbours.
-pub(crate) const ROW_CONTINUES: Vertex = 1 << 31;
+pub const ROW_CONTINUES: Vertex = 1 << 31;
 
 struct Steps {
     begin: Instant,
@@ -167,13 +167,13 @@ impl Steps {
 
 /// Vertices with more arcs than the mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Hubs {
+pub struct Hubs {
     /// The mean, rounded down.
-    pub(crate) arcs: u32,
+    pub arcs: u32,
     /// Number of hubs.
-    pub(crate) count: usize,
+    pub count: usize,
     /// Share of hubs among the vertices that have arcs.
-    pub(crate) share: f32,
+    pub share: f32,
 }
 
 impl Layout {
@@ -377,7 +377,7 @@ impl Layout {
     }
 
     /// Vertices of the searched structure, rounded up to a multiple of 64.
-    pub(crate) fn padded(&self) -> usize {
+    pub fn padded(&self) -> usize {
         self.csr.vertices().next_multiple_of(64)
     }
 
@@ -436,7 +436,7 @@ impl Layout {
     ///
     /// # Panics
     /// If `original` is not a vertex.
-    pub(crate) fn place(&self, original: Vertex) -> Place {
+    pub fn place(&self, original: Vertex) -> Place {
         let internal = self.to_internal(original);
         if internal != NONE {
             return Place::Searched(internal);
@@ -469,17 +469,17 @@ impl Layout {
 
     /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf). Empty in the
     /// original order.
-    pub(crate) fn internal_places(&self) -> &[Vertex] {
+    pub fn internal_places(&self) -> &[Vertex] {
         &self.places
     }
 
     /// Internal vertex to original number. Empty in the original order.
-    pub(crate) fn original_numbers(&self) -> &[Vertex] {
+    pub fn original_numbers(&self) -> &[Vertex] {
         &self.to_original
     }
 
     /// The vertices with more arcs than the mean.
-    pub(crate) fn hubs(&self) -> Hubs {
+    pub fn hubs(&self) -> Hubs {
         let csr = self.csr();
         let degrees = || (0..csr.vertices() as Vertex).map(|v| csr.degree(v));
         // The mean is over the vertices with arcs, since only some layouts hold the others.
@@ -502,18 +502,18 @@ impl Layout {
 
     /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] if the list is shorter.
     /// Each column has `padded` entries.
-    pub(crate) fn columns(&self) -> &[Slab<Vertex>] {
+    pub fn columns(&self) -> &[Slab<Vertex>] {
         &self.columns
     }
 
     /// The neighbours in [`columns`](Self::columns) as original numbers ([`NONE`]: no such entry).
-    pub(crate) fn column_originals(&self) -> &[Slab<Vertex>] {
+    pub fn column_originals(&self) -> &[Slab<Vertex>] {
         if self.order == Order::Degree { &self.column_originals } else { &self.columns }
     }
 
     /// Rows of the first four neighbours of every vertex. Missing ones are [`Layout::padded`]; the first entry carries [`ROW_CONTINUES`]
     /// if the list is longer. Empty if the graph is not searched by rows.
-    pub(crate) fn rows(&self) -> &[[Vertex; 4]] {
+    pub fn rows(&self) -> &[[Vertex; 4]] {
         &self.rows
     }
 

@@ -11,7 +11,7 @@ use crate::memory::Slab;
 
 /// The leaves of a layout.
 #[derive(Debug, Default)]
-pub(crate) struct Leaves {
+pub struct Leaves {
     /// Internal numbers of the hosts, in ascending order.
     hosts: Slab<Vertex>,
     /// Bitmap of the hosts by internal number, and for each word the number of hosts before it; both empty without hosts.

@@ -1,7 +1,7 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
-pub(crate) mod buckets;
-pub(crate) mod build;
+pub mod buckets;
+pub mod build;
 mod csr;
 mod edges;
 mod info;
@@ -13,11 +13,11 @@ mod stream;
 
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
-pub(crate) use edges::{arrays, check_offsets};
+pub use edges::{arrays, check_offsets};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
-pub(crate) use layout::{Hubs, Place, ROW_CONTINUES};
-pub(crate) use leaves::Leaves;
+pub use layout::{Hubs, Place, ROW_CONTINUES};
+pub use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stop::Stopper;
 pub use stream::{EdgeSlice, EdgeStream};

@@ -91,7 +91,7 @@ impl EdgeSlice {
     }
 
     /// The position in the list of entry `index` of the slice.
-    pub(crate) fn position(&self, index: usize) -> usize {
+    pub fn position(&self, index: usize) -> usize {
         self.range.start + index
     }
 

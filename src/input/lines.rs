@@ -37,7 +37,7 @@ fn is_bipartite(comment: &[u8]) -> bool {
 
 /// Facts in a comment, for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Note {
+pub struct Note {
     /// Number of vertices. SNAP's ` Nodes: 5` does not count gaps in the numbering, so it is a lower bound.
     pub(super) vertices: Option<u64>,
     /// How edges are listed.

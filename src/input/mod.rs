@@ -36,12 +36,10 @@ use std::path::Path;
 pub use error::{InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
-pub(crate) use shared::{Chosen, FilePart, OpenFile, Whole};
-#[cfg(feature = "cli")]
-pub(crate) use source::READING;
-pub(crate) use text::Tallies;
-#[cfg(feature = "cli")]
-pub(crate) use write::lines_of;
+pub use shared::{Chosen, FilePart, OpenFile, Whole};
+pub use source::READING;
+pub use text::Tallies;
+pub use write::lines_of;
 pub use write::{WriteOptions, write};
 
 use self::adjacency::AdjacencyReader;

@@ -31,48 +31,50 @@ use crate::{
 const SUMMED: usize = 1 << 20;
 
 /// An open file, of which only the first bytes have been read.
-pub(crate) struct OpenFile(Source);
+pub struct OpenFile(Source);
 
 /// The recognised format, in a form that can be sent to other processes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Chosen {
+pub struct Chosen {
     format: String,
     by_structure: bool,
 }
 
 /// The counts and the listing of a graph whose edges were given away piece by piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Whole {
-    pub(crate) vertices: u64,
+pub struct Whole {
+    /// Number of vertices.
+    pub vertices: u64,
     pub(crate) entries: u64,
-    pub(crate) listing: Listing,
+    /// How edges are listed.
+    pub listing: Listing,
 }
 
 impl OpenFile {
     /// Opens a file.
-    pub(crate) fn open(path: &Path) -> Result<Self, InputError> {
+    pub fn open(path: &Path) -> Result<Self, InputError> {
         Source::open(path, &Stopper::default()).map(Self)
     }
 
     /// Path of the file.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.0.path
     }
 
     /// Bytes of the file, 0 for a pipe.
-    pub(crate) fn size(&self) -> u64 {
+    pub fn size(&self) -> u64 {
         self.0.size()
     }
 
     /// Recognises the format, unless `wanted` gives it.
-    pub(crate) fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, InputError> {
+    pub fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, InputError> {
         let Recognised { format, compression, reason, by_structure } = recognise(&self.0, wanted)?;
         log::info!("{}: read as {format} ({compression}), {reason}", self.0.path.display());
         Ok(Chosen { format: format.name().to_owned(), by_structure })
     }
 
     /// Whether the file can be cut.
-    pub(crate) fn can_be_cut(&self, chosen: &Chosen) -> bool {
+    pub fn can_be_cut(&self, chosen: &Chosen) -> bool {
         self.0.plain().is_some() && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
     }
 
@@ -82,7 +84,7 @@ impl OpenFile {
     }
 
     /// Part `part` of `parts` of a file that can be cut. Reads everything before the edges.
-    pub(crate) fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
+    pub fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
         let format = self.format(chosen)?;
         let is_plain = self.0.plain().is_some();
         let Source { path, head, file, .. } = self.0;
@@ -98,7 +100,7 @@ impl OpenFile {
     }
 
     /// Gives all edges to `take`, piece by piece in the order of the file, and keeps none.
-    pub(crate) fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, InputError> {
+    pub fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, InputError> {
         let format = self.format(chosen)?;
         let path = self.0.path.clone();
         let mut found = Tallies::default();
@@ -141,7 +143,7 @@ fn header(parser: &mut dyn TextReader, file: &RegularFile, path: &Path) -> Resul
 }
 
 /// One of the parts that a file is cut into.
-pub(crate) struct FilePart {
+pub struct FilePart {
     path: PathBuf,
     file: RegularFile,
     /// Byte at which the edges begin.
@@ -194,7 +196,7 @@ impl FilePart {
     ///
     /// # Errors
     /// [`InputError::Read`].
-    pub(crate) fn checksum(&self, part: usize) -> Result<u128, InputError> {
+    pub fn checksum(&self, part: usize) -> Result<u128, InputError> {
         let sums = || {
             let head = match self.head.get() {
                 Some(head) => *head,
@@ -222,7 +224,7 @@ impl FilePart {
     ///
     /// # Errors
     /// [`InputError::Read`].
-    pub(crate) fn rows(&self) -> Result<u64, InputError> {
+    pub fn rows(&self) -> Result<u64, InputError> {
         let Reader::Sequence { parser, .. } = &self.reader else { return Ok(0) };
         let mut rows = 0;
         let counted = self.bytes(self.part).map_err(Stopped::Stream).and_then(|range| {
@@ -242,7 +244,7 @@ impl FilePart {
     }
 
     /// Reads the part, which follows `rows_before` rows.
-    pub(crate) fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, InputError> {
+    pub fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, InputError> {
         let range = self.bytes(self.part).map_err(|reason| self.read_error(reason))?;
         let Reader::Sequence { parser, .. } = &mut self.reader else { return Ok(Tallies::default()) };
         // Every part has parsed the header: its tallies must not be counted once per part.
@@ -269,7 +271,7 @@ impl FilePart {
     }
 
     /// The edges of the part; `found` are the joined tallies of all parts.
-    pub(crate) fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
+    pub fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
         let entries = |part: usize| self.begin(part).map(|begin| begin.1).map_err(|reason| self.read_error(reason));
         let range = entries(self.part)?..entries(self.part + 1)?;
         match self.reader {

@@ -62,7 +62,7 @@ pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), InputError> +
 
 /// Counts and notes of a piece of a file. Those of all pieces together decide about the whole file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Tallies {
+pub struct Tallies {
     /// Number of edges.
     pub(crate) entries: u64,
     /// One more than the largest vertex.
@@ -79,7 +79,7 @@ pub(crate) struct Tallies {
 
 impl Tallies {
     /// Adds the tallies of the piece that follows.
-    pub(crate) fn join(&mut self, next: &Self) {
+    pub fn join(&mut self, next: &Self) {
         self.entries += next.entries;
         self.vertices = self.vertices.max(next.vertices);
         self.rows += next.rows;

@@ -161,7 +161,7 @@ impl<'a> Lines<'a> {
 }
 
 /// Number of lines that text has for `edges`: for a directed graph, the number of arcs in every format.
-pub(crate) fn lines_of(edges: &EdgeList, directed: bool) -> u64 {
+pub fn lines_of(edges: &EdgeList, directed: bool) -> u64 {
     let entries = edges.len() as u64;
     if edges.listing().is_mirrored(directed) { 2 * entries - self_loops(edges) } else { entries }
 }

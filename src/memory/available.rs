@@ -18,7 +18,7 @@ pub fn available_bytes_below(root: &Path) -> Option<u64> {
 }
 
 /// As [`available_bytes_below`], if /proc/meminfo below `root` has been read already.
-pub(crate) fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
+pub fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     let is_live = root == Path::new("/");
     let live_32_bit = cfg!(target_pointer_width = "32") && is_live;
     let limits = if is_live { limits_leave() } else { None };

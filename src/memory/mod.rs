@@ -6,17 +6,16 @@ mod slab;
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
-#[cfg(feature = "cli")]
-pub(crate) use available::available_of;
+pub use available::available_of;
 pub use available::{available_bytes, available_bytes_below};
 pub use shared_slice::{Owner, ShareError, SharedSlice, SharingMode, UnknownWay};
 pub use slab::Slab;
 
-pub(crate) use crate::opencl::Plain;
+pub use crate::opencl::Plain;
 use crate::words;
 
 /// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
-pub(crate) const CURE: &str = if cfg!(target_pointer_width = "32") {
+pub const CURE: &str = if cfg!(target_pointer_width = "32") {
     "use a smaller graph, or a 64-bit build on a 64-bit system (this 32-bit program can't address more than 3 GiB)"
 } else {
     "use a smaller graph or a machine with more memory"
@@ -36,7 +35,7 @@ pub struct OutOfMemory {
 
 /// A pointer that worker threads share. Code that dereferences it must say why the accesses are disjoint or atomic.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shared<T>(*mut T);
+pub struct Shared<T>(*mut T);
 
 // SAFETY: the pointer itself is a number; every dereference carries its own argument.
 unsafe impl<T: Plain> Send for Shared<T> {}
@@ -45,7 +44,7 @@ unsafe impl<T: Plain> Sync for Shared<T> {}
 
 impl<T: Plain> Shared<T> {
     /// Shares `slice` for as long as the caller keeps it borrowed.
-    pub(crate) fn new(slice: &mut [T]) -> Self {
+    pub fn new(slice: &mut [T]) -> Self {
         Self(slice.as_mut_ptr())
     }
 
@@ -55,31 +54,31 @@ impl<T: Plain> Shared<T> {
     }
 
     /// The pointer.
-    pub(crate) fn get(self) -> *mut T {
+    pub fn get(self) -> *mut T {
         self.0
     }
 }
 
 /// Views `values` as atomics, for passes in which several threads write to the same entries.
-pub(crate) fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
+pub fn as_atomics(values: &mut [u32]) -> &[AtomicU32] {
     // SAFETY: an AtomicU32 has the layout of a u32, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU32]) }
 }
 
 /// As [`as_atomics`], for bytes.
-pub(crate) fn as_byte_atomics(values: &mut [u8]) -> &[AtomicU8] {
+pub fn as_byte_atomics(values: &mut [u8]) -> &[AtomicU8] {
     // SAFETY: an AtomicU8 has the layout of a u8, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU8]) }
 }
 
 /// As [`as_atomics`], for 16-bit words.
-pub(crate) fn as_short_atomics(values: &mut [u16]) -> &[AtomicU16] {
+pub fn as_short_atomics(values: &mut [u16]) -> &[AtomicU16] {
     // SAFETY: an AtomicU16 has the layout of a u16, and the exclusive borrow ends all plain access for its length.
     unsafe { &*(std::ptr::from_mut(values) as *const [AtomicU16]) }
 }
 
 /// As [`as_atomics`], for 64-bit words.
-pub(crate) fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
+pub fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
     // The exclusive borrow ends all plain access for its length. (Words of armv7 are aligned to 8 bytes too.)
     const { assert!(align_of::<AtomicU64>() == align_of::<u64>()) };
     // SAFETY: an AtomicU64 has the layout of a u64, as is asserted, and nothing else is read or written through the words meanwhile.

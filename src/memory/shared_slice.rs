@@ -2,7 +2,7 @@
 //!
 //! At any time the host owns it, or the device does, or both read. A side that does not own it can't reach it: while the device owns it,
 //! the slice is empty on the host; while the host owns it, launches with it are refused. The [`SharingMode`] determines where the array is,
-//! and what a handover does. Which mode is fastest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::calibrate)).
+//! and what a handover does. Which mode is fastest differs from driver to driver, so it is measured ([`calibrate`](mod@crate::measure)).
 //!
 //! A handover transfers only the values of the range it is given. All other values are undefined after it, but they are still values of
 //! their type, so reading them is not undefined behaviour.

@@ -167,13 +167,13 @@ pub struct DeviceError {
 
 impl DeviceError {
     /// See [`NO_DEVICE`].
-    pub(crate) const NONE: Self = Self { call: "search", code: NO_DEVICE };
+    pub const NONE: Self = Self { call: "search", code: NO_DEVICE };
 
     /// See [`SEARCH_FAILED`].
     pub(crate) const FAILED_BEFORE: Self = Self { call: "search", code: SEARCH_FAILED };
 
     /// See [`WRONG_NUMBERS`].
-    pub(crate) const WRONG: Self = Self { call: "search", code: WRONG_NUMBERS };
+    pub const WRONG: Self = Self { call: "search", code: WRONG_NUMBERS };
 
     /// See [`FORKED`].
     pub(crate) const FORKED: Self = Self { call: "search", code: FORKED };

@@ -15,7 +15,7 @@ pub(super) fn note_call() {
 }
 
 /// Whether this process was forked from one that had called the drivers.
-pub(crate) fn is_forked() -> bool {
+pub fn is_forked() -> bool {
     // Relaxed is enough: the number is copied with all memory, and orders no other access.
     let caller = CALLER.load(Relaxed);
     caller != 0 && caller != process::id()

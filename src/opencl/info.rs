@@ -106,7 +106,7 @@ pub struct DeviceInfo {
 
 /// Known faults of a driver that no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct KnownDriver {
+pub struct KnownDriver {
     /// Kernels with one work-item in a work-group compute wrong results now and then.
     pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that do not wait may fail, transfer wrong values, or crash, so all of them wait.

@@ -47,7 +47,7 @@ pub(super) fn keep_range(start: usize, bytes: usize) {
 }
 
 /// Whether a device may still access some of the host's memory at `start`, so that it must not be unmapped.
-pub(crate) fn is_kept(start: usize, bytes: usize) -> bool {
+pub fn is_kept(start: usize, bytes: usize) -> bool {
     // Relaxed is enough: code that frees memory has the last reference to it, and got that after the range was entered.
     ANY.load(Relaxed)
         && RANGES

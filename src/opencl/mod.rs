@@ -47,8 +47,8 @@ pub use kernel::{Argument, Kernel};
 pub use probe::probe_with;
 pub use program::Program;
 
-pub(crate) use forked::is_forked;
-pub(crate) use info::KnownDriver;
-pub(crate) use kept::is_kept;
-pub(crate) use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
-pub(crate) use plain::Plain;
+pub use forked::is_forked;
+pub use info::KnownDriver;
+pub use kept::is_kept;
+pub use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
+pub use plain::Plain;

@@ -32,11 +32,11 @@ use super::{
 };
 
 /// Alignment that every device and every host accepts: a page.
-pub(crate) const PAGE: usize = 4096;
+pub const PAGE: usize = 4096;
 
 /// Where memory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MemoryKind {
+pub enum MemoryKind {
     /// Where the device prefers. The host accesses it by transfers.
     Device,
     /// Where both sides can access it, according to the driver (CL_MEM_ALLOC_HOST_PTR). The host maps it.
@@ -57,7 +57,7 @@ pub(crate) enum MemoryKind {
 /// The side that may use memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Hold {
+pub enum Hold {
     /// Kernels may read and write.
     Device = 0,
     /// Both may read.
@@ -68,7 +68,7 @@ pub(crate) enum Hold {
 
 /// What the host does with memory that it maps. A device with its own memory copies the data accordingly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// It reads.
     Read,
     /// It reads and writes.
@@ -78,7 +78,7 @@ pub(crate) enum Access {
 }
 
 /// The host's address of memory that it has mapped.
-pub(crate) type Mapped = NonNull<c_void>;
+pub type Mapped = NonNull<c_void>;
 
 /// The OpenCL handle of memory. (opencl3's `SvmVec` borrows its context, which here belongs to the device, and can grow. So shared virtual
 /// memory is allocated and freed by the functions of opencl3 on which `SvmVec` is built.)
@@ -93,7 +93,7 @@ pub(super) enum Handle {
 /// [`pages`](Self::pages) must return memory that starts at a multiple of [`PAGE`]. From there, the number of bytes that it returns,
 /// rounded up to a page, must be readable, writable, and used by nothing else. The memory must stay in place when the value is moved, until
 /// it is dropped.
-pub(crate) unsafe trait Pages: Any + Send + Sync {
+pub unsafe trait Pages: Any + Send + Sync {
     /// The start of the pages, and the number of their bytes in use.
     fn pages(&mut self) -> (NonNull<c_void>, usize);
 }

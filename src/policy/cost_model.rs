@@ -168,7 +168,7 @@ impl StrategyCost {
 
 /// The expected number of neighbours that an unvisited vertex with `list` neighbours looks at, if arcs are random and `frontier_edges` of
 /// all `arcs` lead to the frontier.
-pub(crate) fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
+pub fn expected_probes(arcs: u64, frontier_edges: u64, list: f64) -> f64 {
     (arcs as f64 / frontier_edges.max(1) as f64).min(list).max(1.0)
 }
 

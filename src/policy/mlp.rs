@@ -459,7 +459,7 @@ pub fn log2(count: u64) -> f32 {
 
 /// What a network remembers of the earlier frontiers of a search.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Frontiers {
+pub struct Frontiers {
     level: u32,
     previous: u64,
     growth_before: i64,
@@ -468,7 +468,7 @@ pub(crate) struct Frontiers {
 impl Frontiers {
     /// Records `stats`. It is called once at every decision.
     #[inline]
-    pub(crate) fn note(&mut self, stats: &LevelStats) {
+    pub fn note(&mut self, stats: &LevelStats) {
         let follows = stats.level > 0 && stats.level == self.level + 1;
         let growth_before = if follows { stats.previous_frontier_vertices as i64 - self.previous as i64 } else { 0 };
         *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
@@ -477,7 +477,7 @@ impl Frontiers {
     /// The growth of the frontier before the one recorded last, in vertices. 0 after levels that ran in one step without a decision at
     /// each: such frontiers are tiny.
     #[inline]
-    pub(crate) fn growth_before(&self) -> i64 {
+    pub fn growth_before(&self) -> i64 {
         self.growth_before
     }
 }

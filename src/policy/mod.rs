@@ -32,7 +32,7 @@ pub use alpha_beta::{AlphaBeta, Whose};
 pub use asynchronous::Parting;
 pub use auto::Auto;
 pub use concurrent::Concurrent;
-pub(crate) use cost_model::expected_probes;
+pub use cost_model::expected_probes;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
 pub use enterprise::Enterprise;
 pub use enterprise_released::EnterpriseReleased;

@@ -8,10 +8,10 @@ use std::{
 
 use super::{Costs, Origin, Runtime, RuntimeError};
 use crate::{
-    bench::{CalibrationRecord, Environment},
     board::DocumentError,
-    calibrate::{Calibration, Identity, OpenClIdentity},
     engine::Simd,
+    machine,
+    measure::{Calibration, Identity, OpenClIdentity},
     memory::SharingMode,
     opencl::DeviceInfo,
     policy::{Objective, Policy},
@@ -48,20 +48,6 @@ pub struct FoundCalibration {
     pub file: PathBuf,
 }
 
-impl FoundCalibration {
-    /// The calibration in the form of a record.
-    pub fn record(&self) -> CalibrationRecord {
-        let made = &self.calibration.made;
-        CalibrationRecord {
-            file: self.file.display().to_string(),
-            date: made.date.clone(),
-            commit: made.commit.clone(),
-            form: self.calibration.model.form,
-            auto: self.calibration.decider(),
-        }
-    }
-}
-
 /// The folder of the user's calibrations: `$XDG_CONFIG_HOME/socbfs/calibration`, else `~/.config/socbfs/calibration`. `None` if
 /// neither variable is set.
 pub fn folder() -> Option<PathBuf> {
@@ -86,12 +72,12 @@ pub fn text(calibration: &Calibration, file: &Path) -> Result<String, RuntimeErr
 impl Runtime {
     /// The identity that a calibration must have to be valid here, for searches that also use this device in this sharing mode.
     pub fn identity(&self, device: Option<(&DeviceInfo, SharingMode)>) -> Identity {
-        let environment = Environment::read(Path::new("/"));
+        let root = Path::new("/");
         let available = std::thread::available_parallelism().map_or(1, usize::from);
         Identity {
             board: self.profile.name().to_owned(),
-            cpu_model: environment.cpu.model,
-            kernel: environment.system.kernel,
+            cpu_model: machine::cpu_model(root),
+            kernel: machine::kernel(root),
             threads: if self.threads.value == 0 { available } else { self.threads.value },
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value.unwrap_or_else(Simd::detect),
@@ -210,9 +196,9 @@ impl Runtime {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::example;
     use crate::{
         board::Board,
-        calibrate::example,
         opencl::{DeviceKind, invented},
         runtime::{Given, Profile, Setting},
     };

@@ -1,17 +1,29 @@
 //! Resolves the policy that decides levels from the flags, the board, the calibration and measurements, with the origin of every bound.
 
+use serde::Serialize;
+
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
-    bench::{BandRecord, ChosenPolicy},
     bfs::{Direction, Strategy},
     board,
-    calibrate::{Decider, Measured, watts_of},
+    measure::{Decider, Measured, watts_of},
     opencl::DeviceChoice,
     policy::{
         Adaptive, Band, Bands, ChangeCost, CostModel, Form as ModelForm, Mlp, NEVER, Objective, Policy, SampledCosts, StrategyCost,
         mlp::Form,
     },
 };
+
+/// A bound with which a policy places levels.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bound {
+    /// Key of the bound in a board profile, without the table `adaptive`.
+    pub key: &'static str,
+    /// Value of the bound (`None`: never reached).
+    pub value: Option<u64>,
+    /// Where the value came from.
+    pub origin: Origin,
+}
 
 /// A policy with its parameters from board, calibration and measurements.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +35,7 @@ pub struct Choice {
     /// The reason for the decision.
     pub reason: String,
     /// The bounds with which it places levels (empty: it has no bounds).
-    pub bands: Vec<BandRecord>,
+    pub bands: Vec<Bound>,
 }
 
 impl Choice {
@@ -45,12 +57,6 @@ impl Choice {
             let value = band.value.map_or_else(|| "never".to_owned(), |value| value.to_string());
             log::info!("adaptive.{} = {value} ({})", band.key, band.origin);
         }
-    }
-
-    /// The choice in the form of a record.
-    pub fn record(&self) -> ChosenPolicy {
-        let policy = self.policy.to_string();
-        ChosenPolicy { policy, origin: self.origin.name(), reason: self.reason.clone(), bands: self.bands.clone() }
     }
 }
 
@@ -86,12 +92,12 @@ fn bounds(bands: &Bands) -> [Option<u64>; 8] {
 }
 
 /// The bands with each bound from the first source that has it, and the origin of each.
-fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<BandRecord>) {
+fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<Bound>) {
     let bands = sources.iter().fold(Bands::default(), |bands, (other, _)| bands.or(*other));
     let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
     let record = |(place, value): (usize, Option<u64>)| {
         let (value, origin) = (value?, origin(place)?);
-        Some(BandRecord { key: NAMES[place], value: Some(value).filter(|&value| value < NEVER), origin: origin.name() })
+        Some(Bound { key: NAMES[place], value: Some(value).filter(|&value| value < NEVER), origin })
     };
     (bands, bounds(&bands).into_iter().enumerate().filter_map(record).collect())
 }
@@ -178,14 +184,14 @@ impl Runtime {
     }
 
     /// The bounds with which a search places its levels, as far as they are known without a measurement.
-    pub fn bands(&self, found: Option<&FoundCalibration>) -> Vec<BandRecord> {
+    pub fn bands(&self, found: Option<&FoundCalibration>) -> Vec<Bound> {
         let mut policy = self.policy.value.clone();
         let mut any = Adaptive::default();
         self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
     }
 
     /// Completes the bounds of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive` already had.
-    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<BandRecord> {
+    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<Bound> {
         let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
         if let Some(found) = found {
             sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
@@ -212,7 +218,7 @@ impl Runtime {
         let (bands, records) = resolve(&sources);
         // If all bounds come from the calibration, its costs decide near the bounds. They must not override bounds of a flag or a board.
         // (No level is near a bound that is "never", such as those that `selective` and `concurrent` set.)
-        let is_calibrated = |record: &BandRecord| record.origin == Origin::Calibration.name();
+        let is_calibrated = |record: &Bound| record.origin == Origin::Calibration;
         if records.iter().any(is_calibrated) && records.iter().all(|record| is_calibrated(record) || record.value.is_none()) {
             adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;
         }
@@ -220,10 +226,9 @@ impl Runtime {
         records
     }
 
-    /// The bounds by which this process, as one of several ranks, places its levels, and whether they leave one open, so that all have to
-    /// be measured. Estimates do not count in that case, since what is measured counts more. (No level is split over ranks, so no share is
-    /// needed.)
-    pub(super) fn rank_bands(&self, found: Option<&FoundCalibration>) -> (Bands, bool) {
+    /// The bounds by which a search that splits no level places its levels, and whether they leave one open, so that all have to be
+    /// measured. Estimates do not count in that case, since what is measured counts more. (No share of a split level is needed.)
+    pub(super) fn undivided_bands(&self, found: Option<&FoundCalibration>) -> (Bands, bool) {
         let of_calibration = found.and_then(|found| found.calibration.bands).unwrap_or_default();
         let given = self.board_bands(false).or(of_calibration).without_shares();
         let all = given.or(self.board_bands(true)).without_shares();
@@ -383,11 +388,12 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::measure::example;
     use crate::{
         board::{Board, Evidence, KEYS, key},
-        calibrate::{Calibration, ParallelKey, example},
         engine::ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
+        measure::{Calibration, ParallelKey},
         memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind, invented},
         runtime::{Given, Profile, Setting},
@@ -433,7 +439,7 @@ mod tests {
     const NAME: &str = "schema = 1\n[board]\nname = 'b'\n";
 
     fn of<'a>(choice: &'a Choice, key: &str) -> Option<(Option<u64>, &'a str)> {
-        choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin))
+        choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin.name()))
     }
 
     /// Tests each bound from the source with the lowest precedence to that with the highest.
@@ -511,9 +517,9 @@ mod tests {
     }
 
     #[test]
-    fn estimates_that_leave_a_bound_of_a_rank_open_yield_to_measurements() {
+    fn estimates_that_leave_a_bound_open_yield_to_measurements() {
         let of = |text: &str, found: Option<&FoundCalibration>| {
-            let (bands, is_open) = runtime(text, None).rank_bands(found);
+            let (bands, is_open) = runtime(text, None).undivided_bands(found);
             (bands.top_down.gpu_from, bands.top_down.up_to, bands.bottom_up.gpu_from, is_open)
         };
         let down = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\nup_to = 900\n");

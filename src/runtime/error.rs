@@ -2,11 +2,9 @@
 
 use std::io;
 
-use super::Origin;
+use super::{Origin, ReplayError};
 use crate::{
-    bench::ReplayError,
     board::{self, DocumentError, MOST_THREADS, Quirk},
-    calibrate::ComparisonError,
     memory::SharingMode,
     opencl::OpenClError,
     policy::{Objective, PolicyError},
@@ -36,9 +34,9 @@ pub enum RuntimeError {
     /// A device that was named does not exist, or can't be used.
     #[error("the device can't be used")]
     Device(#[source] OpenClError),
-    /// Several devices are named for a rank, which can use only one.
-    #[error("{0} devices are named, but each of several ranks uses one: name one, or give each rank its own")]
-    RankDevices(usize),
+    /// Several devices are named for a search that splits no level.
+    #[error("{0} devices are named, but each of several processes uses one: name one, or give each process its own")]
+    SeveralDevices(usize),
     /// A device can't be opened.
     #[error("the device can't be opened")]
     Open(#[source] OpenClError),
@@ -107,18 +105,9 @@ pub enum RuntimeError {
     /// The policy is invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The comparison of searches with different settings failed.
-    #[error("searches with different settings can't be compared")]
-    Comparison(#[source] Box<ComparisonError>),
     /// The search can't be set up, or failed.
     #[error(transparent)]
     Search(#[from] SearchError),
-}
-
-impl From<ComparisonError> for RuntimeError {
-    fn from(error: ComparisonError) -> Self {
-        Self::Comparison(Box::new(error))
-    }
 }
 
 impl RuntimeError {
@@ -139,7 +128,7 @@ impl RuntimeError {
             Self::Device(OpenClError::NoGpu { .. }) => "--device NAME takes one of them, even if it is the CPU".to_owned(),
             Self::NoDevice(OpenClError::Driver { .. }) => "--device cpu searches without OpenCL".to_owned(),
             Self::Device(_) => "`socbfs devices` lists the devices, --device chooses one".to_owned(),
-            Self::RankDevices(_) => "`mpirun -n 1 socbfs ... --device A : -n 1 socbfs ... --device B` gives each rank its own".to_owned(),
+            Self::SeveralDevices(_) => "`mpirun -n 1 socbfs ... --device A : -n 1 socbfs ... --device B` gives each its own".to_owned(),
             Self::SharingMode { offered, .. } => {
                 format!("it offers {}", offered.iter().map(SharingMode::to_string).collect::<Vec<_>>().join(", "))
             }
@@ -161,8 +150,7 @@ impl RuntimeError {
             Self::Replay(ReplayError::UnknownRoot { .. }) => {
                 "search from its roots (`bench` draws the same ones from the same --roots and --seed)".to_owned()
             }
-            Self::Replay(_) => "write a record with `socbfs bench GRAPH --json FILE`".to_owned(),
-            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::Comparison(_) | Self::Search(_) => {
+            Self::Unwritable(_) | Self::NoDevice(_) | Self::Open(_) | Self::Policy(_) | Self::Search(_) => {
                 return None;
             }
         })

@@ -22,15 +22,13 @@ mod error;
 mod parallel;
 mod prepare;
 mod profile;
+mod recorded;
 mod settings;
-#[cfg(feature = "cli")]
-mod tune;
 
 pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
-pub use choice::{Choice, Costs};
+pub use choice::{Bound, Choice, Costs};
 pub use error::RuntimeError;
-pub use prepare::{Machine, Prepared, PreparedRank, Progress, Step};
+pub use prepare::{Machine, Prepared, Progress, SearchDevice, Step, UndividedDevice, during};
 pub use profile::Profile;
+pub use recorded::{RecordedGraph, RecordedPlans, ReplayError};
 pub use settings::{Given, Origin, Runtime, Setting, start_threads};
-#[cfg(feature = "cli")]
-pub use tune::{Tuned, tune};

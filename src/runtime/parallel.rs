@@ -5,10 +5,10 @@ use std::path::Path;
 
 use super::{FoundCalibration, Origin, Runtime, Setting};
 use crate::{
-    bench::{Cache, ParallelRecord},
     board::CpuList,
-    calibrate::{ParallelKey, best_parallel},
     engine::ParallelThresholds,
+    machine::{Cache, caches},
+    measure::{ParallelKey, best_parallel},
 };
 
 impl Runtime {
@@ -33,16 +33,6 @@ impl Runtime {
         })
     }
 
-    /// As [`parallel_settings`](Self::parallel_settings), in the form of a record.
-    pub fn parallel_records(&self, calibration: Option<&FoundCalibration>) -> Vec<ParallelRecord> {
-        let record = |(key, setting): (ParallelKey, Setting<u64>)| ParallelRecord {
-            key: key.name(),
-            value: setting.value,
-            origin: setting.origin.name(),
-        };
-        self.parallel_settings(calibration).map(record).to_vec()
-    }
-
     /// Whether a calibration may give a threshold that the board does not give.
     pub(super) fn wants_parallel(&self) -> bool {
         let cpu = &self.profile.board.cpu;
@@ -64,7 +54,7 @@ impl Runtime {
         let cpus = self.cpus.value.numbers();
         // Clusters of big and little cores have caches of different sizes, so read the caches of the team's first CPU.
         let first = cpus.first().copied().unwrap_or(0);
-        let caches = crate::bench::caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache")));
+        let caches = caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache")));
         by_caches(&caches, self.threads.value, cpus)
     }
 }

@@ -2,18 +2,18 @@
 
 use std::{fmt, sync::Arc};
 
+use serde::Serialize;
+
 use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
-    bench::DeviceRecord,
     bfs::GpuKernel,
     board::OpenClDevice,
-    calibrate::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_permitted, thresholds},
-    cluster::{Places, RankDevice},
-    engine::{GpuOptions, GpuSetup, GraphMemory},
+    engine::{DeviceUse, GpuOptions, GpuSetup, GraphMemory},
     graph::{Layout, Vertex},
+    measure::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_permitted, thresholds},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
-    policy::{ChangeCost, LevelDevice, SampledCosts},
+    policy::{Bands, ChangeCost, LevelDevice, SampledCosts},
     search::{Outcome, Search, SearchOptions},
     words::with_causes,
 };
@@ -55,11 +55,24 @@ impl fmt::Display for Step {
 /// A callback that gets each step when it begins, and `None` when the step ends.
 pub type Progress<'a> = &'a dyn Fn(Option<Step>);
 
-pub(super) fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
+/// Calls `work`, and `progress` with its step before and after.
+pub fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
     progress(Some(step));
     let result = work();
     progress(None);
     result
+}
+
+/// An OpenCL device of a search.
+#[derive(Debug, Clone, Serialize)]
+pub struct SearchDevice {
+    /// Name, driver, and how its kernels were built.
+    #[serde(flatten)]
+    pub used: DeviceUse,
+    /// The sharing mode of its memory.
+    pub memory_way: SharingMode,
+    /// Cost of handovers, measured at the start.
+    pub handover: HandoverTable,
 }
 
 /// A search that is ready to run, with its devices, settings and measurements.
@@ -68,7 +81,7 @@ pub struct Prepared<'g> {
     /// The search.
     pub search: Search<'g>,
     /// The devices that it uses in addition to the CPU.
-    pub devices: Vec<DeviceRecord>,
+    pub devices: Vec<SearchDevice>,
     /// The measured thresholds, if they had to be measured.
     pub measured: Option<Measured>,
     /// The cost of a handover of the state, to the GPU and back.
@@ -104,14 +117,19 @@ impl Prepared<'_> {
     }
 }
 
-/// The device of one rank of a search over several.
+/// The device of a search that splits no level.
 #[derive(Debug)]
-pub struct PreparedRank {
-    /// The device, with the levels that it runs.
-    pub device: RankDevice,
-    /// Whether bounds of the levels that it runs have to be measured, since policy, board and calibration do not give all of them.
-    /// [`measured_bands`](crate::cluster::measured_bands) measures them, and [`Places::or`] adds them to the known ones.
+pub struct UndividedDevice {
+    /// The device, and how it shares memory.
+    pub setup: GpuSetup,
+    /// The kernel with which it runs bottom-up levels if the policy names none.
+    pub bottom_up: GpuKernel,
+    /// Bounds of the levels that it runs (`None`: all levels).
+    pub bands: Option<Bands>,
+    /// Whether a bound has to be measured, since policy, board and calibration do not give all of them.
     pub wants_bounds: bool,
+    /// Whether the device was found and not named, so that the search may continue without it.
+    pub was_found: bool,
 }
 
 /// The options and the device for measurements of strategies.
@@ -239,7 +257,7 @@ impl Runtime {
         let devices = opened
             .into_iter()
             .zip(used)
-            .map(|(opened, used)| DeviceRecord { used, memory_way: opened.setup.way, handover: opened.handover })
+            .map(|(opened, used)| SearchDevice { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
         let options = SearchOptions { policy: choice.policy.clone(), fall_back, ..options };
         Ok(Prepared { search, devices, measured, handover, bottom_up, choice, options, calibration })
@@ -324,15 +342,15 @@ impl Runtime {
         }
     }
 
-    /// The device of this process as one rank of several ([`cluster`](crate::cluster)). A device that was named runs all levels; one that
-    /// was found runs those inside the bounds of the board and the calibration. `None`: the rank searches on its CPU.
+    /// The device of a search that splits no level. A device that was named runs all levels; one that was found runs those inside the bounds
+    /// of the board and the calibration. `None`: the search runs on the CPU.
     ///
     /// # Errors
     /// [`RuntimeError`] if a requested device or calibration is not available.
-    pub fn rank_device(&self) -> Result<Option<PreparedRank>, RuntimeError> {
+    pub fn undivided_device(&self) -> Result<Option<UndividedDevice>, RuntimeError> {
         let found = self.chosen().or_else(|error| self.without(error))?;
         if found.len() > 1 {
-            return Err(RuntimeError::RankDevices(found.len()));
+            return Err(RuntimeError::SeveralDevices(found.len()));
         }
         let Some(info) = found.first() else { return Ok(None) };
         // It also holds settings of the device, which every policy needs.
@@ -342,15 +360,14 @@ impl Runtime {
             Err(error) => return self.without::<()>(error).map(|_| None),
         };
         let was_found = self.device.value == DeviceChoice::Auto;
-        let (places, wants_bounds) = if was_found && !self.policy.value.needs_device() {
-            let (bands, is_open) = self.rank_bands(calibration.as_ref());
-            (Places::By(bands), is_open)
+        let (bands, wants_bounds) = if was_found && !self.policy.value.needs_device() {
+            let (bands, is_open) = self.undivided_bands(calibration.as_ref());
+            (Some(bands), is_open)
         } else {
-            (Places::Every, false)
+            (None, false)
         };
         let bottom_up = if let LevelDevice::Gpu(kernel) = opened.runs { kernel } else { GpuKernel::Bg };
-        let device = RankDevice { setup: opened.setup, bottom_up, places, fall_back: was_found };
-        Ok(Some(PreparedRank { device, wants_bounds }))
+        Ok(Some(UndividedDevice { setup: opened.setup, bottom_up, bands, wants_bounds, was_found }))
     }
 
     /// Opens the devices `found`. `calibration` is that of the first one.

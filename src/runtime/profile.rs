@@ -58,7 +58,7 @@ impl Profile {
     ///
     /// # Errors
     /// [`RuntimeError::Profile`] if a compiled-in profile can't be read, which a test rules out.
-    pub(crate) fn detected_below(root: &Path) -> Result<Self, RuntimeError> {
+    pub fn detected_below(root: &Path) -> Result<Self, RuntimeError> {
         let detection = board::detect(root).map_err(RuntimeError::Profile)?;
         let text = board::shipped_text(detection.name).unwrap_or_default();
         let board = Board::parse(text, detection.name).map_err(RuntimeError::Profile)?;

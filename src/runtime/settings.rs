@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    CalibrationChoice, Profile, RuntimeError,
+    CalibrationChoice, Profile, RecordedPlans, RuntimeError,
     prepare::{MEMORY_WAY, WORK_GROUP},
 };
 use crate::{
-    bench::RecordedPlans,
     board::{CpuList, MOST_THREADS},
     engine::Simd,
     graph::{Stopper, Vertex},
@@ -18,19 +19,23 @@ use crate::{
 };
 
 /// Where a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// A flag, or a call of a program that uses the library.
     Flag,
     /// An environment variable.
     Environment,
     /// A profile that was named.
+    #[serde(rename = "board file")]
     Board,
     /// The profile that fits this machine.
+    #[serde(rename = "detected board")]
     Detected,
     /// A calibration.
     Calibration,
     /// A value that the profile lists as an estimate.
+    #[serde(rename = "board's estimate")]
     Estimate,
     /// A measurement at the start of this search.
     Measured,
@@ -83,7 +88,7 @@ pub struct Given {
     pub threads: Option<Setting<usize>>,
     /// CPUs to bind to.
     pub cpus: Option<Setting<CpuList>>,
-    /// Vertices of a batch, for searches over ranks.
+    /// Vertices of a batch, for searches over several processes.
     pub batch: Option<Setting<usize>>,
     /// Policy.
     pub policy: Option<Setting<Policy>>,
@@ -116,7 +121,7 @@ pub struct Runtime {
     pub threads: Setting<usize>,
     /// CPUs to bind to (empty: not bound).
     pub cpus: Setting<CpuList>,
-    /// Vertices of a batch, for searches over ranks (`None`: the default).
+    /// Vertices of a batch, for searches over several processes (`None`: the default).
     pub batch: Setting<Option<usize>>,
     /// Policy.
     pub policy: Setting<Policy>,

@@ -22,38 +22,38 @@ use crate::{
 /// that [`Layout::padded`](crate::graph::Layout::padded), the number for "no neighbour", reads as not visited; all neighbours are below 64
 /// times the number of words. `own` has one word for every 64 rows; columns, offsets, `parent` and `next` cover all of them.
 #[derive(Debug)]
-pub(crate) struct BottomUp<'a> {
+pub struct BottomUp<'a> {
     /// Visited bitmap as it was when the level began, by neighbour.
-    pub(crate) visited: &'a [u64],
+    pub visited: &'a [u64],
     /// Visited bitmap of the vertices that look for a parent, by row. It is `visited` itself if every vertex has a row.
-    pub(crate) own: &'a [u64],
+    pub own: &'a [u64],
     /// `own` as it is after the level; each word is written by the thread that has it in its range.
-    pub(crate) next: Shared<u64>,
+    pub next: Shared<u64>,
     /// Parents (original numbers) by internal vertex; each is written by the thread that has its word in its range.
-    pub(crate) parent: Shared<Vertex>,
+    pub parent: Shared<Vertex>,
     /// Columns of first neighbours.
-    pub(crate) columns: &'a [Slab<Vertex>],
+    pub columns: &'a [Slab<Vertex>],
     /// The neighbours in `columns`, by original number.
-    pub(crate) originals: &'a [Slab<Vertex>],
+    pub originals: &'a [Slab<Vertex>],
     /// Offsets of the adjacency.
-    pub(crate) offsets: &'a [u32],
+    pub offsets: &'a [u32],
     /// Targets of the adjacency.
-    pub(crate) targets: &'a [Vertex],
+    pub targets: &'a [Vertex],
     /// Mean (out-)degree of the vertices of each word; if empty, arcs are not counted.
-    pub(crate) degrees: &'a [u32],
+    pub degrees: &'a [u32],
     /// Internal to original numbers; empty where they are the same.
-    pub(crate) to_original: &'a [Vertex],
+    pub to_original: &'a [Vertex],
     /// "No neighbour" in a column.
-    pub(crate) none: Vertex,
+    pub none: Vertex,
 }
 
 /// The counts of a bottom-up level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct FoundCounts {
+pub struct FoundCounts {
     /// Number of vertices found.
-    pub(crate) vertices: u64,
+    pub vertices: u64,
     /// Estimate of the arcs that leave these vertices, from the mean degrees of their words (0 if those are unknown).
-    pub(crate) edges: u64,
+    pub edges: u64,
 }
 
 impl BottomUp<'_> {

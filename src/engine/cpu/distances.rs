@@ -23,7 +23,7 @@ const FAR: u8 = u8::MAX;
 const QUEUED: usize = 4 << 10;
 
 /// For every value of a byte, eight bytes: each is all ones if the corresponding bit is set, else zero.
-pub(crate) const SPREAD: [[u8; 8]; 256] = {
+pub const SPREAD: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
     while byte < 256 {

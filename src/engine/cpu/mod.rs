@@ -16,7 +16,7 @@ mod wide;
 
 use std::convert::Infallible;
 
-pub(crate) use self::{
+pub use self::{
     bottom_up::BottomUp,
     distances::SPREAD,
     prefetch::prefetch,
@@ -25,8 +25,7 @@ pub(crate) use self::{
     split::thousandths,
 };
 // Used by the analysis of touched bytes.
-#[cfg(feature = "cli")]
-pub(crate) use self::wide::is_wide;
+pub use self::wide::is_wide;
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 

@@ -2,7 +2,7 @@
 
 /// Prefetches the cache line of `address`; never faults.
 #[inline(always)]
-pub(crate) fn prefetch<T>(address: *const T) {
+pub fn prefetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch of any address is harmless, and SSE is part of x86-64.
     unsafe {

@@ -10,13 +10,13 @@ use crossbeam_utils::CachePadded;
 use crate::{engine::Team, graph::Vertex, memory::Slab};
 
 /// One buffer per thread.
-pub(crate) struct SharedBuffers<'a>(pub(crate) &'a [Slab<Vertex>]);
+pub struct SharedBuffers<'a>(pub &'a [Slab<Vertex>]);
 
 impl SharedBuffers<'_> {
     /// # Safety
     /// Only thread `thread` requests buffer `thread`, and not while it still holds it.
     #[allow(clippy::mut_from_ref, reason = "each buffer has one user (see Safety)")]
-    pub(crate) unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
+    pub unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
         let slab = &self.0[thread];
         // SAFETY: the memory belongs to the slab, and the caller is its only user.
         unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }
@@ -25,7 +25,7 @@ impl SharedBuffers<'_> {
 
 /// Hands `0..len` out to the team in pieces of at most `most`, or to the caller if it works `alone`. Towards the end the pieces of a team
 /// become smaller, down to an eighth of `most`, so that no thread waits long for a slow or late one.
-pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
+pub fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(dyn Fn(usize, Range<usize>) + Sync)) {
     share_and_sum(team, len, most, alone, &|thread, range| {
         work(thread, range);
         [0; 2]
@@ -34,7 +34,7 @@ pub(crate) fn share(team: &Team, len: usize, most: usize, alone: bool, work: &(d
 
 /// As [`share`], for work that returns counts. Returns their sums, and the number of threads that took part. (Each thread adds up its own
 /// counts: adding every piece to a shared sum would move a cache line between cores for each piece.)
-pub(crate) fn share_and_sum(
+pub fn share_and_sum(
     team: &Team,
     len: usize,
     most: usize,

@@ -74,7 +74,7 @@ impl Simd {
     ///
     /// # Errors
     /// [`SimdError`] if the CPU or the build does not offer them.
-    pub(crate) fn kernels(self) -> Result<SimdKernels, SimdError> {
+    pub fn kernels(self) -> Result<SimdKernels, SimdError> {
         if !self.available() {
             return Err(SimdError(format!("this CPU or this build has no {self}; the best it has is {}", Self::detect())));
         }
@@ -115,9 +115,9 @@ impl FromStr for Simd {
 /// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
 /// [`BottomUp`], [`Visited`], [`Settle`] and [`MapBack`] say.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SimdKernels {
+pub struct SimdKernels {
     /// Runs a bottom-up level over a range of words, and counts what it finds. The last argument has room for every vertex of the range.
-    pub(crate) bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
+    pub bottom_up: unsafe fn(&BottomUp<'_>, Range<usize>, &mut [Vertex]) -> FoundCounts,
     /// Builds words of the visited bitmap; returns the number of bits set.
     pub(super) visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64,
     /// Gives the vertices that were met their parents, for a range of words; returns the numbers of bits set in `before` and in `now`.

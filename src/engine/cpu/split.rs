@@ -19,7 +19,7 @@ const GRAIN: usize = 4096;
 const BLOCKS: usize = 256;
 
 /// How many thousandths of both parts together `part` is: at least 1 unless it is empty, and at most 999 unless it is all.
-pub(crate) fn thousandths(part: u64, rest: u64) -> u16 {
+pub fn thousandths(part: u64, rest: u64) -> u16 {
     let permille = (u128::from(part) * 1000 / u128::from(part + rest).max(1)) as u16;
     permille.max(u16::from(part > 0))
 }

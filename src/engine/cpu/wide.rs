@@ -42,7 +42,7 @@ fn may_be_wide(layout: &Layout) -> bool {
 
 /// Whether a top-down level of this graph is wide, judged by the numbers of frontier vertices, of arcs that leave them, of visited vertices
 /// and of searched vertices.
-pub(crate) fn is_wide(layout: &Layout, frontier: u64, arcs: u64, visited: u64, searched: u64) -> bool {
+pub fn is_wide(layout: &Layout, frontier: u64, arcs: u64, visited: u64, searched: u64) -> bool {
     may_be_wide(layout) && frontier <= NOT_MET.into() && arcs >= searched / WIDE_ARCS && visited <= searched / 2
 }
 

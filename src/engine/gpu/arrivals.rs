@@ -130,7 +130,7 @@ impl Completions {
 }
 
 /// Checks parents by original vertex: each is below `vertices`, or [`NONE`].
-pub(crate) fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
+pub fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceError> {
     // Without a branch, so that several parents can be compared at once.
     let wrong = parents.iter().fold(0u32, |wrong, &parent| wrong | u32::from(parent != NONE && parent as usize >= vertices));
     demand(wrong == 0)

@@ -10,12 +10,12 @@ use crate::{
 };
 
 /// The most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
-pub(crate) const MOST_PARTS: usize = 16;
+pub const MOST_PARTS: usize = 16;
 
 /// How the neighbours are spread over several buffers if the device's largest buffer is too small for them (Zhang et al. 2018, section
 /// 4.3): an arc's part is its number divided by `edges_per_part`, and its index there is the remainder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct EdgeParts {
+pub struct EdgeParts {
     /// Number of buffers.
     pub(crate) parts: usize,
     /// Neighbours in each but the last.
@@ -78,7 +78,7 @@ impl Target<'_> {
 
 /// Adjacency in one direction.
 #[derive(Debug)]
-pub(crate) struct Lists<'g> {
+pub struct Lists<'g> {
     pub(crate) offsets: HostBuffer<'g, u32>,
     parts: Vec<HostBuffer<'g, Vertex>>,
     slots: usize,
@@ -106,7 +106,7 @@ impl<'g> Lists<'g> {
 
 /// Where `map_back` finds the parents of original vertices.
 #[derive(Debug)]
-pub(crate) struct Places<'g> {
+pub struct Places<'g> {
     /// The internal number of each original vertex, or a place behind these numbers for a leaf that was left out.
     pub(crate) of: HostBuffer<'g, Vertex>,
     /// The neighbours of the leaves at these places, as internal numbers; a dummy if no leaves were left out.
@@ -117,7 +117,7 @@ pub(crate) struct Places<'g> {
 
 /// The parts of a graph that a device needs.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GraphArrays<'g> {
+pub struct GraphArrays<'g> {
     /// The lists that a top-down level reads.
     pub(crate) out: &'g Csr,
     /// The lists that a bottom-up level reads; `None` if they are the same.
@@ -146,7 +146,7 @@ impl<'g> GraphArrays<'g> {
 
 /// A graph on a device: in its memory, or the host's own arrays.
 #[derive(Debug)]
-pub(crate) struct DeviceGraph<'g> {
+pub struct DeviceGraph<'g> {
     out: Lists<'g>,
     incoming: Option<Lists<'g>>,
     columns: Vec<HostBuffer<'g, Vertex>>,

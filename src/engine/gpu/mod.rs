@@ -17,7 +17,7 @@ mod stamps;
 use std::sync::Arc;
 
 pub(super) use arrivals::{check_found, check_total};
-pub(crate) use {
+pub use {
     arrivals::check_parents,
     part::{PartArrays, PartFrontier, PartGpu, PartState},
 };
@@ -113,7 +113,7 @@ pub enum GpuEngineError {
 impl GpuOptions {
     /// The options to try after a set-up that failed with `error`, if the device had no memory left beside its copy of the graph: the graph
     /// stays in the host's memory.
-    pub(crate) fn without_a_copy(self, device: &Device, error: &GpuEngineError) -> Option<Self> {
+    pub fn without_a_copy(self, device: &Device, error: &GpuEngineError) -> Option<Self> {
         let (GpuEngineError::OpenCl(error) | GpuEngineError::Share(ShareError::OpenCl(error))) = error else { return None };
         if !matches!(error, OpenClError::OutOfMemory { .. }) || self.graph.is_some() || device.info().unified_memory {
             return None;
@@ -124,7 +124,7 @@ impl GpuOptions {
 }
 
 /// Allocates memory that the host shares with a device.
-pub(crate) struct OnDevice<'a> {
+pub struct OnDevice<'a> {
     pub(crate) device: &'a Arc<Device>,
     pub(crate) way: SharingMode,
 }
@@ -149,7 +149,7 @@ impl Allocate<ShareError> for OnDevice<'_> {
 /// Runs levels on one device. Every call of a level works on a `SearchState` that the device owns, in which `visited[current]` is up to
 /// date and the queue holds no vertex twice.
 #[derive(Debug)]
-pub(crate) struct GpuEngine<'g> {
+pub struct GpuEngine<'g> {
     layout: &'g Layout,
     device: Arc<Device>,
     graph: DeviceGraph<'g>,

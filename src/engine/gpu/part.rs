@@ -27,43 +27,45 @@ use crate::{
 
 /// The part of a graph that a rank keeps, for its device.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PartArrays<'g> {
+pub struct PartArrays<'g> {
     /// The neighbours of each row.
-    pub(crate) lists: &'g Csr,
+    pub lists: &'g Csr,
     /// The same arcs by neighbour: the rows of each vertex.
-    pub(crate) by_source: &'g Csr,
-    /// First neighbours of the rows, by internal (`columns`) and by original number (`names`).
-    pub(crate) columns: &'g [Slab<Vertex>],
-    pub(crate) names: &'g [Slab<Vertex>],
+    pub by_source: &'g Csr,
+    /// First neighbours of the rows, by internal number.
+    pub columns: &'g [Slab<Vertex>],
+    /// First neighbours of the rows, by original number.
+    pub names: &'g [Slab<Vertex>],
     /// Internal to original numbers; empty where they are the same.
-    pub(crate) to_original: &'g [Vertex],
+    pub to_original: &'g [Vertex],
 }
 
 /// The state that host and device own in turn. Bitmaps of rows have a word for every 64 rows.
 #[derive(Debug)]
-pub(crate) struct PartState {
+pub struct PartState {
     /// Parents by row, in original numbers.
-    pub(crate) parent: SharedSlice<Vertex>,
+    pub parent: SharedSlice<Vertex>,
     /// Visited bits of all vertices, followed by a zero word.
-    pub(crate) visited: SharedSlice<u64>,
-    /// Visited bits of the rows: when the level began (`own`), and when it is done (`next`).
-    pub(crate) own: SharedSlice<u64>,
-    pub(crate) next: SharedSlice<u64>,
+    pub visited: SharedSlice<u64>,
+    /// Visited bits of the rows when the level began.
+    pub own: SharedSlice<u64>,
+    /// Visited bits of the rows when the level is done.
+    pub next: SharedSlice<u64>,
     /// The frontier as bits.
-    pub(crate) bitmap: SharedSlice<u64>,
+    pub bitmap: SharedSlice<u64>,
     /// The frontier as a queue.
-    pub(crate) queue: SharedSlice<Vertex>,
+    pub queue: SharedSlice<Vertex>,
     /// Whether parents have never been transferred to the device. For vertices without a parent, the device may then hold other values than
     /// the host.
-    pub(crate) parents_are_new: bool,
+    pub parents_are_new: bool,
     /// Whether the host has set parents since the device last had them.
-    pub(crate) host_has_found: bool,
+    pub host_has_found: bool,
 }
 
 impl PartState {
     /// Allocates a state with bitmaps of `words` words for vertices and of `rows` words for rows, and a queue of `queue` entries.
     /// `allocate` makes the arrays.
-    pub(crate) fn new<E>(allocate: &impl Allocate<E>, words: usize, rows: usize, queue: usize) -> Result<Self, E> {
+    pub fn new<E>(allocate: &impl Allocate<E>, words: usize, rows: usize, queue: usize) -> Result<Self, E> {
         Ok(Self {
             parent: allocate.numbers(64 * rows, "parents")?,
             visited: allocate.words(words + 1, "bitmaps")?,
@@ -77,7 +79,7 @@ impl PartState {
     }
 
     /// Hands the parents to the host, which already owns all other arrays.
-    pub(crate) fn parents_to_host(&mut self) -> Result<(), DeviceError> {
+    pub fn parents_to_host(&mut self) -> Result<(), DeviceError> {
         let all = 0..self.parent.device_len();
         self.parent.to_host(all)
     }
@@ -94,7 +96,7 @@ impl PartState {
 
 /// The frontier of a top-down level.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum PartFrontier {
+pub enum PartFrontier {
     /// This many entries at the beginning of [`PartState::queue`].
     Queue(usize),
     /// The bits of [`PartState::bitmap`], with their number.
@@ -103,16 +105,16 @@ pub(crate) enum PartFrontier {
 
 /// The result of a level on the device.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PartWork {
+pub struct PartWork {
     /// Rows found.
-    pub(crate) found: u64,
+    pub found: u64,
     /// Time spent on handovers.
-    pub(crate) handover_ns: u64,
+    pub handover_ns: u64,
 }
 
 /// The device of one rank.
 #[derive(Debug)]
-pub(crate) struct PartGpu<'g> {
+pub struct PartGpu<'g> {
     device: Arc<Device>,
     graph: DeviceGraph<'g>,
     kernels: Kernels,
@@ -135,7 +137,7 @@ pub(crate) struct PartGpu<'g> {
 
 impl<'g> PartGpu<'g> {
     /// Builds the kernels and puts a rank's part of a graph on its device. Bitmaps of all vertices have `words` words.
-    pub(crate) fn new(arrays: PartArrays<'g>, words: usize, setup: &GpuSetup) -> Result<Self, GpuEngineError> {
+    pub fn new(arrays: PartArrays<'g>, words: usize, setup: &GpuSetup) -> Result<Self, GpuEngineError> {
         let GpuSetup { device, way, options } = setup;
         let PartArrays { lists, by_source, columns, names, to_original } = arrays;
         let of_graph = GraphArrays { out: by_source, incoming: Some(lists), columns, names, to_original, places: [&[]; 3] };
@@ -171,17 +173,17 @@ impl<'g> PartGpu<'g> {
     }
 
     /// Allocates a state that the host shares with the device.
-    pub(crate) fn state(&self, words: usize, rows: usize, queue: usize) -> Result<PartState, ShareError> {
+    pub fn state(&self, words: usize, rows: usize, queue: usize) -> Result<PartState, ShareError> {
         PartState::new(&OnDevice { device: &self.device, way: self.way }, words, rows, queue)
     }
 
     /// Whether the driver is known to compute kernels wrongly now and then with work-groups of this size. A check may miss that.
-    pub(crate) fn is_known_to_be_wrong(&self) -> bool {
+    pub fn is_known_to_be_wrong(&self) -> bool {
         self.device.driver().groups_of_one && self.group == 1
     }
 
     /// Describes the device for a record.
-    pub(crate) fn used(&self) -> DeviceUse {
+    pub fn used(&self) -> DeviceUse {
         let info = self.device.info();
         DeviceUse {
             name: info.name.clone(),
@@ -252,7 +254,7 @@ impl<'g> PartGpu<'g> {
     }
 
     /// Runs a bottom-up level: the unvisited rows look for a neighbour that was visited before the level.
-    pub(crate) fn bottom_up(&mut self, state: &mut PartState, kernel: GpuKernel) -> Result<PartWork, DeviceError> {
+    pub fn bottom_up(&mut self, state: &mut PartState, kernel: GpuKernel) -> Result<PartWork, DeviceError> {
         let begin = Instant::now();
         lend(&mut state.visited, None)?;
         lend(&mut state.own, None)?;
@@ -287,7 +289,7 @@ impl<'g> PartGpu<'g> {
     }
 
     /// Runs a top-down level over the arcs, about `edges`, from the frontier to rows. (`next` begins equal to `own`.)
-    pub(crate) fn top_down(&mut self, state: &mut PartState, frontier: PartFrontier, edges: u64) -> Result<PartWork, DeviceError> {
+    pub fn top_down(&mut self, state: &mut PartState, frontier: PartFrontier, edges: u64) -> Result<PartWork, DeviceError> {
         let begin = Instant::now();
         match frontier {
             PartFrontier::Queue(len) => lend(&mut state.queue, Some(len))?,

@@ -18,28 +18,29 @@ fn mix(mut x: u64) -> u64 {
 
 /// The random numbers of all items under one seed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seeded(u64);
+pub struct Seeded(u64);
 
 impl Seeded {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// The function with this seed.
+    pub fn new(seed: u64) -> Self {
         Self(mix(seed.wrapping_add(GOLDEN)))
     }
 
     /// The numbers of one item (an edge, a vertex).
     #[inline]
-    pub(crate) fn item(self, index: u64) -> Numbers {
+    pub fn item(self, index: u64) -> Numbers {
         Numbers(mix(self.0.wrapping_add((index.wrapping_add(1)).wrapping_mul(GOLDEN))))
     }
 }
 
 /// The numbers of one item, one after another.
 #[derive(Debug, Clone)]
-pub(crate) struct Numbers(u64);
+pub struct Numbers(u64);
 
 impl Numbers {
     /// 64 random bits.
     #[inline]
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         mix(self.0)
     }
@@ -47,7 +48,7 @@ impl Numbers {
     /// A number below `bound`: the high half of a 128-bit product. The frequency of a number is off by at most 1 in 2^64 / `bound`, which
     /// can't be observed for bounds of 32 bits.
     #[inline]
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+    pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
@@ -59,7 +60,7 @@ impl Numbers {
 }
 
 /// A probability from 0 to 1 as a number from 0 to 2^64, both included, so that "never" and "always" are exact.
-pub(crate) fn threshold(probability: f64) -> u128 {
+pub fn threshold(probability: f64) -> u128 {
     (probability * 18_446_744_073_709_551_616.0) as u128
 }
 

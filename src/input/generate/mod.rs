@@ -2,9 +2,9 @@
 //! not on the number of threads, not on the machine.
 
 mod grid;
-pub(crate) mod hash;
+pub mod hash;
 mod kronecker;
-pub(crate) mod mrg;
+pub mod mrg;
 mod rmat;
 mod rodinia;
 mod source;
@@ -20,7 +20,7 @@ use source::Source;
 pub const MAX_SCALE: u32 = 31;
 
 /// The generators as the command line names them, and what follows the colon.
-pub(crate) const NAMES: [(&str, &str); 5] =
+pub const NAMES: [(&str, &str); 5] =
     [("kronecker", "SCALE"), ("rmat", "SCALE"), ("uniform", "SCALE"), ("rodinia", "VERTICES"), ("grid", "WIDTHxHEIGHT")];
 
 /// Allowed difference between 1 and the sum of R-MAT's probabilities, for the rounding of decimal fractions to binary ones.

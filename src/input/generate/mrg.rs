@@ -6,14 +6,14 @@
 //! is therefore one multiplication by a power of `A`, and streams that are far apart in the same sequence are cheap.
 
 /// The modulus, 2^31 - 1, a Mersenne prime: numbers are folded instead of divided, because 2^31 is congruent to 1.
-pub(crate) const MODULUS: u64 = (1 << 31) - 1;
+pub const MODULUS: u64 = (1 << 31) - 1;
 /// Weight of the newest number.
-pub(crate) const X: u64 = 107_374_182;
+pub const X: u64 = 107_374_182;
 /// Weight of the oldest number.
-pub(crate) const Y: u64 = 104_480;
+pub const Y: u64 = 104_480;
 
 /// Count of numbers in the state.
-pub(crate) const ORDER: usize = 5;
+pub const ORDER: usize = 5;
 
 /// A smaller number congruent to `value`: below 2^31 + `value` / 2^31.
 #[inline(always)]
@@ -23,13 +23,13 @@ const fn fold(value: u64) -> u64 {
 
 /// The remainder of `value`, which must be below twice the modulus: adds 1 exactly if `value` has reached the modulus, and drops bit 31.
 #[inline(always)]
-pub(crate) const fn reduce_once(value: u64) -> u64 {
+pub const fn reduce_once(value: u64) -> u64 {
     (value + ((value + 1) >> 31)) & MODULUS
 }
 
 /// The next number after `newest` and, five steps back, `oldest` (both below the modulus).
 #[inline(always)]
-pub(crate) const fn next(newest: u64, oldest: u64) -> u64 {
+pub const fn next(newest: u64, oldest: u64) -> u64 {
     // The masks change nothing, but tell the compiler that 32-bit multiplications suffice, so that it can vectorise.
     // X * newest < 2^58, so one fold leaves less than 2^31 + 2^27.
     reduce_once(fold(X * (newest & MODULUS) + Y * (oldest & MODULUS)))
@@ -37,7 +37,7 @@ pub(crate) const fn next(newest: u64, oldest: u64) -> u64 {
 
 /// A power of the generator's matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Matrix([[u64; ORDER]; ORDER]);
+pub struct Matrix([[u64; ORDER]; ORDER]);
 
 impl Matrix {
     /// The matrix of one step.
@@ -102,7 +102,7 @@ impl Matrix {
 
 /// A stream of numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mrg {
+pub struct Mrg {
     /// The last five numbers, newest first, each below the modulus and not all zero.
     pub(crate) state: [u64; ORDER],
 }
@@ -110,13 +110,13 @@ pub(crate) struct Mrg {
 impl Mrg {
     /// Spreads two seeds of 64 bits over the state as Graph500 does: 30 bits each for four of the numbers, the eight bits that
     /// remain for the fifth, and 1 added to all so that none is zero.
-    pub(crate) fn new(seed1: u64, seed2: u64) -> Self {
+    pub fn new(seed1: u64, seed2: u64) -> Self {
         let low = |bits: u64| (bits & 0x3fff_ffff) + 1;
         Self { state: [low(seed1), low(seed1 >> 30), low(seed2), low(seed2 >> 30), ((seed2 >> 60) << 4) + (seed1 >> 60) + 1] }
     }
 
     /// Skips `high * 2^128 + middle * 2^64 + low` numbers.
-    pub(crate) fn skip(&mut self, high: u64, middle: u64, low: u64) {
+    pub fn skip(&mut self, high: u64, middle: u64, low: u64) {
         let mut matrix = Matrix::STEP;
         let last = if high != 0 {
             192 - high.leading_zeros()
@@ -146,7 +146,7 @@ impl Mrg {
 
     /// A number from 0 to 1, made of two numbers as digits to the base 2^31 - 1. The factors are those of the
     /// reference code, whose rounding decides which vertices become roots.
-    pub(crate) fn fraction(&mut self) -> f64 {
+    pub fn fraction(&mut self) -> f64 {
         let first = self.number() as f64 * 4.656_612_875_245_797e-10;
         let second = self.number() as f64 * 2.168_404_346_990_493e-19;
         first + second

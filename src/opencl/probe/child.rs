@@ -49,7 +49,7 @@ pub(super) const END: &str = "end";
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// Whether this process tries drivers for another one.
-pub(crate) fn is_child() -> bool {
+pub fn is_child() -> bool {
     // Relaxed: it is set before there is a second thread.
     IS_CHILD.load(Relaxed)
 }

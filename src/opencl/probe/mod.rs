@@ -41,7 +41,7 @@ use super::{
 };
 use crate::files::Temporary;
 
-pub(super) use child::is_child;
+pub use child::is_child;
 
 /// Environment variable with the seconds that a driver may take to list or to open its devices. It may take ten times as long to build a
 /// program. 0: drivers are not tried.

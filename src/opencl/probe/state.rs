@@ -27,7 +27,7 @@ const LIMITS: [Resource; 7] = [
 
 /// The name under which a success is remembered: the machine since it was started, the surroundings of this process, the installed drivers.
 pub(super) fn key() -> Key {
-    let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned(), env!("SOCBFS_COMMIT").to_owned()];
+    let mut parts = vec![env!("CARGO_PKG_VERSION").to_owned()];
     let mut variables: Vec<String> = env::vars_os()
         .filter(|(name, _)| VARIABLES.split_whitespace().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())))
         .map(|variable| format!("{variable:?}"))

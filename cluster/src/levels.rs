@@ -1,0 +1,1026 @@
+//! Runs the levels of one rank, and the exchange after each level.
+//!
+//! The visited bitmap and the frontier are the same on every rank; parents are stored only by the owner of a vertex. In both directions, a
+//! rank looks for parents of its own vertices only: top-down it visits the arcs from the frontier to its own rows, bottom-up the lists of
+//! its unvisited rows. So nothing has to be sent to an owner. After a level, each rank sends the others which of its vertices it found
+//! ([`message`]): one exchange, no counters, no parents. Every rank then has the same counts and plans the same level.
+//!
+//! Each rank decides where it expands a level: on its CPU, or on its device ([`PartGpu`]), which writes the same parents and bits. A rank
+//! whose device fails reports that to all ranks instead of what it found. They begin the search again, and that rank runs it on its CPU.
+
+use std::{
+    mem,
+    sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::Instant,
+};
+
+use super::{
+    ClusterError, ClusterOptions, LevelTraffic, RankDevice,
+    deal::Deal,
+    message::{self, Form, HEADER, Malformed, Message},
+    part::Part,
+    ranks::{Ranks, sum},
+};
+use socbfs::{
+    bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
+    engine::{
+        BottomUp, DeviceUse, GpuEngineError, GpuSetup, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team,
+        check_parents, share, share_and_sum,
+    },
+    graph::{NONE, Vertex},
+    memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
+    opencl::DeviceError,
+    words::with_causes,
+};
+
+/// Own words that a thread processes at a time bottom-up: 4096 vertices.
+const WORDS: usize = 64;
+/// One thread runs a level that has fewer arcs, unvisited vertices or words on this rank than these.
+const SHARED_ARCS: u64 = 16 << 10;
+const SHARED_UNVISITED: u64 = 8 << 10;
+const SHARED_WORDS: usize = 256;
+/// One thread reads the messages if the bitmap of all vertices has fewer words than this.
+const SHARED_READ: usize = 2048;
+/// Rows that a thread processes at a time at the end of a search.
+const RESET: usize = 256 << 10;
+/// Rows that a thread collects before it appends them to the rows found.
+const COLLECTED: usize = 256;
+/// Least and most bytes of each message that the first exchange carries, in steps of `BLOCK_STEP`. A second exchange carries the rest, if
+/// any rank has more. If few vertices are unvisited, the first exchange carries fewer bytes than the least.
+const BLOCK: [usize; 2] = [64, 1024];
+const BLOCK_STEP: usize = 16;
+
+/// The frontier, the same on every rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frontier {
+    /// This many entries at the beginning of the queue, in the order of ranks, ascending within each rank.
+    Queue(usize),
+    /// The bits of the bitmap.
+    Bitmap,
+    /// The root, if it is a leaf: the first level finds its neighbour, and nothing else.
+    Leaf {
+        /// The neighbour.
+        neighbour: Vertex,
+        /// Original number of the leaf.
+        root: Vertex,
+    },
+}
+
+/// The reason why a search stops early.
+#[derive(Debug)]
+pub(super) enum Halt {
+    /// The device of a rank failed. The search begins again without it.
+    Again,
+    /// The device of a rank failed, and that rank may not continue without it.
+    Failed,
+    /// An error that ends the search.
+    Error(ClusterError),
+}
+
+impl<E: Into<ClusterError>> From<E> for Halt {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// Runs levels on one rank.
+#[derive(Debug)]
+pub(super) struct RankEngine<'p, R: Ranks> {
+    part: &'p Part,
+    ranks: &'p R,
+    team: Team,
+    kernels: SimdKernels,
+    batch: usize,
+    sorted: bool,
+    /// Parents, bits and the frontier, which CPU and device use in turn. Between levels, all of them but the parents are on the host.
+    pub(super) state: PartState,
+    gpu: Option<PartGpu<'p>>,
+    /// At least one rank has a device.
+    any_device: bool,
+    /// The error of this rank's device, which is then no longer used.
+    lost: Option<DeviceError>,
+    /// The error of setting up the device, if this rank continues without it.
+    set_up_without: Option<String>,
+    /// Whether the search may continue without the device if it fails.
+    fall_back: bool,
+    /// Whether the device has written parents in the current search.
+    device_has_found: bool,
+    /// By rank, at the end of a search: 0, or the [`Form`] that reports the failure of its device.
+    verdicts: Vec<u8>,
+    /// Row and parent of the first vertex searched, if this rank owns it: the root with itself, or the neighbour of a leaf that is the
+    /// root.
+    root_row: Option<(usize, Vertex)>,
+    /// `parent` may hold entries of rows that are neither searched nor leaves, which [`finish`](Self::finish) would leave there.
+    strange_parent: bool,
+    /// Row and original number of the root, if it is a leaf of this rank.
+    root_leaf: Option<(usize, Vertex)>,
+    frontier: Frontier,
+    /// Rows that the current level found top-down.
+    found: Slab<Vertex>,
+    /// By thread: rows without a parent in the columns (bottom-up), or the current batch (top-down).
+    scratch: Vec<Slab<Vertex>>,
+    outgoing: Slab<u8>,
+    first: Slab<u8>,
+    /// Messages of all ranks, in one region of `stride` bytes each.
+    incoming: Slab<u8>,
+    stride: usize,
+    lengths: Vec<i32>,
+    offsets: Vec<i32>,
+    block: usize,
+    level: u32,
+    frontier_vertices: u64,
+    frontier_edges: u64,
+    /// Whether `frontier_edges` is an estimate, and whether that of an earlier level was.
+    edges_are_estimated: bool,
+    expanded_are_estimated: bool,
+    previous_frontier: u64,
+    previous_direction: Option<Direction>,
+    unvisited: u64,
+    unexplored: u64,
+    arcs: u64,
+    pub(super) traffic: Vec<LevelTraffic>,
+}
+
+/// Levels whose traffic is kept. The last entry also sums up the traffic of deeper levels.
+const TRAFFIC: usize = 4096;
+
+impl<'p, R: Ranks> RankEngine<'p, R> {
+    pub(super) fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
+        let kernels = options.simd().kernels()?;
+        let team = Team::new(options.threads.max(1), &options.cpus).map_err(ClusterError::Threads)?;
+        let (words, own) = (part.words, part.deal.words(part.words));
+        let most = part.words.div_ceil(part.deal.ranks);
+        let stride = message::longest(most).max(BLOCK[1]).next_multiple_of(64);
+        let batch = options.batch.max(1);
+        let (held, queue) = ((64 * WORDS).max(batch), part.deal.ranks * message::few(most) + 1);
+        // Parents and the rows found; the queue and the buffers; bitmaps; messages. Pages are provided when they are written, so a lack of
+        // memory would end the program in the middle of a search.
+        let numbers = team.size().saturating_mul(held).saturating_add(2 * 64 * own + queue);
+        let bytes = numbers.saturating_mul(4).saturating_add(16 * (words + own) + part.deal.ranks * (stride + BLOCK[1]) + stride);
+        memory::check_available(bytes as u64, "the search of a rank")?;
+        let mut scratch = Vec::new();
+        for _ in 0..team.size() {
+            scratch.push(Slab::zeroed(held, "per-thread buffers")?);
+        }
+        let state = PartState::new(&OnHost, words, own, queue)?;
+        let mut engine = Self {
+            part,
+            ranks,
+            kernels,
+            batch,
+            sorted: options.sorted,
+            state,
+            any_device: false,
+            gpu: None,
+            lost: None,
+            set_up_without: None,
+            fall_back: false,
+            device_has_found: false,
+            verdicts: vec![0; part.deal.ranks],
+            root_row: None,
+            strange_parent: true,
+            root_leaf: None,
+            frontier: Frontier::Queue(0),
+            found: Slab::zeroed(64 * own, "frontier queue")?,
+            scratch,
+            outgoing: Slab::zeroed(stride, "messages")?,
+            first: Slab::zeroed(part.deal.ranks * BLOCK[1], "messages")?,
+            incoming: Slab::zeroed(part.deal.ranks * stride, "messages")?,
+            stride,
+            lengths: vec![0; part.deal.ranks],
+            offsets: vec![0; part.deal.ranks],
+            block: BLOCK[0],
+            level: 0,
+            frontier_vertices: 0,
+            frontier_edges: 0,
+            edges_are_estimated: false,
+            expanded_are_estimated: false,
+            previous_frontier: 0,
+            previous_direction: None,
+            unvisited: 0,
+            unexplored: 0,
+            arcs: part.counts().arcs.iter().sum(),
+            traffic: Vec::with_capacity(TRAFFIC),
+            team,
+        };
+        // A rank without vertices needs no device.
+        if let Some(device) = options.device.as_ref().filter(|_| own > 0) {
+            engine.fall_back = device.fall_back;
+            match engine.set_up(device) {
+                Ok(()) => {}
+                Err(source) => {
+                    let error = ClusterError::Gpu { device: device.setup.device.info().name.clone(), source };
+                    // As in a search of one process, a policy that needs a device does not start without one.
+                    if !device.fall_back || options.policy.needs_device() {
+                        return Err(error);
+                    }
+                    let reason = with_causes("", &error);
+                    log::warn!("rank {}: {reason}; continuing on the CPU alone", part.deal.rank);
+                    engine.set_up_without = Some(reason);
+                    (engine.gpu, engine.state) = (None, PartState::new(&OnHost, words, own, queue)?);
+                }
+            }
+        }
+        Ok(engine)
+    }
+
+    /// Finds out whether any rank has a device. All ranks call it.
+    pub(super) fn announce(&mut self) {
+        self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
+    }
+
+    /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
+    /// If the kernels with one kind of work-group are wrong, those with the other kind are tried.
+    fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
+        let (part, rows, queue) = (self.part, self.state.own.device_len(), self.state.queue.device_len());
+        let with = |setup: &GpuSetup| -> Result<_, GpuEngineError> {
+            let gpu = PartGpu::new(part.arrays(), part.words, setup)?;
+            let state = gpu.state(part.words, rows, queue)?;
+            Ok((gpu, state))
+        };
+        let mut setup = device.setup.clone();
+        for is_last in [false, true] {
+            let mut made = with(&setup);
+            if let Some(others) = made.as_ref().err().and_then(|error| setup.options.without_a_copy(&setup.device, error)) {
+                setup.options = others;
+                made = with(&setup);
+            }
+            let (gpu, state) = made?;
+            self.state = state;
+            let (group, info) = (gpu.used().group, setup.device.info());
+            let is_known = gpu.is_known_to_be_wrong();
+            self.gpu = Some(gpu);
+            let wrong = if is_known { Some(GpuKernel::Tg) } else { self.wrong_kernel()? };
+            let Some(kernel) = wrong else { return Ok(()) };
+            if is_last {
+                return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
+            }
+            let what = if is_known {
+                format!("driver {} is known to run kernels wrongly with {group} item in a work-group", info.driver)
+            } else {
+                format!("kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {})", info.driver)
+            };
+            log::warn!("{}: {what}; trying the other kind", info.name);
+            setup.options.group = Some(if group == 1 { 32 } else { 1 });
+        }
+        Ok(())
+    }
+
+    /// Expands the vertex that has arcs to the most rows. Returns the first kernel whose vertices or parents differ from those of the CPU.
+    fn wrong_kernel(&mut self) -> Result<Option<GpuKernel>, DeviceError> {
+        let by_source = &self.part.by_source;
+        let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
+            return Ok(None);
+        };
+        self.stand_at(v);
+        self.top_down();
+        let wanted = self.state.next.to_vec();
+        let original = self.part.original(v);
+        for (kernel, is_bitmap) in [(GpuKernel::Tg, false), (GpuKernel::Tg, true), (GpuKernel::Bg, false), (GpuKernel::Bgc, false)] {
+            self.stand_at(v);
+            self.state.parent.fill(NONE);
+            self.state.host_has_found = true;
+            if is_bitmap {
+                self.state.bitmap.fill(0);
+                self.state.bitmap[(v >> 6) as usize] = 1 << (v & 63);
+                self.frontier = Frontier::Bitmap;
+            }
+            match self.on_device(kernel.direction(), kernel, &mut LevelWork::default()) {
+                Err(DeviceError::WRONG) => return Ok(Some(kernel)),
+                found => found?,
+            };
+            self.state.parents_to_host()?;
+            let parents_are_right =
+                wanted.iter().zip(self.state.own.iter()).enumerate().all(|(word, (after, before))| {
+                    Bits(after & !before).all(|bit| self.state.parent[word * 64 + bit as usize] == original)
+                });
+            if *self.state.next != *wanted || !parents_are_right {
+                return Ok(Some(kernel));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Sets the state to that of a search whose frontier is `v` alone.
+    fn stand_at(&mut self, v: Vertex) {
+        let (part, bit) = (self.part, 1 << (v & 63));
+        self.state.visited.copy_from_slice(&part.unsearched);
+        self.state.visited[(v >> 6) as usize] |= bit;
+        for own in 0..self.state.own.len() {
+            let word = part.deal.word(own);
+            self.state.own[own] = self.state.visited[word];
+            self.state.next[own] = self.state.visited[word];
+        }
+        self.state.queue[0] = v;
+        self.frontier = Frontier::Queue(1);
+        (self.frontier_vertices, self.frontier_edges) = (1, u64::from(part.by_source.degree(v)) * part.deal.ranks as u64);
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    /// The device on which levels may run.
+    pub(super) fn device(&self) -> Option<DeviceUse> {
+        self.gpu.as_ref().map(PartGpu::used)
+    }
+
+    /// Why the device could not be set up, if the rank continues without it.
+    pub(super) fn set_up_without(&self) -> Option<&str> {
+        self.set_up_without.as_deref()
+    }
+
+    /// The error of the device, as a text for all ranks ("": none).
+    pub(super) fn failure(&self) -> String {
+        match (&self.lost, &self.gpu) {
+            (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
+            _ => String::new(),
+        }
+    }
+
+    /// Continues on the CPU alone if the device has failed. Returns what failed.
+    pub(super) fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
+        if self.lost.is_none() {
+            return Ok(None);
+        }
+        let failure = self.failure();
+        let words = (self.part.words, self.part.deal.words(self.part.words));
+        self.state = PartState::new(&OnHost, words.0, words.1, self.state.queue.device_len())?;
+        (self.lost, self.gpu, self.strange_parent) = (None, None, true);
+        Ok(Some(failure))
+    }
+
+    /// Hands the parents over to the host. If that fails, the device is lost.
+    fn take_parents(&mut self) {
+        if self.lost.is_none() && self.state.parent.owner() != Owner::Host {
+            self.lost = self.state.parents_to_host().err();
+        }
+    }
+
+    /// Runs the search from a vertex without an edge, which reaches that vertex alone.
+    pub(super) fn begin_isolated(&mut self) -> Result<(), Halt> {
+        self.traffic.clear();
+        self.take_parents();
+        if self.any_device {
+            self.agree_on_parents()?;
+        }
+        self.state.parent.fill(NONE);
+        self.strange_parent = true;
+        self.state.visited.copy_from_slice(&self.part.unsearched);
+        Ok(())
+    }
+
+    /// Gives each leaf its parent if that parent was reached. Clears what the last search left at rows that this search did not reach.
+    pub(super) fn finish(&mut self) -> Result<(), Halt> {
+        self.take_parents();
+        if self.lost.is_none() {
+            self.complete_parents();
+            if self.device_has_found && check_parents(&self.state.parent, self.part.vertices()).is_err() {
+                self.lost = Some(DeviceError::WRONG);
+            }
+        }
+        if self.any_device {
+            self.agree_on_parents()?;
+        }
+        Ok(())
+    }
+
+    /// Finds out whether every rank has its parents on its host. All ranks call it.
+    fn agree_on_parents(&mut self) -> Result<(), Halt> {
+        let own = match (&self.lost, self.fall_back) {
+            (None, _) => 0,
+            (Some(_), true) => Form::Again as u8,
+            (Some(_), false) => Form::Failed as u8,
+        };
+        let begin = Instant::now();
+        self.ranks.all_gather(&[own], &mut self.verdicts);
+        // One byte from each rank, added to the traffic of the last level.
+        if let Some(last) = self.traffic.last_mut() {
+            let others = self.part.deal.ranks as u64 - 1;
+            let wait_ns = nanoseconds(begin, Instant::now());
+            last.add(LevelTraffic { received: others, sent: others, messages: 1, wait_ns, compute_ns: 0 });
+        }
+        if self.verdicts.contains(&(Form::Failed as u8)) {
+            Err(Halt::Failed)
+        } else if self.verdicts.contains(&(Form::Again as u8)) {
+            Err(Halt::Again)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn complete_parents(&mut self) {
+        if let Some((row, root)) = self.root_row {
+            self.state.parent[row] = root;
+        }
+        let (leaves, parent, visited) = (&self.part.leaves[..], Shared::new(&mut self.state.parent), &self.state.visited[..]);
+        share(&self.team, leaves.len(), RESET / 16, leaves.len() < RESET / 16, &|_, range| {
+            for &[row, neighbour, original] in &leaves[range] {
+                let reached = visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1;
+                // SAFETY: each leaf has one row, in range, and each range of leaves is handed out once.
+                unsafe { *parent.get().add(row as usize) = if reached { original } else { NONE } };
+            }
+        });
+        if let Some((row, root)) = self.root_leaf {
+            self.state.parent[row] = root;
+        }
+        let (own, parent) = (&self.state.own[..], Shared::new(&mut self.state.parent));
+        share(&self.team, own.len(), RESET / 64, own.len() < RESET / 64, &|_, range| {
+            for word in range {
+                for bit in Bits(!own[word]) {
+                    // SAFETY: a word has 64 rows, and each word is handed out once.
+                    unsafe { *parent.get().add(word * 64 + bit as usize) = NONE };
+                }
+            }
+        });
+    }
+
+    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched.
+    pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
+        let deepest = |v: Vertex| match self.frontier {
+            Frontier::Queue(len) => self.state.queue[..len].contains(&v),
+            Frontier::Bitmap => self.state.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
+            Frontier::Leaf { .. } => false,
+        };
+        self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
+    }
+
+    /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found, which are in `found`,
+    /// and that of the threads that took part.
+    fn top_down(&mut self) -> (u64, u32) {
+        let threads = self.team.size();
+        let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
+        let count = AtomicUsize::new(0);
+        let next = as_wide_atomics(&mut self.state.next);
+        let step = TopDown {
+            part: self.part,
+            next,
+            parent: Shared::new(&mut self.state.parent),
+            found: Shared::new(&mut self.found),
+            count: &count,
+        };
+        let buffers = SharedBuffers(&self.scratch);
+        let (batch, sorted) = (self.batch, self.sorted);
+        let (_, worked) = match self.frontier {
+            Frontier::Queue(len) => {
+                let queue = &self.state.queue[..len];
+                let grain = if alone { batch } else { batch.min((len / (4 * threads)).max(1)) };
+                share_and_sum(&self.team, len, grain, alone, &|thread, range| {
+                    // SAFETY: buffer `thread` is this thread's own.
+                    let held = unsafe { &mut buffers.of(thread)[..range.len()] };
+                    held.copy_from_slice(&queue[range]);
+                    if sorted {
+                        held.sort_unstable();
+                    }
+                    step.run(held.iter().copied(), alone);
+                    [0; 2]
+                })
+            }
+            Frontier::Bitmap => {
+                let bitmap = &self.state.bitmap[..];
+                let grain = (batch / 64).clamp(1, (bitmap.len() / (4 * threads)).max(1));
+                share_and_sum(&self.team, bitmap.len(), grain, alone, &|_, range| {
+                    let vertices = range.flat_map(|word| Bits(bitmap[word]).map(move |bit| (word * 64) as Vertex + bit));
+                    step.run(vertices, alone);
+                    [0; 2]
+                })
+            }
+            Frontier::Leaf { .. } => ([0; 2], 0),
+        };
+        (count.into_inner() as u64, worked)
+    }
+
+    /// Bottom-up: the unvisited rows of this rank look for a neighbour in the frontier. Returns the number of rows found, and that of the
+    /// threads that took part.
+    fn bottom_up(&mut self) -> (u64, u32) {
+        let part = self.part;
+        let words = self.state.own.len();
+        let level = BottomUp {
+            visited: &self.state.visited,
+            own: &self.state.own,
+            next: Shared::new(&mut self.state.next),
+            parent: Shared::new(&mut self.state.parent),
+            columns: &part.columns,
+            originals: part.column_originals(),
+            offsets: &part.lists.offsets,
+            targets: &part.lists.targets,
+            degrees: &[],
+            to_original: &part.to_original,
+            none: (64 * part.words) as Vertex,
+        };
+        let scratch = SharedBuffers(&self.scratch);
+        let kernel = self.kernels.bottom_up;
+        let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
+        let ([found, _], worked) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
+            // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` needs:
+            // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 after
+            // those words.
+            let found = unsafe { kernel(&level, range, scratch.of(thread)) };
+            [found.vertices, found.edges]
+        });
+        (found, worked)
+    }
+
+    /// Runs a level on the device. Returns the number of rows found.
+    fn on_device(&mut self, direction: Direction, kernel: GpuKernel, work: &mut LevelWork) -> Result<u64, DeviceError> {
+        let Some(gpu) = &mut self.gpu else { return Err(DeviceError::NONE) };
+        self.device_has_found = true;
+        let level = match direction {
+            Direction::BottomUp => gpu.bottom_up(&mut self.state, kernel)?,
+            Direction::TopDown => {
+                let frontier = match self.frontier {
+                    Frontier::Queue(len) => PartFrontier::Queue(len),
+                    Frontier::Bitmap => PartFrontier::Bitmap(self.frontier_vertices),
+                    // `run` expands a leaf itself.
+                    Frontier::Leaf { .. } => return Err(DeviceError::NONE),
+                };
+                gpu.top_down(&mut self.state, frontier, self.frontier_edges / self.part.deal.ranks as u64)?
+            }
+        };
+        work.handover_ns = level.handover_ns;
+        work.threads = 0;
+        Ok(level.found)
+    }
+
+    /// Runs a level on the CPU. Returns the number of rows found; top-down, they are in `found`.
+    fn on_cpu(&mut self, direction: Direction, work: &mut LevelWork) -> Result<u64, DeviceError> {
+        if self.gpu.is_some() {
+            let begin = Instant::now();
+            self.state.parents_to_host()?;
+            self.state.host_has_found = true;
+            work.handover_ns = nanoseconds(begin, Instant::now());
+        }
+        let (found, worked) = match direction {
+            Direction::TopDown => self.top_down(),
+            Direction::BottomUp => self.bottom_up(),
+        };
+        work.threads = worked.max(1);
+        Ok(found)
+    }
+
+    /// Expands the frontier to this rank's rows, and writes the message. Returns its length.
+    fn expand(&mut self, plan: LevelPlan, work: &mut LevelWork) -> Result<usize, DeviceError> {
+        if let Some(lost) = self.lost {
+            return Err(lost);
+        }
+        let few = message::few(self.state.own.len()) as u64;
+        let found = match plan.placement {
+            Placement::Gpu(kernel) if self.gpu.is_some() => {
+                let found = self.on_device(plan.direction, kernel, work)?;
+                if plan.direction == Direction::TopDown && found <= few {
+                    // The rows of a message are in ascending order.
+                    let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
+                    let rows = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
+                    for (found, row) in self.found.iter_mut().zip(rows) {
+                        *found = row;
+                    }
+                }
+                found
+            }
+            _ => {
+                let found = self.on_cpu(plan.direction, work)?;
+                if plan.direction == Direction::TopDown && found <= few {
+                    self.found[..found as usize].sort_unstable();
+                }
+                found
+            }
+        };
+        let length = if plan.direction == Direction::TopDown && found <= few {
+            message::write_rows(&self.found[..found as usize], &mut self.outgoing)
+        } else {
+            message::write(&self.state.own, &self.state.next, &mut self.outgoing)
+        };
+        match plan.direction {
+            Direction::TopDown => self.state.own.copy_from_slice(&self.state.next),
+            Direction::BottomUp => {
+                mem::swap(&mut self.state.own, &mut self.state.next);
+                self.state.next.copy_from_slice(&self.state.own);
+            }
+        }
+        Ok(length)
+    }
+
+    /// Exchanges the messages of all ranks, which give the next frontier. Returns the number of vertices that all ranks found.
+    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, Halt> {
+        let ranks = self.part.deal.ranks;
+        let begin = Instant::now();
+        // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes. Every
+        // rank must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a
+        // little.
+        let open = (self.unvisited as usize).div_ceil(ranks);
+        let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
+        let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));
+        self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
+        let mut longest = 0;
+        let mut rest = 0;
+        for rank in 0..ranks {
+            let arrived = &self.first[rank * block..][..block];
+            let length = message::length(arrived);
+            if length > self.stride {
+                return Err(ClusterError::Message { rank }.into());
+            }
+            longest = longest.max(length);
+            self.lengths[rank] = length.saturating_sub(block) as i32;
+            self.offsets[rank] = (rank * self.stride + block) as i32;
+            self.incoming[rank * self.stride..][..block].copy_from_slice(arrived);
+            rest += if rank == self.part.deal.rank { 0 } else { length.saturating_sub(block) };
+        }
+        let mut messages = 1;
+        if longest > block {
+            let own = &self.outgoing[block.min(length)..length];
+            self.ranks.all_gather_varying(own, &mut self.incoming, &self.lengths, &self.offsets);
+            messages = 2;
+        }
+        let arrived = Instant::now();
+        work.wait_ns = nanoseconds(begin, arrived);
+        self.block = longest.next_multiple_of(BLOCK_STEP).clamp(BLOCK[0], BLOCK[1]);
+        let traffic = LevelTraffic {
+            received: ((ranks - 1) * block + rest) as u64,
+            sent: ((ranks - 1) * (block + length.saturating_sub(block))) as u64,
+            messages,
+            wait_ns: work.wait_ns,
+            compute_ns: 0,
+        };
+        if self.traffic.len() < TRAFFIC {
+            self.traffic.push(traffic);
+        } else if let Some(last) = self.traffic.last_mut() {
+            last.add(traffic);
+        }
+        let found = self.take_in()?;
+        work.merge_ns = nanoseconds(arrived, Instant::now());
+        Ok(found)
+    }
+
+    /// Reads all messages into the visited bits, the next frontier, and the number of arcs that leave it. Returns the number of vertices
+    /// found.
+    fn take_in(&mut self) -> Result<u64, Halt> {
+        let part = self.part;
+        let (ranks, words) = (part.deal.ranks, part.words);
+        let (incoming, stride) = (&self.incoming[..], self.stride);
+        let message = |rank: usize| Message::read(&incoming[rank * stride..][..stride]).map_err(|Malformed| ClusterError::Message { rank });
+        let (mut nothing, mut all_rows, mut halt) = (true, true, None);
+        for rank in 0..ranks {
+            let message = message(rank)?;
+            match message.form {
+                Form::Failed => halt = Some(Halt::Failed),
+                Form::Again => halt = halt.or(Some(Halt::Again)),
+                Form::Rows | Form::Chunks | Form::Whole => {}
+            }
+            all_rows &= message.form == Form::Rows;
+            nothing &= message.is_empty();
+        }
+        if let Some(halt) = halt {
+            return Err(halt);
+        }
+        // No rank found a vertex. The frontier stays as it is, since `leaf_is_deepest` reads the deepest level from it.
+        if nothing {
+            return Ok(0);
+        }
+        if all_rows {
+            let (mut len, mut edges, mut estimated) = (0, 0, false);
+            for rank in 0..ranks {
+                let deal = Deal { rank, ..part.deal };
+                let rows = 64 * deal.words(words);
+                for row in message(rank)?.rows() {
+                    if row as usize >= rows || len == self.state.queue.len() {
+                        return Err(ClusterError::Message { rank }.into());
+                    }
+                    let v = deal.vertex(row);
+                    let (word, bit) = (&mut self.state.visited[(v >> 6) as usize], 1 << (v & 63));
+                    // A rank sends only vertices that no rank has visited, and each once. The counts rely on this.
+                    if *word & bit != 0 {
+                        return Err(ClusterError::Message { rank }.into());
+                    }
+                    *word |= bit;
+                    self.state.queue[len] = v;
+                    len += 1;
+                    edges += part.degree_like(v);
+                    estimated |= Part::is_estimated(v);
+                }
+            }
+            self.frontier = Frontier::Queue(len);
+            (self.frontier_edges, self.edges_are_estimated) = (edges, estimated);
+            return Ok(len as u64);
+        }
+        let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
+        let visited = &as_wide_atomics(&mut self.state.visited)[..words];
+        let bitmap = as_wide_atomics(&mut self.state.bitmap);
+        let own = &self.state.own[..];
+        let alone = self.team.size() == 1 || words < SHARED_READ;
+        share(&self.team, ranks, 1, alone, &|_, range| {
+            let (mut new_found, mut new_edges) = (0, 0);
+            // Each rank has its own words, so no two threads write the same word.
+            let mut new = |word: usize, bits: u64| {
+                visited[word].store(visited[word].load(Relaxed) | bits, Relaxed);
+                bitmap[word].store(bits, Relaxed);
+                let new = u64::from(bits.count_ones());
+                new_found += new;
+                new_edges += new * u64::from(part.word_degrees[word]);
+            };
+            for rank in range {
+                if rank == part.deal.rank {
+                    // `own` contains what this rank sent.
+                    for (own, word) in own.iter().zip((rank..words).step_by(ranks)) {
+                        new(word, own & !visited[word].load(Relaxed));
+                    }
+                    continue;
+                }
+                let deal = Deal { rank, ..part.deal };
+                let read = message(rank).is_ok_and(|message| message::read(message, deal, visited, &mut new).is_ok());
+                if !read {
+                    malformed.fetch_min(rank, Relaxed);
+                }
+            }
+            found.fetch_add(new_found, Relaxed);
+            edges.fetch_add(new_edges, Relaxed);
+        });
+        if malformed.load(Relaxed) != usize::MAX {
+            return Err(ClusterError::Message { rank: malformed.into_inner() }.into());
+        }
+        let (found, mut edges, mut known) = (found.into_inner(), edges.into_inner(), 0);
+        if let Some(&first) = self.state.bitmap.first() {
+            known = u64::from(first.count_ones());
+            let exact: u64 = Bits(first).map(|bit| u64::from(part.first_degrees[bit as usize])).sum();
+            edges += exact;
+            edges -= known * u64::from(part.word_degrees[0]);
+        }
+        self.frontier = Frontier::Bitmap;
+        (self.frontier_edges, self.edges_are_estimated) = (edges, found > known);
+        Ok(found)
+    }
+}
+
+/// Nanoseconds from one instant to another.
+fn nanoseconds(from: Instant, to: Instant) -> u64 {
+    to.duration_since(from).as_nanos() as u64
+}
+
+/// The set bits of a word, lowest first.
+struct Bits(u64);
+
+impl Iterator for Bits {
+    type Item = u32;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        let bit = self.0.trailing_zeros();
+        (self.0 != 0).then(|| {
+            self.0 &= self.0 - 1;
+            bit
+        })
+    }
+}
+
+/// The data that the threads of a top-down level share.
+#[derive(Clone, Copy)]
+struct TopDown<'a> {
+    part: &'a Part,
+    next: &'a [AtomicU64],
+    parent: Shared<Vertex>,
+    found: Shared<Vertex>,
+    count: &'a AtomicUsize,
+}
+
+impl TopDown<'_> {
+    /// Expands `vertices`. With `alone`, no other thread takes part.
+    fn run(&self, vertices: impl Iterator<Item = Vertex>, alone: bool) {
+        let mut held = [0; COLLECTED];
+        let mut len = 0;
+        for source in vertices {
+            let original = self.part.original(source);
+            for &row in self.part.by_source.neighbours(source) {
+                let (word, bit) = (&self.next[(row >> 6) as usize], 1 << (row & 63));
+                let before = word.load(Relaxed);
+                if before & bit != 0 {
+                    continue;
+                }
+                if alone {
+                    word.store(before | bit, Relaxed);
+                } else if word.fetch_or(bit, Relaxed) & bit != 0 {
+                    continue;
+                }
+                // SAFETY: rows are in range, and only the thread that set the bit of a row writes its parent.
+                unsafe { *self.parent.get().add(row as usize) = original };
+                held[len] = row;
+                len += 1;
+                if len == COLLECTED {
+                    self.append(&held);
+                    len = 0;
+                }
+            }
+        }
+        self.append(&held[..len]);
+    }
+
+    fn append(&self, rows: &[Vertex]) {
+        let at = self.count.fetch_add(rows.len(), Relaxed);
+        // SAFETY: every row is found once, so all of them fit; `fetch_add` hands each place out once.
+        unsafe { std::ptr::copy_nonoverlapping(rows.as_ptr(), self.found.get().add(at), rows.len()) };
+    }
+}
+
+impl<R: Ranks> Engine for RankEngine<'_, R> {
+    type Error = Halt;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, Halt> {
+        let part = self.part;
+        self.take_parents();
+        (self.device_has_found, self.state.host_has_found, self.root_row) = (false, false, None);
+        if mem::take(&mut self.strange_parent) {
+            self.state.parent.fill(NONE);
+            self.state.parents_are_new = true;
+        }
+        self.root_leaf = None;
+        self.state.visited.copy_from_slice(&part.unsearched);
+        for (own, word) in self.state.own.iter_mut().enumerate() {
+            *word = part.unsearched[part.deal.word(own)];
+        }
+        self.traffic.clear();
+        self.block = BLOCK[0];
+        (self.level, self.previous_frontier, self.previous_direction) = (0, 0, None);
+        let (word, bit) = ((root >> 6) as usize, 1 << (root & 63));
+        let owns = part.deal.owns(root);
+        let row = part.deal.row(root) as usize;
+        if owns {
+            self.root_row = Some((row, part.original(root)));
+        }
+        self.unvisited = part.counts().searched;
+        self.unexplored = self.arcs;
+        self.frontier_vertices = 1;
+        if part.unsearched[word] & bit == 0 {
+            self.state.visited[word] |= bit;
+            if owns {
+                self.state.own[row / 64] |= bit;
+            }
+            self.unvisited -= 1;
+            self.state.queue[0] = root;
+            self.frontier = Frontier::Queue(1);
+            (self.frontier_edges, self.edges_are_estimated) = (part.degree_like(root), Part::is_estimated(root));
+        } else {
+            // The root is a leaf. Its owner knows the neighbour.
+            let mut neighbour = [0; 4];
+            if owns {
+                neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE).to_le_bytes();
+                self.root_leaf = Some((row, part.original(root)));
+            }
+            let owner = part.deal.owner(root);
+            self.ranks.broadcast(owner, &mut neighbour);
+            let neighbour = Vertex::from_le_bytes(neighbour);
+            // Leaves have neighbours that are searched.
+            let bits = part.unsearched[..part.words].get((neighbour >> 6) as usize);
+            if bits.is_none_or(|bits| bits >> (neighbour & 63) & 1 == 1) {
+                return Err(ClusterError::Message { rank: owner }.into());
+            }
+            self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
+            (self.frontier_edges, self.edges_are_estimated) = (1, false);
+        }
+        self.expanded_are_estimated = false;
+        self.state.next.copy_from_slice(&self.state.own);
+        Ok(0)
+    }
+
+    fn stats(&mut self) -> LevelStats {
+        LevelStats {
+            level: self.level,
+            vertices: self.part.counts().searched,
+            arcs: self.arcs,
+            frontier_vertices: self.frontier_vertices,
+            frontier_edges: self.frontier_edges,
+            frontier_is_estimated: self.edges_are_estimated,
+            unvisited_vertices: self.unvisited,
+            unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
+            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
+            previous_frontier_vertices: self.previous_frontier,
+            previous_direction: self.previous_direction,
+            hub_share: self.part.hub_share,
+            ..LevelStats::default()
+        }
+    }
+
+    fn sample(&mut self) -> Result<Option<f32>, Halt> {
+        // Each rank could sample its own lists only, so ranks would not all decide the same.
+        Ok(None)
+    }
+
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Halt> {
+        Ok(None)
+    }
+
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
+        let begin = Instant::now();
+        let mut work = LevelWork { levels: 1, threads: 1, ..LevelWork::default() };
+        let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
+            // All ranks know the neighbour.
+            let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
+            self.state.visited[word] |= bit;
+            if self.part.deal.owns(neighbour) {
+                let row = self.part.deal.row(neighbour) as usize;
+                self.root_row = Some((row, root));
+                self.state.own[row / 64] |= bit;
+                self.state.next[row / 64] |= bit;
+            }
+            self.state.queue[0] = neighbour;
+            self.frontier = Frontier::Queue(1);
+            (self.frontier_edges, self.edges_are_estimated) = (self.part.degree_like(neighbour), Part::is_estimated(neighbour));
+            self.traffic.push(LevelTraffic::default());
+            1
+        } else {
+            self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
+            self.expanded_are_estimated |= self.edges_are_estimated;
+            let length = match self.expand(plan, &mut work) {
+                Ok(length) => length,
+                Err(error) => {
+                    self.lost = Some(error);
+                    message::write_form(if self.fall_back { Form::Again } else { Form::Failed }, &mut self.outgoing)
+                }
+            };
+            let compute_ns = nanoseconds(begin, Instant::now());
+            let found = self.exchange(length, &mut work)?;
+            if let Some(traffic) = self.traffic.last_mut() {
+                traffic.compute_ns += compute_ns;
+            }
+            found
+        };
+        work.found = found;
+        work.finished = found == 0;
+        self.unvisited -= found;
+        self.previous_frontier = self.frontier_vertices;
+        self.previous_direction = Some(plan.direction);
+        self.frontier_vertices = found;
+        self.level += 1;
+        Ok(work)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ClusterSearch, ThreadRanks,
+        damaged::{Damaged, Operation},
+    };
+    use socbfs::graph::{EdgeList, Listing, Order};
+
+    /// Small levels run on one thread, whatever the size of the team.
+    #[test]
+    fn levels_have_the_number_of_threads_that_took_part() {
+        let list = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 0], [0, 3], [3, 4]], Listing::Once).unwrap();
+        for threads in ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Original, ranks).unwrap();
+            let options = ClusterOptions { threads: 2, ..ClusterOptions::default() };
+            let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
+            search.run(0).unwrap();
+            search.records().iter().map(|level| level.threads).collect::<Vec<_>>()
+        }) {
+            assert!(!threads.is_empty() && threads.iter().all(|&threads| threads == 1), "{threads:?}");
+        }
+    }
+
+    /// All ranks know the degrees of the first 64 vertices, and the mean degree of each other word.
+    #[test]
+    fn estimated_numbers_of_edges_are_marked() {
+        // Messages are rows on one rank, and chunks on two.
+        for (ranks, vertices) in [(1, 600), (2, 200)] {
+            let list = EdgeList::new(vertices as usize, (1..vertices).map(|v| [v - 1, v]).collect(), Listing::Once).unwrap();
+            let of_ranks = ThreadRanks::run(ranks, |ranks| {
+                let part = Part::build(&list, Order::Original, ranks).unwrap();
+                let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+                search.run(1).unwrap();
+                search.records().to_vec()
+            });
+            for records in of_ranks {
+                assert_eq!(records.len(), vertices as usize - 2, "{ranks} ranks");
+                // Vertex 0 is a leaf, so the frontier of level n is vertex n + 1.
+                for (level, record) in records.iter().enumerate() {
+                    let marked = (record.stats.frontier_is_estimated, record.stats.unvisited_is_estimated);
+                    assert_eq!(marked, (level >= 63, level >= 63), "{ranks} ranks, level {level}");
+                }
+            }
+        }
+    }
+
+    /// The owner of a leaf that is the root sends the leaf's neighbour to all ranks.
+    #[test]
+    fn a_damaged_neighbour_of_a_leaf_is_an_error() {
+        // A triangle of 0, 1 and 2, with the leaf 3 at 0. Vertex 4 has no edge, and vertices from 5 on do not exist.
+        let list = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        let search = |neighbour: Vertex| {
+            let of_ranks = ThreadRanks::run(2, |ranks| {
+                let part = Part::build(&list, Order::Original, ranks).unwrap();
+                let damage = |operation: Operation, bytes: &mut [u8]| {
+                    if operation == Operation::Broadcast {
+                        bytes.copy_from_slice(&neighbour.to_le_bytes());
+                    }
+                };
+                let ranks = Damaged { ranks, damage };
+                let mut search = ClusterSearch::new(&part, &ranks, &ClusterOptions::default()).unwrap();
+                search.run(3).map(|outcome| outcome.reached)
+            });
+            of_ranks.into_iter().next().unwrap()
+        };
+        assert_eq!(search(0).unwrap(), 4);
+        for neighbour in [3, 4, 5, 63, 64, NONE] {
+            assert!(matches!(search(neighbour), Err(ClusterError::Message { rank: 0 })), "{neighbour}");
+        }
+    }
+}

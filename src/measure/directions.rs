@@ -1,0 +1,123 @@
+//! The cost of bottom-up levels on a device, relative to top-down ones.
+
+use super::thresholds::{fastest, roots, timed};
+use crate::{
+    bfs::{Direction, LevelStats, Placement, Strategy},
+    policy::{CostModel, LevelDevice, Policy, SampledCosts, expected_probes},
+    search::{Search, SearchError},
+};
+
+/// A level counts only if, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere the
+/// faster direction is clear, and the cost of an arc is not a measure: most arcs of a frontier late in the search are cheap.
+const NEAR: f64 = 4.0;
+
+/// On graphs with fewer arcs than this, a measurement before a search does not pay.
+const LEAST_ARCS: u64 = 1 << 18;
+
+/// Largest result, in thousandths; the smallest one is its inverse. Anything beyond would be a disturbance.
+const MOST_PERMILLE: f64 = 16_000.0;
+
+/// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+struct Took {
+    ns: f64,
+    should_ns: f64,
+}
+
+/// The times of a device's levels in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct DirectionCosts {
+    top_down: Took,
+    bottom_up: Took,
+}
+
+impl DirectionCosts {
+    /// Adds a level that took `ns` nanoseconds, if the directions cost about the same there.
+    pub fn add(&mut self, model: &CostModel, stats: &LevelStats, direction: Direction, ns: f64) {
+        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
+        let probes = stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from);
+        let should = |direction| model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes));
+        let (top_down, bottom_up) = (should(Direction::TopDown), should(Direction::BottomUp));
+        if top_down * NEAR < bottom_up || bottom_up * NEAR < top_down {
+            return;
+        }
+        let (took, should_ns) = match direction {
+            Direction::TopDown => (&mut self.top_down, top_down),
+            Direction::BottomUp => (&mut self.bottom_up, bottom_up),
+        };
+        took.ns += ns;
+        took.should_ns += should_ns;
+    }
+
+    /// The cost of bottom-up levels relative to top-down ones, in thousandths (`None`: not seen in both directions).
+    pub fn permille(&self) -> Option<u32> {
+        let factor = |took: Took| (took.ns > 0.0 && took.should_ns > 0.0).then(|| took.ns / took.should_ns);
+        let permille = 1000.0 * factor(self.bottom_up)? / factor(self.top_down)?;
+        Some(permille.clamp(1e6 / MOST_PERMILLE, MOST_PERMILLE).round() as u32)
+    }
+}
+
+/// The cost of bottom-up levels relative to top-down ones on the device of `search`, in thousandths of that ratio by [`SampledCosts`], from
+/// searches of its graph in two ways, one of which turns bottom-up early. `None` if no level ran near the point at which the direction
+/// changes, or if the graph is too small for directions to matter. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] if the search was not set up with a device, or the device fails.
+pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<Option<u32>, SearchError> {
+    if (search.layout().csr().arcs() as u64) < LEAST_ARCS {
+        return Ok(None);
+    }
+    let usual = SampledCosts::default();
+    let kinds = [usual, usual.times((1000.0 / NEAR) as u32)].map(|costs| (Policy::Sampled(costs), runs));
+    let model = CostModel::from(usual);
+    let mut took = DirectionCosts::default();
+    search.set_looks_ahead(false);
+    let mut levels = Vec::new();
+    let searched = roots(search).into_iter().take(2).try_for_each(|root| -> Result<(), SearchError> {
+        levels.extend(fastest(search, &kinds, root)?.into_iter().flat_map(|(_, levels)| levels));
+        Ok(())
+    });
+    search.set_looks_ahead(true);
+    searched?;
+    for record in timed(&levels).filter(|record| record.levels <= 1 && matches!(record.plan.placement, Placement::Gpu(_))) {
+        let ns = record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns);
+        took.add(&model, &record.stats, record.plan.direction, ns as f64);
+    }
+    Ok(took.permille())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 words, 10,000 unvisited vertices that look at two neighbours each: bottom-up costs 500 + 2500 + 7000 arcs.
+    fn stats(frontier_edges: u64) -> LevelStats {
+        LevelStats {
+            vertices: 64_000,
+            arcs: 1_000_000,
+            frontier_vertices: 5000,
+            frontier_edges,
+            unvisited_vertices: 10_000,
+            unvisited_edges: 200_000,
+            sampled_probes: Some(2.0),
+            ..LevelStats::default()
+        }
+    }
+
+    #[test]
+    fn cheaper_bottom_up_levels_give_a_smaller_number() {
+        let model = CostModel::from(SampledCosts::default());
+        let mut took = DirectionCosts::default();
+        // 10 ns an arc top-down, and half of that bottom-up for work that should take as long.
+        took.add(&model, &stats(8000), Direction::TopDown, 80_000.0);
+        assert_eq!(took.permille(), None, "one direction says nothing");
+        took.add(&model, &stats(12_000), Direction::BottomUp, 50_000.0);
+        assert_eq!(took.permille(), Some(500));
+        // A level at which no policy goes bottom-up, and one at which none goes top-down: neither counts.
+        took.add(&model, &stats(2000), Direction::TopDown, 1e9);
+        took.add(&model, &stats(60_000), Direction::BottomUp, 1e9);
+        assert_eq!(took.permille(), Some(500));
+        took.add(&model, &stats(10_000), Direction::BottomUp, 1e12);
+        assert_eq!(took.permille(), Some(MOST_PERMILLE as u32), "bounded");
+    }
+}

@@ -1,0 +1,29 @@
+//! What is measured of this machine before a first search (handovers, thresholds, claims, directions), and the calibration file, which
+//! holds what was measured earlier.
+
+mod calibration;
+mod claims;
+mod contest;
+mod directions;
+mod handover;
+mod parallel;
+mod thresholds;
+mod trained;
+mod watts;
+
+#[cfg(test)]
+pub(crate) use calibration::tests::with_device as example;
+pub use calibration::{
+    Calibration, Difference, GraphNumbers, GroupTimes, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
+};
+pub use claims::choose_claims;
+pub use contest::{Candidate, Contest, Decider, best};
+pub use directions::{DirectionCosts, measure_bottom_up};
+pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
+pub use parallel::{ParallelKey, ParallelTimes, best_parallel};
+pub use thresholds::{Line, Measured, thresholds};
+pub use trained::Trained;
+pub use watts::{strategy_watts, watts_of};
+
+/// A value replaces the usual one only if it takes at most this share of its time: a smaller gain may be noise.
+pub const GAIN: f64 = 0.95;

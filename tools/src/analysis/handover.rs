@@ -1,0 +1,103 @@
+//! The cost of handing memory over, around every level and by size (Remis 2016, figures 4.2 and 4.3).
+
+use serde::{Deserialize, Serialize};
+
+use socbfs::{
+    bfs::{LevelRecord, Strategy},
+    graph::Vertex,
+    measure::HandoverTable,
+    memory::SharingMode,
+    policy::{LevelDevice, Policy, Replay},
+    search::{Search, SearchError},
+    stats::median,
+};
+
+/// Cost of the handover to one device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DeviceHandover {
+    /// The device.
+    pub device: String,
+    /// The sharing mode that searches use.
+    pub way: SharingMode,
+    /// Cost of every sharing mode, by size.
+    pub table: HandoverTable,
+}
+
+/// The levels of a search on the CPU, in nanoseconds: medians over the turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MappedLevels {
+    /// Level by level.
+    pub levels: Vec<MappedLevel>,
+    /// The largest arrays that are handed over: name and size in bytes.
+    pub arrays: Vec<(String, u64)>,
+}
+
+/// One level, top-down.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MappedLevel {
+    /// Number of the level.
+    pub level: u32,
+    /// Time in memory of the host alone.
+    pub plain_ns: f64,
+    /// Time in memory that is shared with the device, and handed to it and back before the level.
+    pub mapped_ns: f64,
+    /// Time of the handover alone, there and back.
+    pub handover_ns: f64,
+}
+
+/// Measures the search from `root`, top-down on the CPU. `plain` has no device; `shared` hands its state to the device and back before
+/// every level. The two alternate, `turns` times. Leaves the policies of both changed.
+///
+/// # Errors
+/// [`SearchError`] where a device fails.
+pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: Vertex, turns: usize) -> Result<MappedLevels, SearchError> {
+    let set_single_levels = |plain: &mut Search<'g>, shared: &mut Search<'g>, single| {
+        for search in [plain, shared] {
+            search.set_single_levels(single);
+        }
+    };
+    set_single_levels(plain, shared, true);
+    let runs = measured(plain, shared, root, turns);
+    // Also after an error.
+    shared.set_handover_round_levels(false);
+    set_single_levels(plain, shared, false);
+    let runs = runs?;
+    let typical = |runs: &[Vec<LevelRecord>], level: usize, of: fn(&LevelRecord) -> u64| {
+        median(&runs.iter().filter_map(|records| records.get(level)).map(|record| of(record) as f64).collect::<Vec<_>>())
+    };
+    let whole = |record: &LevelRecord| record.elapsed_ns.saturating_sub(record.decision_ns);
+    let depth = runs[0].first().map_or(0, Vec::len);
+    let levels = (0..depth)
+        .map(|level| MappedLevel {
+            level: level as u32,
+            plain_ns: typical(&runs[0], level, whole),
+            mapped_ns: typical(&runs[1], level, whole),
+            handover_ns: typical(&runs[1], level, |record| record.handover_ns),
+        })
+        .collect();
+    let layout = plain.layout();
+    let vertices = layout.csr().vertices() as u64;
+    let arrays = [("parents", 4 * vertices), ("bitmap", vertices.div_ceil(8)), ("neighbours", 4 * layout.csr().arcs() as u64)];
+    Ok(MappedLevels { levels, arrays: arrays.map(|(name, bytes)| (name.to_owned(), bytes)).into() })
+}
+
+fn measured<'g>(
+    plain: &mut Search<'g>,
+    shared: &mut Search<'g>,
+    root: Vertex,
+    turns: usize,
+) -> Result<[Vec<Vec<LevelRecord>>; 2], SearchError> {
+    let mut runs = [const { Vec::new() }; 2];
+    for search in [&mut *plain, &mut *shared] {
+        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
+        search.run_uncounted(root)?;
+    }
+    shared.set_handover_round_levels(true);
+    for _ in 0..turns.max(1) {
+        for (search, runs) in [&mut *plain, &mut *shared].into_iter().zip(&mut runs) {
+            search.run_uncounted(root)?;
+            runs.push(search.records().to_vec());
+        }
+    }
+    Ok(runs)
+}

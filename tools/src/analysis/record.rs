@@ -1,0 +1,118 @@
+//! The record that `socbfs analyze` writes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{
+    DeviceHandover, Dropped, MappedLevels, PaperComparison, PolicyComparison, Profile, RankScaling, Redundant, Remapped, Repeated,
+    SplitSweep,
+};
+use socbfs::graph::Vertex;
+
+/// Name of the record format, in every record.
+pub const SCHEMA: &str = "socbfs-analysis";
+
+/// Version of the record format: raised by every change that matters to a reader of older records.
+pub const SCHEMA_VERSION: u32 = 2;
+
+/// The analyses of some graphs on one machine. Times are in nanoseconds unless a name says otherwise.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Analysis {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// Machine, system, build, command, time: a [`bench::Environment`](crate::bench::Environment).
+    pub environment: Value,
+    /// Analyses that were requested (empty: all).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub only: Vec<String>,
+    /// The graphs, in the order of the request.
+    pub graphs: Vec<GraphAnalysis>,
+    /// Cost of the handover, by device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handover: Vec<DeviceHandover>,
+    /// SURF's network without each of its inputs, over all graphs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped: Option<Dropped>,
+    /// A paper's figures, each with that of this machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperComparison>,
+    /// The analyses that were left out, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// The analyses of one graph. Those that were not requested are absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphAnalysis {
+    /// File or generator.
+    pub name: String,
+    /// The graph that was searched: a [`bench::GraphRecord`](crate::bench::GraphRecord).
+    pub graph: Value,
+    /// The layout that was searched: a [`bench::LayoutRecord`](crate::bench::LayoutRecord).
+    pub layout: Value,
+    /// The roots, as original numbers. Analyses of a single search use the first one.
+    pub roots: Vec<Vertex>,
+    /// The levels of a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<Profile>,
+    /// Redundant work, top-down and bottom-up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundant: Option<Redundant>,
+    /// Repeated work of an asynchronous search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeated: Option<Repeated>,
+    /// The level with most arcs, shared by CPU and GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitSweep>,
+    /// Times of levels in memory of the host alone, and with a handover before each level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mapped: Option<MappedLevels>,
+    /// Strategies and policies, level by level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policies: Option<PolicyComparison>,
+    /// One search over several ranks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<RankScaling>,
+    /// What renumbering saves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remapped: Option<Remapped>,
+}
+
+impl GraphAnalysis {
+    /// The record of a graph before any analysis.
+    pub fn new(name: String, graph: Value, layout: Value, roots: Vec<Vertex>) -> Self {
+        Self {
+            name,
+            graph,
+            layout,
+            roots,
+            profile: None,
+            redundant: None,
+            repeated: None,
+            split: None,
+            mapped: None,
+            policies: None,
+            ranks: None,
+            remapped: None,
+        }
+    }
+}
+
+impl Analysis {
+    /// A record without graphs.
+    pub fn new(environment: Value, only: Vec<String>) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            schema_version: SCHEMA_VERSION,
+            environment,
+            only,
+            graphs: Vec::new(),
+            handover: Vec::new(),
+            dropped: None,
+            paper: None,
+            warnings: Vec::new(),
+        }
+    }
+}

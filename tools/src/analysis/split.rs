@@ -1,0 +1,172 @@
+//! A level split between CPU and GPU, over a range of shares (Remis 2016, figure 5.13).
+
+use serde::{Deserialize, Serialize};
+
+use socbfs::{
+    bfs::{Direction, GpuKernel, LevelPlan, Strategy},
+    graph::Vertex,
+    policy::{LevelDevice, Policy, Replay},
+    search::{Search, SearchError},
+    stats::median,
+};
+
+/// Shares of the GPU that are measured, in thousandths.
+const SHARES: [u16; 11] = [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
+
+/// The level with most arcs, split between CPU and GPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitSweep {
+    /// Number of the level.
+    pub level: u32,
+    /// Arcs that leave its frontier.
+    pub arcs: u64,
+    /// Number of searches that measure each time; the median counts.
+    pub turns: usize,
+    /// Results by the GPU's kernel: TG, TGM, BG, BGC.
+    pub directions: Vec<SplitDirection>,
+}
+
+/// The level in one direction, by one kernel of the GPU.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitDirection {
+    /// The direction.
+    pub direction: Direction,
+    /// The kernel of the GPU's part.
+    pub kernel: GpuKernel,
+    /// Times by share, in ascending order.
+    pub shares: Vec<SplitShare>,
+    /// The share with the shortest `both_ns`, in thousandths.
+    pub best_permille: u16,
+    /// The share at which the GPU's part, run alone, begins to take longer than the CPU's, interpolated between the measured shares
+    /// (`None`: there is no such share).
+    pub crossing_permille: Option<f64>,
+    /// Time of the faster device with the whole level over that of the best share: above 1, splitting pays.
+    pub gain: f64,
+}
+
+/// One share. Times are in nanoseconds. A part's time runs from its start (for the GPU: its first kernel) to its end, without copies,
+/// handover and merging.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SplitShare {
+    /// The GPU's share in thousandths.
+    pub gpu_permille: u16,
+    /// Time of the CPU's part while the GPU is idle.
+    pub cpu_ns: f64,
+    /// Time of the GPU's part while the CPU is idle.
+    pub gpu_ns: f64,
+    /// Time until both parts are done, run at the same time.
+    pub both_ns: f64,
+    /// Time of the whole level with both parts at the same time, copies, handover and merging included.
+    pub level_ns: f64,
+    /// `both_ns` over the longer of the parts run alone: above 1, they slow each other down.
+    pub contention: f64,
+}
+
+/// Measures level `level` of the search from `root`, whose frontier has `arcs` arcs: `turns` times each share, in an order that changes
+/// from turn to turn. Leaves the policy of the search changed.
+///
+/// # Errors
+/// [`SearchError`] where the search was not set up for split levels, or a device fails.
+pub fn split_sweep(search: &mut Search<'_>, root: Vertex, level: u32, arcs: u64, turns: usize) -> Result<SplitSweep, SearchError> {
+    search.set_single_levels(true);
+    let directions = GpuKernel::ALL.into_iter().map(|kernel| sweep(search, root, level, kernel, turns));
+    let directions = directions.collect::<Result<_, _>>();
+    search.set_split_in_turn(false);
+    search.set_single_levels(false);
+    Ok(SplitSweep { level, arcs, turns, directions: directions? })
+}
+
+fn sweep(search: &mut Search<'_>, root: Vertex, level: u32, kernel: GpuKernel, turns: usize) -> Result<SplitDirection, SearchError> {
+    let mut times = vec![[const { Vec::new() }; 4]; SHARES.len()];
+    for turn in 0..turns.max(1) {
+        for place in 0..SHARES.len() {
+            // 7 and the number of shares have no common factor, so each turn visits every share once, beginning with another one.
+            let place = (place * 7 + turn * 3) % SHARES.len();
+            for in_turn in if turn % 2 == 0 { [true, false] } else { [false, true] } {
+                search.set_split_in_turn(in_turn);
+                let split = LevelPlan::split(kernel, SHARES[place]);
+                let mut plans = vec![Strategy::Tc.plan(); level as usize];
+                plans.extend([split, Strategy::Bc.plan()]);
+                search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;
+                search.run_uncounted(root)?;
+                let Some(record) = search.records().iter().find(|record| record.stats.level == level) else { continue };
+                let [cpu, gpu, both, all] = &mut times[place];
+                if in_turn {
+                    cpu.push(record.cpu_ns as f64);
+                    gpu.push(record.gpu_ns as f64);
+                } else {
+                    both.push(record.cpu_ns.max(record.gpu_ns) as f64);
+                    all.push((record.elapsed_ns - record.decision_ns) as f64);
+                }
+            }
+        }
+    }
+    let shares: Vec<SplitShare> = SHARES
+        .into_iter()
+        .zip(&times)
+        .map(|(gpu_permille, [cpu, gpu, both, all])| {
+            let (cpu_ns, gpu_ns, both_ns, level_ns) = (median(cpu), median(gpu), median(both), median(all));
+            SplitShare { gpu_permille, cpu_ns, gpu_ns, both_ns, level_ns, contention: both_ns / cpu_ns.max(gpu_ns).max(1.0) }
+        })
+        .collect();
+    let best = shares.iter().min_by(|a, b| a.both_ns.total_cmp(&b.both_ns));
+    let gain = gain(&shares);
+    Ok(SplitDirection {
+        direction: kernel.direction(),
+        kernel,
+        best_permille: best.map_or(0, |best| best.gpu_permille),
+        crossing_permille: crossing(&shares),
+        gain,
+        shares,
+    })
+}
+
+/// Time of the faster device with the whole level over that of the best share; at most 1 where the best share leaves one device nothing.
+fn gain(shares: &[SplitShare]) -> f64 {
+    let (Some(all_cpu), Some(all_gpu)) = (shares.first(), shares.last()) else { return 1.0 };
+    // A device with the whole level was measured twice: alone, and together with a device that had nothing to do.
+    let alone = [all_cpu.cpu_ns, all_cpu.both_ns, all_gpu.gpu_ns, all_gpu.both_ns].into_iter().fold(f64::INFINITY, f64::min);
+    let best = shares.iter().map(|share| share.both_ns).fold(f64::INFINITY, f64::min);
+    alone / best.max(1.0)
+}
+
+/// The share at which the GPU's part begins to take longer than the CPU's, in thousandths.
+fn crossing(shares: &[SplitShare]) -> Option<f64> {
+    shares.windows(2).find_map(|pair| {
+        let [low, high] = [&pair[0], &pair[1]].map(|share| share.gpu_ns - share.cpu_ns);
+        let part = -low / (high - low);
+        (low <= 0.0 && high > 0.0).then(|| {
+            let [from, to] = [&pair[0], &pair[1]].map(|share| f64::from(share.gpu_permille));
+            from + part * (to - from)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(gpu_permille: u16, cpu_ns: f64, gpu_ns: f64) -> SplitShare {
+        SplitShare { gpu_permille, cpu_ns, gpu_ns, both_ns: cpu_ns.max(gpu_ns), level_ns: 0.0, contention: 1.0 }
+    }
+
+    #[test]
+    fn gain_is_one_where_the_best_share_splits_nothing() {
+        let split = [share(0, 100.0, 0.0), share(500, 50.0, 40.0), share(1000, 0.0, 80.0)];
+        assert_eq!(gain(&split), 1.6);
+        // Other work disturbed the measurement of the CPU alone.
+        let mut whole = [share(0, 100.0, 0.0), share(500, 50.0, 90.0), share(1000, 0.0, 180.0)];
+        whole[0].both_ns = 25.0;
+        assert_eq!(gain(&whole), 1.0);
+        assert_eq!(gain(&[]), 1.0);
+    }
+
+    #[test]
+    fn crossing_is_interpolated_between_shares() {
+        let shares = [share(0, 100.0, 0.0), share(500, 50.0, 30.0), share(1000, 0.0, 80.0)];
+        // The difference goes from -20 to 80.
+        assert_eq!(crossing(&shares), Some(600.0));
+        assert_eq!(crossing(&[share(0, 100.0, 0.0), share(1000, 90.0, 80.0)]), None);
+        assert_eq!(crossing(&[]), None);
+    }
+}

@@ -1,0 +1,262 @@
+//! A benchmark over several ranks: roots, checks and records as on one machine, and the traffic between ranks.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::RootRecord;
+use socbfs::{
+    bfs::{LevelRecord, Placement},
+    graph::{EdgeStream, Vertex},
+    memory::SharingMode,
+    policy::Bands,
+};
+use socbfs_cluster::{
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, LevelTraffic, Part, PartCounts, Places, Ranks, Tree,
+    all_gather, gather,
+};
+
+/// The distribution of a search over ranks, and their traffic.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterRecord {
+    /// Number of processes.
+    pub processes: usize,
+    /// Name of the message-passing library.
+    pub library: String,
+    /// What the ranks exchange after each level.
+    pub exchange: Exchange,
+    /// Number of vertices in a batch.
+    pub batch: usize,
+    /// Whether batches are sorted.
+    pub sorted: bool,
+    /// The ranks that have a device, by rank.
+    pub devices: Vec<RankDeviceRecord>,
+    /// The graph and its parts.
+    pub graph: PartCounts,
+    /// Arcs of the rank with most arcs, over the mean.
+    pub arcs_max_over_mean: f64,
+    /// One entry for every root searched.
+    pub roots: Vec<ClusterRoot>,
+}
+
+/// The device of a rank.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankDeviceRecord {
+    /// The rank.
+    pub rank: usize,
+    /// Name of the device.
+    pub name: String,
+    /// Version of the device's driver.
+    pub driver: String,
+    /// The sharing mode of its memory.
+    pub memory_way: SharingMode,
+    /// Arcs of the rank from which the device runs a top-down level, and unvisited vertices of the rank from which it runs a bottom-up
+    /// level (`None`: it runs all levels).
+    pub bands: Option<Bands>,
+    /// Number of levels that the device ran, in all timed searches.
+    pub levels: u64,
+    /// Why the rank continued without the device, if it did.
+    pub fallen_back: Option<String>,
+}
+
+/// The traffic of one search between ranks.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterRoot {
+    /// Bytes received by the rank that received most.
+    pub received_most: u64,
+    /// Bytes sent by all ranks together.
+    pub sent: u64,
+    /// Time that a rank waited for the others and for the network, in nanoseconds: mean over ranks.
+    pub wait_ns: u64,
+    /// The traffic after each level.
+    pub levels: Vec<ClusterLevel>,
+}
+
+/// The traffic between ranks after one level.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClusterLevel {
+    /// Bytes received by the rank that received most.
+    pub received_most: u64,
+    /// Bytes sent by all ranks together.
+    pub sent: u64,
+    /// Number of collective operations.
+    pub messages: u32,
+    /// Longest and mean time that a rank waited, in nanoseconds.
+    pub wait_ns: [u64; 2],
+    /// Computing time of the slowest rank over the mean.
+    pub compute_max_over_mean: f64,
+}
+
+impl ClusterRoot {
+    /// Sums up the traffic of every rank: a list of levels for each.
+    fn new(traffic: &[Vec<LevelTraffic>]) -> Self {
+        let ranks = traffic.len().max(1) as u64;
+        let levels = traffic.first().map_or(0, Vec::len);
+        let sum_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).sum::<u64>();
+        let most_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).max().unwrap_or(0);
+        let level = |level: usize| {
+            let compute = sum_of(&|t| t.compute_ns, level);
+            ClusterLevel {
+                received_most: most_of(&|t| t.received, level),
+                sent: sum_of(&|t| t.sent, level),
+                messages: traffic.first().map_or(0, |rank| rank[level].messages),
+                wait_ns: [most_of(&|t| t.wait_ns, level), sum_of(&|t| t.wait_ns, level) / ranks],
+                compute_max_over_mean: if compute == 0 {
+                    1.0
+                } else {
+                    most_of(&|t| t.compute_ns, level) as f64 * ranks as f64 / compute as f64
+                },
+            }
+        };
+        let of_rank = |of: &dyn Fn(&LevelTraffic) -> u64| traffic.iter().map(|rank| rank.iter().map(of).sum::<u64>()).collect::<Vec<_>>();
+        Self {
+            received_most: of_rank(&|t| t.received).into_iter().max().unwrap_or(0),
+            sent: of_rank(&|t| t.sent).into_iter().sum(),
+            wait_ns: of_rank(&|t| t.wait_ns).into_iter().sum::<u64>() / ranks,
+            levels: (0..levels).map(level).collect(),
+        }
+    }
+}
+
+/// Searches over ranks, one for each root.
+#[derive(Debug, Default)]
+pub struct MeasuredRoots {
+    /// The same records as on one machine.
+    pub records: Vec<RootRecord>,
+    /// Traffic between the ranks, by root.
+    pub exchanged: Vec<ClusterRoot>,
+    /// The ranks that have a device.
+    pub devices: Vec<RankDeviceRecord>,
+}
+
+/// The record of this rank's device, if it has one.
+fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &ClusterOptions, levels: u64) -> Option<RankDeviceRecord> {
+    let asked = options.device.as_ref()?;
+    // A device that could not be set up is reported, with the reason.
+    if search.device().is_none() && search.fallen_back().is_none() {
+        return None;
+    }
+    let device = asked.setup.device.info();
+    Some(RankDeviceRecord {
+        rank: ranks.rank(),
+        name: device.name.clone(),
+        driver: device.driver.clone(),
+        memory_way: asked.setup.way,
+        bands: match asked.places {
+            Places::Every => None,
+            Places::By(bands) => Some(bands),
+        },
+        levels,
+        fallen_back: search.fallen_back().map(str::to_owned),
+    })
+}
+
+/// Number of levels of a search that ran on the device. The first level of a root that is a leaf is planned as the others are, but no
+/// device runs it: it only finds the leaf's neighbour, without a message. Levels that the last record sums up count as its first one.
+fn levels_on_device(records: &[LevelRecord], traffic: &[LevelTraffic]) -> u64 {
+    let is_on_device =
+        |(level, traffic): &(&LevelRecord, &LevelTraffic)| matches!(level.plan.placement, Placement::Gpu(_)) && traffic.messages > 0;
+    records.iter().zip(traffic).filter(is_on_device).map(|(level, _)| u64::from(level.levels)).sum()
+}
+
+/// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
+/// rank gets the same counts and times; the time of a search is that of the slowest rank.
+///
+/// # Errors
+/// [`ClusterError`] for a root that is not a vertex, or where memory is short.
+pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
+    edges: impl Into<Edges<'e, E>>,
+    part: &Part,
+    ranks: &R,
+    options: &ClusterOptions,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<MeasuredRoots, ClusterError> {
+    let edges = edges.into();
+    let mut search = ClusterSearch::new(part, ranks, options)?;
+    let validator = ClusterValidator::new(part, ranks);
+    let (mut records, mut exchanged, mut on_device) = (Vec::new(), Vec::new(), 0);
+    let Some(&first) = roots.first() else { return Ok(MeasuredRoots::default()) };
+    search.run(first)?;
+    'all: for batch in roots.chunks(validator.batch(roots.len())) {
+        let mut trees = Vec::with_capacity(batch.len());
+        let mut searched = Vec::with_capacity(batch.len());
+        for &root in batch {
+            let outcome = search.run(root)?;
+            exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
+            on_device += levels_on_device(search.records(), search.traffic());
+            searched.push((outcome, search.records().to_vec()));
+            trees.push(Tree { root, parents: search.parents_by_row().to_vec() });
+        }
+        let start = Instant::now();
+        let verdicts = validator.validate(edges, &trees)?;
+        let validation_seconds = start.elapsed().as_secs_f64() / batch.len() as f64;
+        for ((outcome, level_records), verdict) in searched.into_iter().zip(verdicts) {
+            let violation = match verdict {
+                Err(violation) => Some(violation),
+                Ok(found) if (found.reached, found.edges, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
+                    Some(format!(
+                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
+                        outcome.reached, outcome.edges, outcome.levels, found.reached, found.edges, found.levels
+                    ))
+                }
+                Ok(_) => None,
+            };
+            let passed = violation.is_none();
+            records.push(RootRecord::new(part.order(), &outcome, violation, validation_seconds, level_records));
+            finished(records.len());
+            if !passed {
+                break 'all;
+            }
+        }
+    }
+    // The roots after one that failed were searched in the same batch, but have no record.
+    exchanged.truncate(records.len());
+    let devices = all_gather(ranks, &device_record(&search, ranks, options, on_device))?.into_iter().flatten().collect();
+    Ok(MeasuredRoots { records, exchanged, devices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socbfs::{
+        bfs::GpuKernel,
+        graph::{EdgeList, Listing, Order},
+    };
+    use socbfs_cluster::ThreadRanks;
+
+    #[test]
+    fn a_run_that_a_wrong_tree_ends_has_the_traffic_of_the_roots_in_its_record() {
+        let list = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        // When the trees are checked, vertex 3 has another neighbour.
+        let other = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [1, 3]], Listing::Once).unwrap();
+        ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Auto, ranks).unwrap();
+            let options = ClusterOptions::default();
+            let measured = measure_cluster(&other, &part, ranks, &options, &[0, 1, 2], &mut |_| ()).unwrap();
+            assert!(!measured.records[0].validation.passed);
+            assert_eq!((measured.records.len(), measured.exchanged.len()), (1, 1));
+        });
+    }
+
+    #[test]
+    fn the_first_level_of_a_leaf_does_not_count_for_the_device() {
+        // A triangle of 0, 1 and 2, with the leaf 3 at 0.
+        let list = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
+        ThreadRanks::run(2, |ranks| {
+            let part = Part::build(&list, Order::Auto, ranks).unwrap();
+            let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
+            for (root, on_host) in [(0, 0), (3, 1)] {
+                search.run(root).unwrap();
+                assert_eq!(levels_on_device(search.records(), search.traffic()), 0);
+                // As planned on a rank whose device runs every level.
+                let mut records = search.records().to_vec();
+                records.iter_mut().for_each(|level| level.plan.placement = Placement::Gpu(GpuKernel::Tg));
+                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host) as u64, "root {root}");
+                // As at the end of a deep search, whose last record sums up three levels.
+                records.iter_mut().rev().take(1).for_each(|last| last.levels = 3);
+                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host + 2) as u64, "root {root}");
+            }
+        });
+    }
+}

@@ -1,0 +1,805 @@
+//! Energy of searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use socbfs::power::{Domain, Energy, Joules, Meter, Skipped, Watts};
+
+use super::{MeasureError, RootRecord};
+use crate::calibrate::{Contestant, impossible};
+use socbfs::{
+    bfs::{Direction, GpuKernel, LevelPlan, Placement},
+    graph::{Layout, Vertex},
+    policy::Policy,
+    search::{Search, SearchOptions},
+    stats,
+};
+use socbfs_cluster::ClusterError;
+
+/// Options of the energy measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EnergyOptions {
+    /// Shortest length of a window, in seconds.
+    pub seconds: f64,
+    /// Fewest refreshes in a window of the slowest counted sensor.
+    pub refreshes: u64,
+    /// Number of windows; their spread is that of the result.
+    pub repeats: usize,
+}
+
+impl Default for EnergyOptions {
+    /// 10 s, 200 refreshes, 3 windows.
+    fn default() -> Self {
+        Self { seconds: 10.0, refreshes: 200, repeats: 3 }
+    }
+}
+
+impl EnergyOptions {
+    /// Options for a window of the idle machine or of one calibrated strategy: a third of the length, one window.
+    pub(super) fn third(&self) -> Self {
+        Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3), repeats: 1 }
+    }
+}
+
+/// The energy part of a record: measured energy, or why there is none.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct EnergyRecord {
+    /// Why there is no energy (`None` where there is).
+    pub unavailable: Option<String>,
+    /// How to make energy available, where that is known.
+    pub cure: Option<String>,
+    /// The measured energy.
+    pub measured: Option<MeasuredEnergy>,
+    /// Sensors that exist but were not used, and why.
+    pub skipped: Vec<Skipped>,
+}
+
+impl EnergyRecord {
+    /// A record without energy, for this reason.
+    pub fn unavailable(reason: impl Into<String>, cure: Option<String>) -> Self {
+        Self { unavailable: Some(reason.into()), cure, ..Self::default() }
+    }
+
+    /// The statistics over the windows, where there are any.
+    pub fn summary(&self) -> Option<&EnergySummary> {
+        self.measured.as_ref()?.summary.as_ref()
+    }
+
+    /// Why there are no statistics.
+    pub fn reason(&self) -> Option<&str> {
+        self.unavailable.as_deref().or_else(|| self.measured.as_ref()?.problem.as_deref())
+    }
+}
+
+/// Measured energy. Energies are in joules, powers in watts, times in seconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MeasuredEnergy {
+    /// What the counted sensors cover together.
+    pub scope: String,
+    /// The counted sensors.
+    pub sensors: Vec<String>,
+    /// Shortest length of a window.
+    pub window_seconds: f64,
+    /// Fewest refreshes in a window.
+    pub window_refreshes: u64,
+    /// Energy of the idle machine, before the searches.
+    pub idle: Energy,
+    /// The windows.
+    pub windows: Vec<EnergyWindow>,
+    /// Statistics over the windows (`None` where a window is incomplete or has no power above 0).
+    pub summary: Option<EnergySummary>,
+    /// Why there are no statistics.
+    pub problem: Option<String>,
+    /// Modelled energy of strategies and levels.
+    pub model: Model,
+}
+
+/// One window: searches from all roots in turn, repeated, and nothing else.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergyWindow {
+    /// Energy of the window.
+    pub energy: Energy,
+    /// Number of searches in the window.
+    pub searches: u64,
+    /// Sum of the times of the searches. The rest of the window is spent on reading the clock and the records.
+    pub search_seconds: f64,
+    /// Harmonic mean of the searches' traversed edges per second.
+    pub teps: f64,
+    /// Refreshes of the slowest counted sensor.
+    pub refreshes: u64,
+    /// Time of the levels by strategy.
+    pub strategies: Vec<StrategyTime>,
+}
+
+/// The time of one strategy's levels.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct StrategyTime {
+    /// Direction.
+    pub direction: Direction,
+    /// The device, the kernel of a GPU, or both devices.
+    pub device: &'static str,
+    /// Seconds.
+    pub seconds: f64,
+}
+
+/// Statistics over the windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EnergySummary {
+    /// Millions of traversed edges per second and watt: harmonic mean TEPS over the mean power, idle power included (the metric of
+    /// Green Graph500).
+    pub mteps_per_watt: stats::Summary,
+    /// The same metric over the power above idle (`None` where the idle machine took as much).
+    pub mteps_per_watt_net_of_idle: Option<stats::Summary>,
+    /// Mean power.
+    pub watts: stats::Summary,
+    /// Energy of a search.
+    pub joules_per_search: stats::Summary,
+    /// Energy of a search without the energy that the idle machine would have taken.
+    pub joules_per_search_net_of_idle: stats::Summary,
+    /// Energy of a search times the time of a search.
+    pub energy_delay_joule_seconds: stats::Summary,
+    /// Power of the idle machine.
+    pub idle_watts: Watts,
+    /// Mean power by domain, over all windows.
+    pub domains: Vec<DomainWatts>,
+    /// Valid readings of all counted sensors in all windows.
+    pub samples: u64,
+    /// Number of times that their counters wrapped to zero.
+    pub wraps: u64,
+}
+
+/// The mean power of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct DomainWatts {
+    /// The domain.
+    pub domain: Domain,
+    /// Mean power.
+    pub watts: Watts,
+    /// Whether the domain is a part of the sum.
+    pub counted: bool,
+}
+
+/// Modelled energy of strategies and levels: the power of the strategy, measured in a window in which no other strategy ran, times its
+/// time. A level is far too short to be measured by itself. The residual shows how well the model fits.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Model {
+    /// Why the model is absent or incomplete.
+    pub unavailable: Option<String>,
+    /// The strategies that ran.
+    pub strategies: Vec<StrategyPower>,
+    /// (measured - modelled) / measured, over all windows.
+    pub residual: Option<f64>,
+    /// The levels of every root, in the order of the record's roots.
+    pub roots: Vec<Vec<LevelModel>>,
+}
+
+/// A strategy: its calibrated power, and its modelled energy in all windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StrategyPower {
+    /// Direction.
+    pub direction: Direction,
+    /// The device, the kernel of a GPU, or both devices.
+    pub device: &'static str,
+    /// Calibrated power (`None`: not calibrated; [`Model::unavailable`] has the reason).
+    pub watts: Option<Watts>,
+    /// Time in all windows, in seconds.
+    pub seconds: f64,
+    /// Share of the time of all searches.
+    pub time_share: f64,
+    /// Modelled energy of this strategy's levels in one search.
+    pub modelled_joules_per_search: Option<Joules>,
+}
+
+/// The modelled energy of one level record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LevelModel {
+    /// First level of the record.
+    pub level: u32,
+    /// Modelled energy.
+    pub modelled_joules: Joules,
+}
+
+/// Why energy could not be measured although there is a sensor.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EnergyError {
+    /// A search could not run.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// A search over ranks could not run.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// A search in a window had a different number of levels than the validated search from that root.
+    #[error("the search from root {root} had {found} levels while energy was measured, and {validated} when it was validated")]
+    Different {
+        /// The root.
+        root: Vertex,
+        /// Levels in the window.
+        found: u32,
+        /// Levels of the validated tree.
+        validated: u32,
+    },
+}
+
+/// Smallest power above idle, as a share of the whole power, that can be distinguished from none.
+const LEAST_NET_SHARE: f64 = 1e-3;
+
+/// Direction and device (for the GPU, the name of the kernel), which determine the power of a level.
+type Strategy = (Direction, &'static str);
+
+fn strategy(plan: LevelPlan) -> Strategy {
+    let device = match plan.placement {
+        Placement::Cpu => "cpu",
+        Placement::Gpu(kernel) => kernel.name(),
+        Placement::Split { .. } | Placement::Apart { .. } => "cpu+gpu",
+    };
+    (plan.direction, device)
+}
+
+/// A policy under which every level has this strategy.
+fn policy_of(strategy: Strategy) -> Option<Policy> {
+    match strategy {
+        (Direction::TopDown, "cpu") => Some(Policy::Fixed(socbfs::bfs::Strategy::Tc)),
+        (Direction::BottomUp, "cpu") => Some(Policy::Fixed(socbfs::bfs::Strategy::Bc)),
+        (_, kernel) => GpuKernel::ALL.into_iter().find(|known| known.name() == kernel).map(|kernel| Policy::Fixed(kernel.into())),
+    }
+}
+
+/// Measures the energy of searches from the roots of `records`, all validated, by `meter`: first the idle machine, then windows of
+/// searches, then, for the model, a window of each strategy that ran. `finished` is called with the number of windows done, without those
+/// of the model.
+///
+/// # Errors
+/// [`EnergyError`]. A sensor that fails is not an error: the record then says that a window is incomplete, and why.
+///
+/// # Panics
+/// If the seconds of `options` are negative or not finite.
+pub fn measure_energy(
+    layout: &Layout,
+    mut search: Search<'_>,
+    search_options: &SearchOptions,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+) -> Result<EnergyRecord, EnergyError> {
+    // Without a search, a window would never end.
+    if records.is_empty() {
+        return Ok(EnergyRecord::unavailable("there is no search to measure", None));
+    }
+    let idle = idle(meter, &options.third());
+    finished(1);
+    warm_up(&mut search, records)?;
+    let mut windows = Vec::with_capacity(options.repeats);
+    for done in 0..options.repeats {
+        windows.push(window(&mut search, records, meter, options)?);
+        finished(2 + done);
+    }
+    // The searches that measure the power of each strategy need its memory.
+    drop(search);
+    let summary = EnergySummary::new(&idle, &windows);
+    let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
+    let model = match summary {
+        Some(_) => model(layout, search_options, records, meter, options, &windows)?,
+        None => Model { unavailable: problem.clone(), ..Model::default() },
+    };
+    let measured = MeasuredEnergy {
+        scope: meter.scope().to_owned(),
+        sensors: meter.sensors(),
+        window_seconds: options.seconds,
+        window_refreshes: options.refreshes,
+        idle,
+        windows,
+        summary,
+        problem,
+        model,
+    };
+    Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped: meter.skipped().to_vec() })
+}
+
+/// The energy of one policy's windows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PolicyEnergy {
+    /// The policy.
+    pub policy: String,
+    /// The windows of the policy, in the order of measurement.
+    pub windows: Vec<EnergyWindow>,
+    /// Statistics of the windows (`None`: one is incomplete or has no power above 0).
+    pub summary: Option<EnergySummary>,
+    /// MTEPS/W of the policy over that of the baseline in the same turn.
+    pub over_baseline: Option<stats::Summary>,
+}
+
+/// The energy of policies on one graph. Every turn has a window of each policy, so that a drift of the machine affects all of them.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PoliciesEnergy {
+    /// What the counted sensors cover together.
+    pub scope: String,
+    /// The counted sensors.
+    pub sensors: Vec<String>,
+    /// The policy that the others are compared with.
+    pub baseline: String,
+    /// Energy of the idle machine, before the windows.
+    pub idle: Energy,
+    /// The policies.
+    pub policies: Vec<PolicyEnergy>,
+}
+
+/// Measures `contestants` in turn, A B A B, by searches from the validated roots of `records`: a window of each, `options.repeats` times.
+/// `baseline` is the index of the contestant with which the others are compared. `finished` is called with the number of windows done, the
+/// idle one included. Leaves the policy of the search changed.
+///
+/// # Errors
+/// [`EnergyError`]. A sensor that fails is not an error: a summary is then absent. It is absent too if `records` is empty.
+///
+/// # Panics
+/// If the seconds of `options` are negative or not finite.
+pub fn measure_policies_energy(
+    search: &mut Search<'_>,
+    contestants: &[Contestant],
+    baseline: usize,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+) -> Result<PoliciesEnergy, EnergyError> {
+    let idle = idle(meter, &options.third());
+    finished(1);
+    let mut windows: Vec<Vec<EnergyWindow>> = vec![Vec::new(); contestants.len()];
+    let mut done = 1;
+    // Without a search, a window would never end.
+    let repeats = if records.is_empty() { 0 } else { options.repeats };
+    for _ in 0..repeats {
+        for (contestant, windows) in contestants.iter().zip(&mut windows) {
+            search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
+            warm_up(search, records)?;
+            windows.push(window(search, records, meter, options)?);
+            done += 1;
+            finished(done);
+        }
+    }
+    let efficiency = |window: &EnergyWindow| window.energy.watts.filter(|watts| watts.0 > 0.0).map(|watts| window.teps / 1e6 / watts.0);
+    let against: Vec<Option<f64>> = windows.get(baseline).map_or_else(Vec::new, |windows| windows.iter().map(efficiency).collect());
+    let policies = contestants
+        .iter()
+        .zip(windows)
+        .map(|(contestant, windows)| {
+            // An incomplete window leaves the policy without any statistics.
+            let ratios: Option<Vec<f64>> =
+                windows.iter().zip(&against).map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
+            PolicyEnergy {
+                policy: contestant.name.clone(),
+                summary: EnergySummary::new(&idle, &windows),
+                over_baseline: ratios.and_then(|ratios| stats::Summary::of(&ratios)),
+                windows,
+            }
+        })
+        .collect();
+    let baseline = contestants.get(baseline).map_or_else(String::new, |contestant| contestant.name.clone());
+    Ok(PoliciesEnergy { scope: meter.scope().to_owned(), sensors: meter.sensors(), baseline, idle, policies })
+}
+
+/// Measures the idle machine: sleeps until the window has enough seconds and refreshes.
+pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
+    let window = meter.begin();
+    let begin = std::time::Instant::now();
+    let pause = Duration::from_secs_f64(options.seconds / 20.0);
+    let mut end = WindowEnd::default();
+    while !end.is_reached(begin.elapsed(), meter.refreshes(&window), options) {
+        std::thread::sleep(pause);
+    }
+    meter.end(window)
+}
+
+/// Decides when a window may end.
+#[derive(Debug, Default)]
+pub(super) struct WindowEnd {
+    refreshes: u64,
+    /// Seconds after the begin of the window at which the number of refreshes was first seen.
+    since: f64,
+}
+
+impl WindowEnd {
+    /// Whether the window may end, after this time and number of refreshes. It does not wait forever for a sensor that refreshes slowly, or
+    /// not at all, or no longer.
+    pub(super) fn is_reached(&mut self, passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
+        let seconds = passed.as_secs_f64();
+        if refreshes > self.refreshes {
+            (self.refreshes, self.since) = (refreshes, seconds);
+        }
+        // At its mean rate so far, a sensor that still works would have refreshed several times.
+        let interval = if refreshes == 0 { 0.0 } else { self.since / refreshes as f64 };
+        let least = options.seconds.max(1.0);
+        let has_gone = seconds - self.since >= 3.0 * least.max(interval);
+        seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * least)
+    }
+}
+
+fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), EnergyError> {
+    if let Some(first) = records.first() {
+        run(search, first)?;
+    }
+    Ok(())
+}
+
+fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError> {
+    let outcome = search.run_uncounted(record.root).map_err(MeasureError::from)?;
+    // An uncounted search may not report a last level of leaves alone, which the layout leaves out.
+    let leaves = u32::from(search.layout().stats().leaves > 0);
+    check_levels(record, outcome.levels, leaves)?;
+    Ok(outcome.elapsed.as_secs_f64())
+}
+
+/// Compares the number of levels of a search with that of the validated one, which may have up to `leaves` more.
+pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Result<(), EnergyError> {
+    if (found..=found + leaves).contains(&record.levels) {
+        return Ok(());
+    }
+    Err(EnergyError::Different { root: record.root, found, validated: record.levels })
+}
+
+/// Measures one window: searches from all roots in turn until there are enough seconds and refreshes.
+fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, options: &EnergyOptions) -> Result<EnergyWindow, EnergyError> {
+    let mut strategies: Vec<(Strategy, u64)> = Vec::with_capacity(8);
+    let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
+    let window = meter.begin();
+    let (begin, mut end) = (std::time::Instant::now(), WindowEnd::default());
+    'searches: loop {
+        for record in records {
+            let seconds = run(search, record)?;
+            searches += 1;
+            search_seconds += seconds;
+            seconds_per_edge += seconds / record.edges as f64;
+            for level in search.records() {
+                let key = strategy(level.plan);
+                match strategies.iter_mut().find(|(found, _)| *found == key) {
+                    Some((_, nanoseconds)) => *nanoseconds += level.elapsed_ns,
+                    None => strategies.push((key, level.elapsed_ns)),
+                }
+            }
+            // The clock is read after every search. The sensors are read only after the shortest length, at most every 20 ms.
+            let passed = begin.elapsed();
+            if passed.as_secs_f64() >= options.seconds && passed.as_secs_f64() >= looked {
+                looked = passed.as_secs_f64() + 0.02;
+                if end.is_reached(passed, meter.refreshes(&window), options) {
+                    break 'searches;
+                }
+            }
+        }
+    }
+    let refreshes = meter.refreshes(&window);
+    let energy = meter.end(window);
+    let time = |((direction, device), nanoseconds): (Strategy, u64)| StrategyTime { direction, device, seconds: nanoseconds as f64 / 1e9 };
+    Ok(EnergyWindow {
+        energy,
+        searches,
+        search_seconds,
+        teps: searches as f64 / seconds_per_edge,
+        refreshes,
+        strategies: strategies.into_iter().map(time).collect(),
+    })
+}
+
+impl EnergySummary {
+    /// The statistics of `windows` (`None` where one of them, or `idle`, is incomplete, or a power is not above 0).
+    pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
+        let idle_watts = idle.watts?;
+        let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
+        // A gated rail reads 0 W, and a rail with the wrong sign reads less. Such a power can't be a divisor.
+        if powers.iter().any(|power| power.0 <= 0.0) {
+            return None;
+        }
+        let joules: Vec<Joules> = windows.iter().map(|window| window.energy.joules).collect::<Option<_>>()?;
+        let over = |value: &dyn Fn(usize, &EnergyWindow) -> f64| {
+            let values: Vec<f64> = windows.iter().enumerate().map(|(index, window)| value(index, window)).collect();
+            stats::Summary::of(&values)
+        };
+        let per_search = |index: usize, window: &EnergyWindow| joules[index].0 / window.searches as f64;
+        // A difference in the last digits of two sums is not a measured power.
+        let net = powers.iter().all(|power| power.0 - idle_watts.0 > LEAST_NET_SHARE * power.0);
+        let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
+        Some(Self {
+            mteps_per_watt: over(&|index, window| window.teps / 1e6 / powers[index].0)?,
+            mteps_per_watt_net_of_idle: if net { over(&|index, window| window.teps / 1e6 / (powers[index] - idle_watts).0) } else { None },
+            watts: over(&|index, _| powers[index].0)?,
+            joules_per_search: over(&per_search)?,
+            joules_per_search_net_of_idle: over(&|index, window| {
+                (joules[index] - idle_watts.during(window.energy.seconds)).0 / window.searches as f64
+            })?,
+            energy_delay_joule_seconds: over(&|index, window| per_search(index, window) * window.search_seconds / window.searches as f64)?,
+            idle_watts,
+            domains: domains(windows),
+            samples: counted().map(|rail| rail.samples).sum(),
+            wraps: counted().map(|rail| rail.wraps).sum(),
+        })
+    }
+}
+
+/// Mean power by domain, each over the windows that have it.
+fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
+    let all = || windows.iter().flat_map(|window| &window.energy.domains);
+    let mut found: Vec<DomainWatts> = Vec::new();
+    for power in all() {
+        if found.iter().any(|known| known.domain == power.domain) {
+            continue;
+        }
+        let watts: Vec<f64> = all().filter(|other| other.domain == power.domain).map(|other| other.watts.0).collect();
+        let mean = watts.iter().sum::<f64>() / watts.len() as f64;
+        found.push(DomainWatts { domain: power.domain, watts: Watts(mean), counted: power.counted });
+    }
+    found
+}
+
+pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
+    let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
+    let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
+    let impossible = || windows.iter().find_map(|window| impossible("in a window", window.energy.watts));
+    found.or_else(impossible).unwrap_or_else(|| "no window was measured".to_owned())
+}
+
+/// Measures the power of every strategy that ran, one at a time, and models the energy of windows and levels by it.
+fn model(
+    layout: &Layout,
+    search_options: &SearchOptions,
+    records: &[RootRecord],
+    meter: &Meter,
+    options: &EnergyOptions,
+    windows: &[EnergyWindow],
+) -> Result<Model, EnergyError> {
+    let mut powers: Vec<(Strategy, Option<Watts>, f64)> = Vec::new();
+    for time in windows.iter().flat_map(|window| &window.strategies) {
+        let key = (time.direction, time.device);
+        match powers.iter_mut().find(|(found, ..)| *found == key) {
+            Some((.., seconds)) => *seconds += time.seconds,
+            None => powers.push((key, None, time.seconds)),
+        }
+    }
+    let mut unavailable = None;
+    for (key, watts, _) in &mut powers {
+        let Some(policy) = policy_of(*key) else {
+            unavailable.get_or_insert_with(|| format!("no policy runs {:?} on {} alone, so its power can't be calibrated", key.0, key.1));
+            continue;
+        };
+        let own = SearchOptions { policy, ..search_options.clone() };
+        let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
+        warm_up(&mut search, records)?;
+        let calibration = window(&mut search, records, meter, &options.third())?;
+        *watts = calibration.energy.watts;
+        if watts.is_none() {
+            let problem =
+                || calibration.energy.problem.unwrap_or_else(|| format!("the power of {:?} on {} was not measured", key.0, key.1));
+            unavailable.get_or_insert_with(problem);
+        }
+    }
+    Ok(apply(&powers, unavailable, records, windows))
+}
+
+/// The model with these `powers`: for each strategy, its power and its seconds in all windows.
+fn apply(
+    powers: &[(Strategy, Option<Watts>, f64)],
+    unavailable: Option<String>,
+    records: &[RootRecord],
+    windows: &[EnergyWindow],
+) -> Model {
+    let searches: u64 = windows.iter().map(|window| window.searches).sum();
+    let search_seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
+    let seconds: f64 = windows.iter().map(|window| window.energy.seconds).sum();
+    let power_of = |key: Strategy| powers.iter().find(|(found, ..)| *found == key).and_then(|(_, watts, _)| *watts);
+    let strategies = powers.iter().map(|&((direction, device), watts, time)| StrategyPower {
+        direction,
+        device,
+        watts,
+        seconds: time,
+        time_share: time / search_seconds,
+        modelled_joules_per_search: watts.map(|watts| Joules(watts.during(time).0 / searches as f64)),
+    });
+    let measured: Option<Joules> = windows.iter().map(|window| window.energy.joules).try_fold(Joules::default(), |sum, j| Some(sum + j?));
+    // The time outside of levels, mostly mapping back, is assumed to take the mean power of the levels.
+    let levels: f64 = powers.iter().map(|(.., time)| time).sum();
+    let modelled: Option<f64> =
+        powers.iter().map(|(_, watts, time)| watts.map(|watts| watts.during(*time).0)).try_fold(0.0, |sum, joules| Some(sum + joules?));
+    let residual = match (measured, modelled) {
+        (Some(Joules(measured)), Some(modelled)) if levels > 0.0 && measured > 0.0 => {
+            Some((measured - modelled * seconds / levels) / measured)
+        }
+        _ => None,
+    };
+    let level = |record: &socbfs::bfs::LevelRecord| {
+        let watts = power_of(strategy(record.plan))?;
+        Some(LevelModel { level: record.stats.level, modelled_joules: watts.during(record.elapsed_ns as f64 / 1e9) })
+    };
+    let roots: Option<Vec<Vec<LevelModel>>> = records.iter().map(|root| root.level_records.iter().map(level).collect()).collect();
+    Model { unavailable, strategies: strategies.collect(), residual, roots: roots.unwrap_or_default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use socbfs::power::{DomainPower, Selection, Tree, discover};
+
+    use super::*;
+    use crate::bench::measure;
+    use socbfs::{
+        graph::{BuildOptions, EdgeList, Listing},
+        policy::LevelDevice,
+    };
+
+    /// A machine with one INA219 that reads 18 W.
+    fn machine(root: &Path) -> Tree {
+        let chip = root.join("sys/class/hwmon/hwmon0");
+        fs::create_dir_all(&chip).unwrap();
+        for (name, text) in [("name", "ina219"), ("power1_input", "18000000")] {
+            fs::write(chip.join(name), text).unwrap();
+        }
+        Tree::new(root)
+    }
+
+    fn measured(options: &EnergyOptions, during: impl FnOnce(&Path) + Send) -> EnergyRecord {
+        let folder = tempfile::tempdir().unwrap();
+        let selection = Selection::named(discover(&machine(folder.path())), &["ina2xx".to_owned()], None).unwrap();
+        let meter = Meter::start(selection).unwrap();
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 4]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let search_options = SearchOptions::default();
+        let mut search = Search::new(&layout, &search_options).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0, 2], &mut |_| ()).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| during(folder.path()));
+            measure_energy(&layout, search, &search_options, &records, &meter, options, &mut |_| ()).unwrap()
+        })
+    }
+
+    #[test]
+    fn a_power_that_is_not_above_zero_has_no_efficiency() {
+        let options = EnergyOptions { seconds: 0.1, refreshes: 1, repeats: 1 };
+        let power = |micro_watts: &str| {
+            let window = window_of(micro_watts, &options);
+            (EnergySummary::new(&window.0, &window.1), why_incomplete(&window.0, &window.1))
+        };
+        for micro_watts in ["0", "-3000000"] {
+            let (summary, why) = power(micro_watts);
+            assert!(summary.is_none() && why.contains("must be above 0"), "{micro_watts}: {why}");
+        }
+        assert!(power("3000000").0.is_some());
+    }
+
+    #[test]
+    fn the_power_of_a_domain_is_that_of_the_windows_that_have_it() {
+        let window = |powers: &[(Domain, f64)]| {
+            let domains = powers.iter().map(|&(domain, watts)| DomainPower { domain, watts: Watts(watts), counted: false }).collect();
+            let energy = Energy {
+                scope: String::new(),
+                begin_monotonic_seconds: 0.0,
+                seconds: 1.0,
+                joules: None,
+                watts: None,
+                complete: false,
+                problem: None,
+                rails: Vec::new(),
+                domains,
+            };
+            EnergyWindow { energy, searches: 1, search_seconds: 1.0, teps: 1.0, refreshes: 1, strategies: Vec::new() }
+        };
+        // A rail that is not counted had a gap in the first window.
+        let windows = [window(&[(Domain::Cpu, 2.0)]), window(&[(Domain::Cpu, 4.0), (Domain::Memory, 1.0)])];
+        let found: Vec<(Domain, f64)> = domains(&windows).iter().map(|found| (found.domain, found.watts.0)).collect();
+        assert_eq!(found, [(Domain::Cpu, 3.0), (Domain::Memory, 1.0)]);
+    }
+
+    /// Energy of the idle machine and a window of searches, with a sensor that reads this power.
+    fn window_of(micro_watts: &str, options: &EnergyOptions) -> (Energy, Vec<EnergyWindow>) {
+        let folder = tempfile::tempdir().unwrap();
+        let tree = machine(folder.path());
+        fs::write(folder.path().join("sys/class/hwmon/hwmon0/power1_input"), micro_watts).unwrap();
+        let meter = Meter::start(Selection::named(discover(&tree), &["ina2xx".to_owned()], None).unwrap()).unwrap();
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        undisturbed(
+            || (idle(&meter, options), vec![window(&mut search, &records, &meter, options).unwrap()]),
+            |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
+        )
+    }
+
+    #[test]
+    fn without_a_search_there_is_no_window() {
+        let folder = tempfile::tempdir().unwrap();
+        let meter = Meter::start(Selection::named(discover(&machine(folder.path())), &["ina2xx".to_owned()], None).unwrap()).unwrap();
+        let layout = Layout::build(&EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let options = EnergyOptions { seconds: 0.01, refreshes: 1, repeats: 1 };
+        let contestant = Contestant { name: "auto".to_owned(), policy: Policy::default(), runs: LevelDevice::Cpu };
+        let policies = measure_policies_energy(&mut search, &[contestant], 0, &[], &meter, &options, &mut |_| ()).unwrap();
+        assert!(policies.policies[0].windows.is_empty());
+        let record = measure_energy(&layout, search, &SearchOptions::default(), &[], &meter, &options, &mut |_| ()).unwrap();
+        assert_eq!(record.reason(), Some("there is no search to measure"));
+    }
+
+    /// Measures until the result is complete. Beside other programs the meter's thread may come so late that a window has a gap, and a
+    /// window with a gap rightly has no energy.
+    fn undisturbed<T>(mut measure: impl FnMut() -> T, is_complete: impl Fn(&T) -> bool) -> T {
+        let mut last = measure();
+        for _ in 0..20 {
+            if is_complete(&last) {
+                break;
+            }
+            last = measure();
+        }
+        last
+    }
+
+    #[test]
+    fn windows_contain_only_searches_and_give_the_simulated_power() {
+        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let is_searching = |window: &EnergyWindow| window.searches > 100 && window.search_seconds > 0.3 * window.energy.seconds;
+        let record = undisturbed(
+            || measured(&options, |_| ()),
+            |record| {
+                let energy = record.measured.as_ref().unwrap();
+                energy.summary.is_some() && energy.model.unavailable.is_none() && energy.windows.iter().all(is_searching)
+            },
+        );
+        let energy = record.measured.as_ref().unwrap();
+        assert_eq!((&energy.scope[..], energy.windows.len()), ("soc-rails", 2));
+        let summary = record.summary().unwrap();
+        assert!((summary.watts.mean - 18.0).abs() < 1e-9 && (summary.idle_watts.0 - 18.0).abs() < 1e-9, "{summary:?}");
+        // With a constant power, nothing is left above idle.
+        assert_eq!(summary.mteps_per_watt_net_of_idle, None);
+        for window in &energy.windows {
+            assert!(window.energy.seconds >= 0.3 && window.refreshes >= 10, "{window:?}");
+            assert!(is_searching(window) && window.search_seconds <= window.energy.seconds, "{window:?}");
+            let joules = window.energy.joules.unwrap().0;
+            assert!((joules - 18.0 * window.energy.seconds).abs() < 1e-6 * joules);
+        }
+        let per_search = energy.windows[0].energy.joules.unwrap().0 / energy.windows[0].searches as f64;
+        assert!(summary.joules_per_search.min <= per_search && per_search <= summary.joules_per_search.max);
+        assert!((summary.mteps_per_watt.max - energy.windows.iter().map(|w| w.teps).fold(0.0, f64::max) / 18e6).abs() < 1e-9);
+        // Every strategy takes 18 W, so the model is exact, and its levels are those of the record.
+        assert!(energy.model.unavailable.is_none() && energy.model.residual.unwrap().abs() < 1e-6, "{:?}", energy.model);
+        assert_eq!(energy.model.roots.len(), 2);
+        assert!(energy.model.roots.iter().flatten().all(|level| level.modelled_joules.0 > 0.0));
+    }
+
+    #[test]
+    fn a_vanished_sensor_leaves_no_energy_figures() {
+        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let record = measured(&options, |root| {
+            std::thread::sleep(Duration::from_millis(350));
+            fs::write(root.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
+        });
+        assert_eq!(record.summary(), None);
+        assert!(record.reason().unwrap().contains("the sensor has disappeared"), "{:?}", record.reason());
+        assert!(record.measured.unwrap().model.unavailable.is_some());
+    }
+
+    #[test]
+    fn a_search_that_differs_from_the_validated_one_is_an_error() {
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let mut records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        records[0].levels = 9;
+        let error = run(&mut search, &records[0]).unwrap_err();
+        assert!(matches!(error, EnergyError::Different { found: 3, validated: 9, .. }), "{error}");
+    }
+
+    #[test]
+    fn windows_end_at_both_minimums_or_if_the_sensor_is_too_slow() {
+        let options = EnergyOptions { seconds: 10.0, refreshes: 200, repeats: 1 };
+        for (seconds, refreshes, enough) in
+            [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]
+        {
+            let is_reached = WindowEnd::default().is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
+            assert_eq!(is_reached, enough, "{seconds} {refreshes}");
+        }
+        // The first sensor vanishes after ten refreshes in 12 s, the second one refreshes every 35 s.
+        for (refreshes, last) in [([(4.0, 3), (12.0, 10), (41.0, 10)], (42.0, 10)), ([(35.0, 1), (70.0, 2), (104.0, 2)], (1000.0, 28))] {
+            let mut end = WindowEnd::default();
+            let mut at = |(seconds, refreshes)| end.is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
+            assert_eq!(refreshes.map(&mut at), [false; 3]);
+            assert!(at(last), "{last:?}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The environment of a run: everything that determines whether two figures may be compared.
+//!
+//! Values are read from files below a root directory (`/` on a live system, any directory in a test). A value that can't be read is absent
+//! from the record, never made up.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use socbfs::{
+    machine::{self, Cache, caches, chosen, line, list_numbered, number},
+    memory::available_bytes_below,
+};
+
+/// Machine, system, build, command and time.
+#[derive(Debug, Clone, Serialize)]
+pub struct Environment {
+    /// Time of the start, RFC 3339 in UTC.
+    pub time: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// How the program was built.
+    pub build: Build,
+    /// The processor.
+    pub cpu: Cpu,
+    /// Physical memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// The operating system.
+    pub system: System,
+    /// Load of the machine before the run, one-minute average.
+    pub load: Option<f64>,
+    /// Temperatures before the run.
+    pub temperatures: Vec<Temperature>,
+    /// Temperatures after the run (filled in by the caller).
+    pub temperatures_after: Vec<Temperature>,
+}
+
+/// How the program was built.
+#[derive(Debug, Clone, Serialize)]
+pub struct Build {
+    /// Version of socbfs.
+    pub version: &'static str,
+    /// Commit, with "+" where the source differs from the commit; "unknown" outside a checkout.
+    pub commit: &'static str,
+    /// Compiler and its version.
+    pub compiler: &'static str,
+    /// Target triple.
+    pub target: &'static str,
+    /// Optimisation level.
+    pub opt_level: &'static str,
+    /// Instruction sets that the compiler may use everywhere.
+    pub target_features: &'static str,
+}
+
+impl Build {
+    /// The build of this program.
+    pub const THIS: Self = Self {
+        version: env!("CARGO_PKG_VERSION"),
+        commit: env!("SOCBFS_COMMIT"),
+        compiler: env!("SOCBFS_COMPILER"),
+        target: env!("SOCBFS_TARGET"),
+        opt_level: env!("SOCBFS_OPT_LEVEL"),
+        target_features: env!("SOCBFS_TARGET_FEATURES"),
+    };
+}
+
+/// The processor.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Cpu {
+    /// Model, as the system names it.
+    pub model: Option<String>,
+    /// CPUs that are online, as a list: "0-7".
+    pub online: Option<String>,
+    /// Number of CPUs that the process may use.
+    pub usable: usize,
+    /// Caches of the first CPU.
+    pub caches: Vec<Cache>,
+    /// Highest frequency of each CPU in kHz, in order of CPU number (big.LITTLE systems have several).
+    pub max_khz: Vec<u64>,
+    /// Frequency governors in use, without repeats.
+    pub governors: Vec<String>,
+    /// Instruction sets found at run time that a kernel may choose.
+    pub simd: Vec<&'static str>,
+}
+
+/// The operating system.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct System {
+    /// Name and version of the distribution.
+    pub name: Option<String>,
+    /// Version of the kernel.
+    pub kernel: Option<String>,
+    /// Setting of transparent huge pages: "always", "madvise" or "never".
+    pub huge_pages: Option<String>,
+}
+
+/// One temperature sensor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Temperature {
+    /// Name of the zone.
+    pub zone: String,
+    /// Temperature in degrees Celsius.
+    pub celsius: f64,
+}
+
+impl Environment {
+    /// Reads the environment below `root` (`/` for the live system).
+    pub fn read(root: &Path) -> Self {
+        Self {
+            time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            command: std::env::args_os().map(|argument| argument.to_string_lossy().into_owned()).collect(),
+            build: Build::THIS,
+            cpu: cpu(root),
+            memory_bytes: machine::memory(root).bytes("MemTotal"),
+            system: system(root),
+            load: line(&root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse().ok()),
+            temperatures: temperatures(root),
+            temperatures_after: Vec::new(),
+        }
+    }
+}
+
+/// Reads the current temperatures below `root` (`/` for the live system).
+pub fn temperatures(root: &Path) -> Vec<Temperature> {
+    let zone = |path: PathBuf| {
+        let millidegrees: f64 = number(&path.join("temp"))?;
+        Some(Temperature { zone: line(&path.join("type"))?, celsius: millidegrees / 1000.0 })
+    };
+    list_numbered(&root.join("sys/class/thermal"), "thermal_zone").into_iter().filter_map(zone).collect()
+}
+
+/// Bytes of memory available without swapping and within the limit of a control group, read below `root` (`/` for the live system).
+pub fn available_memory(root: &Path) -> Option<u64> {
+    available_bytes_below(root)
+}
+
+fn cpu(root: &Path) -> Cpu {
+    let folder = root.join("sys/devices/system/cpu");
+    let cpus = list_numbered(&folder, "cpu");
+    let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| line(&cpu.join("cpufreq/scaling_governor"))).collect();
+    governors.sort();
+    governors.dedup();
+    Cpu {
+        model: machine::cpu_model(root),
+        online: line(&folder.join("online")),
+        usable: std::thread::available_parallelism().map_or(1, usize::from),
+        caches: caches(&folder.join("cpu0/cache")),
+        max_khz: cpus.iter().filter_map(|cpu| number(&cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
+        governors,
+        simd: simd(),
+    }
+}
+
+fn system(root: &Path) -> System {
+    let release = machine::text(&root.join("etc/os-release")).unwrap_or_default();
+    let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
+    System {
+        name: name.map(|name| name.trim_matches('"').to_owned()),
+        kernel: machine::kernel(root),
+        huge_pages: chosen(&root.join("sys/kernel/mm/transparent_hugepage/enabled")),
+    }
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn simd() -> Vec<&'static str> {
+    let found = [
+        ("sse4.2", is_x86_feature_detected!("sse4.2")),
+        ("avx2", is_x86_feature_detected!("avx2")),
+        ("bmi2", is_x86_feature_detected!("bmi2")),
+        ("avx512f", is_x86_feature_detected!("avx512f")),
+        ("avx512vl", is_x86_feature_detected!("avx512vl")),
+    ];
+    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+}
+
+#[cfg(target_arch = "aarch64")]
+fn simd() -> Vec<&'static str> {
+    use std::arch::is_aarch64_feature_detected;
+    let found = [("neon", is_aarch64_feature_detected!("neon")), ("sve", is_aarch64_feature_detected!("sve"))];
+    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn simd() -> Vec<&'static str> {
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_environment_of_a_board_is_read_from_its_files() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path();
+        write(root, "proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xc0f\n\nHardware\t: ODROID-XU3\n");
+        write(root, "proc/device-tree/model", "Hardkernel Odroid XU3\0");
+        write(root, "proc/meminfo", "MemTotal:        2048000 kB\nMemFree: 5 kB\nMemAvailable:    1024 kB\n");
+        write(root, "proc/loadavg", "0.52 0.58 0.59 1/597 13\n");
+        write(root, "proc/sys/kernel/osrelease", "4.14.180\n");
+        write(root, "etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian GNU/Linux 13 (trixie)\"\n");
+        write(root, "sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
+        write(root, "sys/devices/system/cpu/online", "0-1,10\n");
+        for (cpu, governor, khz) in [(0, "ondemand", 1_400_000), (1, "ondemand", 1_400_000), (10, "performance", 2_000_000)] {
+            write(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"), governor);
+            write(root, &format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq"), &format!("{khz}\n"));
+        }
+        for (file, text) in [("level", "2"), ("type", "Unified"), ("size", "512K"), ("shared_cpu_list", "0-1")] {
+            write(root, &format!("sys/devices/system/cpu/cpu0/cache/index2/{file}"), text);
+        }
+        write(root, "sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
+        write(root, "sys/class/thermal/thermal_zone0/temp", "51500\n");
+        write(root, "sys/class/thermal/thermal_zone1/type", "broken\n");
+
+        let e = Environment::read(root);
+        assert_eq!(e.cpu.model.as_deref(), Some("implementer 0x41 part 0xc0f (Hardkernel Odroid XU3)"));
+        assert_eq!(e.memory_bytes, Some(2_048_000 * 1024));
+        assert_eq!(available_memory(root), Some(1024 * 1024));
+        assert_eq!(e.load, Some(0.52));
+        assert_eq!(e.system.kernel.as_deref(), Some("4.14.180"));
+        assert_eq!(e.system.name.as_deref(), Some("Debian GNU/Linux 13 (trixie)"));
+        assert_eq!(e.system.huge_pages.as_deref(), Some("madvise"));
+        assert_eq!(e.cpu.online.as_deref(), Some("0-1,10"));
+        assert_eq!(e.cpu.governors, ["ondemand", "performance"]);
+        assert_eq!(e.cpu.max_khz, [1_400_000, 1_400_000, 2_000_000]);
+        let cache = Cache { level: 2, kind: "Unified".into(), bytes: 512 << 10, shared_by: Some("0-1".into()) };
+        assert_eq!(e.cpu.caches, [cache]);
+        assert_eq!(e.temperatures, [Temperature { zone: "cpu-thermal".into(), celsius: 51.5 }]);
+    }
+
+    #[test]
+    fn absent_files_leave_fields_empty() {
+        let tree = tempfile::tempdir().unwrap();
+        let e = Environment::read(tree.path());
+        assert_eq!((e.cpu.model, e.memory_bytes, e.load, e.system.kernel), (None, None, None, None));
+        assert!(e.cpu.governors.is_empty() && e.temperatures.is_empty() && e.cpu.caches.is_empty());
+        assert!(e.cpu.usable >= 1);
+        assert!(e.time.ends_with('Z') && e.time.len() == 20, "{}", e.time);
+    }
+}

@@ -1,0 +1,234 @@
+//! Measures a search: one untimed warm-up, then every root timed and validated.
+
+use std::time::Instant;
+
+use super::RootRecord;
+use socbfs::{
+    bfs::LevelRecord,
+    graph::{EdgeList, Layout, NONE, Vertex},
+    memory::available_bytes,
+    search::{Outcome, Search, SearchError},
+    validate::{ValidateError, Validator},
+};
+
+/// Why a run could not continue. A tree that fails validation is a result, not an error.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MeasureError {
+    /// The search could not run.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    /// The tree could not be checked.
+    #[error("the tree can't be validated")]
+    Validate(#[source] ValidateError),
+}
+
+/// The interface of a search that the runner needs: a trait, so that tests can use a search with faults.
+trait Searcher {
+    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
+    fn parents(&self) -> &[Vertex];
+    fn records(&self) -> &[LevelRecord];
+}
+
+impl Searcher for Search<'_> {
+    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+        Search::run(self, root)
+    }
+
+    fn parents(&self) -> &[Vertex] {
+        Search::parents(self)
+    }
+
+    fn records(&self) -> &[LevelRecord] {
+        Search::records(self)
+    }
+}
+
+/// Searches from every root in turn, after one untimed search from the first one. Validates every tree against the edges as listed, outside
+/// the timed region. Ends with the first root that fails validation, as the reference code does.
+///
+/// Searches follow one another directly, as in GAP's harness. Their trees are kept, and validated together after the last search, or after
+/// as many searches as a quarter of the free memory has room for. A validation between two searches would leave its own edges in the caches
+/// and its threads on the processors.
+///
+/// The time of a search is measured by the search: from its call to the parents in original numbers. `finished` is called with the number
+/// of roots that are validated.
+///
+/// # Errors
+/// [`MeasureError`] for a root that is not a vertex, a failed device, or where memory is short.
+pub fn measure(
+    edges: &EdgeList,
+    layout: &Layout,
+    search: &mut Search<'_>,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<Vec<RootRecord>, MeasureError> {
+    measure_with(edges, layout, search, roots, finished)
+}
+
+fn measure_with(
+    edges: &EdgeList,
+    layout: &Layout,
+    search: &mut impl Searcher,
+    roots: &[Vertex],
+    finished: &mut dyn FnMut(usize),
+) -> Result<Vec<RootRecord>, MeasureError> {
+    let mut records = Vec::with_capacity(roots.len());
+    let Some(&first) = roots.first() else { return Ok(records) };
+    let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
+    // If the list has every undirected edge in both directions, the validator counts each edge twice.
+    let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
+    // Filled before any search is timed, so that no search pays for page faults.
+    let mut trees = vec![vec![NONE; layout.vertices()]; batch(layout.vertices(), roots.len())];
+    search.run(first)?;
+    for batch in roots.chunks(trees.len()) {
+        let mut searched = Vec::with_capacity(batch.len());
+        for (&root, tree) in batch.iter().zip(&mut trees) {
+            let outcome = search.run(root)?;
+            tree.copy_from_slice(search.parents());
+            searched.push((outcome, search.records().to_vec()));
+        }
+        for ((outcome, level_records), tree) in searched.into_iter().zip(&trees) {
+            let start = Instant::now();
+            let verdict = validator.validate(outcome.root, tree, None);
+            let validation_seconds = start.elapsed().as_secs_f64();
+            let violation = match verdict {
+                Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
+                Err(other) => return Err(MeasureError::Validate(other)),
+                // The counts from which the speed is computed are checked as well.
+                Ok(found) if (found.reached, found.edges / listings, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
+                    Some(format!(
+                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
+                        outcome.reached,
+                        outcome.edges,
+                        outcome.levels,
+                        found.reached,
+                        found.edges / listings,
+                        found.levels
+                    ))
+                }
+                Ok(_) => None,
+            };
+            let passed = violation.is_none();
+            records.push(RootRecord::new(layout.order(), &outcome, violation, validation_seconds, level_records));
+            finished(records.len());
+            if !passed {
+                return Ok(records);
+            }
+        }
+    }
+    Ok(records)
+}
+
+/// Number of trees of `vertices` parents that are kept at the same time, at least one.
+fn batch(vertices: usize, roots: usize) -> usize {
+    let budget = available_bytes().unwrap_or(256 << 20) / 4;
+    let tree = vertices.max(1) as u64 * size_of::<Vertex>() as u64;
+    usize::try_from(budget / tree).unwrap_or(usize::MAX).clamp(1, roots.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use socbfs::{
+        graph::{BuildOptions, Listing, Order},
+        search::SearchOptions,
+    };
+
+    /// The path 0 - 1 - 2 - 3 with a self-loop, and an isolated vertex.
+    fn built() -> (EdgeList, Layout) {
+        let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 3]], Listing::Once).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        (edges, layout)
+    }
+
+    #[test]
+    fn every_root_is_measured_and_validated() {
+        let (edges, layout) = built();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let mut calls = Vec::new();
+        let records = measure(&edges, &layout, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
+        assert_eq!(calls, [1, 2]);
+        assert_eq!(records.iter().map(|r| (r.root, r.reached, r.levels, r.edges)).collect::<Vec<_>>(), [(1, 4, 3, 3), (3, 4, 4, 3)]);
+        assert!(records.iter().all(|r| r.validation.passed && r.seconds.is_some() && r.mapping_seconds.is_some()));
+    }
+
+    #[test]
+    fn an_empty_list_gives_no_records_and_a_wrong_root_is_an_error() {
+        let (edges, layout) = built();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        assert!(measure(&edges, &layout, &mut search, &[], &mut |_| ()).unwrap().is_empty());
+        assert!(measure(&edges, &layout, &mut search, &[5], &mut |_| ()).is_err());
+    }
+
+    /// Gives right trees for its first `good` searches, the warm-up included. Then vertex 3 has the wrong parent 0.
+    struct FaultySearch {
+        good: usize,
+        edges: u64,
+        parents: Vec<Vertex>,
+    }
+
+    impl Searcher for FaultySearch {
+        fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
+            self.parents = vec![0, 0, 1, 2, NONE];
+            match self.good.checked_sub(1) {
+                Some(left) => self.good = left,
+                None => self.parents[3] = 0,
+            }
+            let (elapsed, mapping) = (Duration::from_millis(2), Duration::from_millis(1));
+            Ok(Outcome { root, reached: 4, levels: 4, edges: self.edges, elapsed, mapping })
+        }
+
+        fn parents(&self) -> &[Vertex] {
+            &self.parents
+        }
+
+        fn records(&self) -> &[LevelRecord] {
+            &[]
+        }
+    }
+
+    #[test]
+    fn a_wrong_tree_ends_the_run_and_has_no_time() {
+        let mut search = FaultySearch { good: 2, edges: 3, parents: Vec::new() };
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
+        assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(records[0].seconds, Some(0.002));
+        assert_eq!((records[1].seconds, records[1].mapping_seconds), (None, None));
+        let violation = records[1].validation.violation.as_deref().unwrap();
+        assert!(violation.contains('3') && violation.contains('0'), "{violation}");
+    }
+
+    #[test]
+    fn only_a_layout_that_renumbers_vertices_has_a_time_of_mapping() {
+        let (edges, _) = built();
+        for (order, seconds) in [(Order::Original, 0.0), (Order::Degree, 0.001)] {
+            let layout = Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+            let mut search = FaultySearch { good: 9, edges: 3, parents: Vec::new() };
+            let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+            assert_eq!((records[0].seconds, records[0].mapping_seconds), (Some(0.002), Some(seconds)), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn edges_listed_in_both_directions_count_once() {
+        let edges = EdgeList::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]], Listing::BothDirections).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        assert_eq!(records[0].edges, 2);
+        assert!(records[0].validation.passed, "{:?}", records[0].validation);
+    }
+
+    #[test]
+    fn a_wrong_edge_count_fails_validation_and_has_no_time() {
+        let mut search = FaultySearch { good: 9, edges: 4, parents: Vec::new() };
+        let (edges, layout) = built();
+        let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        assert!(!records[0].validation.passed && records[0].seconds.is_none());
+        assert!(records[0].validation.violation.as_deref().unwrap().contains("4 edges"));
+    }
+}

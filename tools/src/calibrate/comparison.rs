@@ -1,0 +1,18 @@
+//! Settings chosen by searching with each value in turn.
+
+use socbfs::{graph::GraphError, input::generate::GenerateError, search::SearchError};
+
+/// Why settings can't be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// A graph to measure on can't be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// A graph to measure on can't be built.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A search fails.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}

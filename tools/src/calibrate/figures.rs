@@ -1,0 +1,66 @@
+//! Figures of every strategy over all measured levels.
+
+use super::LevelTable;
+use socbfs::{
+    bfs::{Direction, LevelStats, Strategy},
+    measure::StrategyNumbers,
+    policy::CostModel,
+    stats::Summary,
+};
+
+/// The number of edges that Zhang 2018 takes as the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
+/// vertices bottom-up (equation 4).
+pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
+    match direction {
+        Direction::TopDown => stats.frontier_edges,
+        Direction::BottomUp => stats.unvisited_edges,
+    }
+}
+
+/// The speeds of each of `strategies` in `tables` beyond level 0, and the errors of `model` and `zhang`. Strategies that were not measured
+/// are left out.
+pub fn numbers(tables: &[LevelTable], strategies: &[Strategy], model: &CostModel, zhang: &CostModel) -> Vec<StrategyNumbers> {
+    strategies.iter().filter_map(|&strategy| of_strategy(tables, strategy, model, zhang)).collect()
+}
+
+fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zhang: &CostModel) -> Option<StrategyNumbers> {
+    // Level 0 is left out, since it includes the reset of the search's state.
+    let levels = || tables.iter().flat_map(|table| table.levels.iter().skip(1));
+    let measured = || levels().filter_map(|times| Some((times, times.own_ns(strategy)?)));
+    let speeds: Vec<f64> = measured()
+        .map(|(times, own)| (zhang_edges(&times.stats, strategy.direction()), own))
+        .filter(|&(edges, own)| edges > 0 && own > 0.0)
+        .map(|(edges, own)| edges as f64 / own * 1e3)
+        .collect();
+    let speed = Summary::of(&speeds)?;
+    let fastest_levels = measured()
+        .filter(|(times, own)| Strategy::ALL.into_iter().filter_map(|other| times.own_ns(other)).all(|other| *own <= other))
+        .count();
+    let residual = |model: &CostModel| {
+        let (mut off, mut all) = (0.0, 0.0);
+        for (times, own) in measured() {
+            if let Some(cost) = model.of(strategy) {
+                off += (cost.level_ns(&times.stats, probes(&times.stats)) - own).abs();
+                all += own;
+            }
+        }
+        if all > 0.0 { off / all } else { 0.0 }
+    };
+    Some(StrategyNumbers {
+        strategy,
+        levels: speeds.len(),
+        fastest_levels,
+        mean_mega_edges_per_s: speed.mean,
+        first_quartile_mega_edges_per_s: speed.first_quartile,
+        median_mega_edges_per_s: speed.median,
+        third_quartile_mega_edges_per_s: speed.third_quartile,
+        residual: residual(model),
+        residual_zhang: residual(zhang),
+        watts: None,
+    })
+}
+
+/// Neighbours that an unvisited vertex looks at, as the models count them: the sampled number, or one.
+fn probes(stats: &LevelStats) -> f64 {
+    stats.sampled_probes.map_or(1.0, f64::from)
+}

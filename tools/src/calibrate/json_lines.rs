@@ -1,0 +1,67 @@
+//! Files of JSON lines that grow one line at a time, so that an interruption, a kill or a power cut loses at most one line.
+
+use std::{
+    io::{self, Write},
+    path::Path,
+};
+
+use serde::Serialize;
+
+use socbfs::files::{self, OwnFile};
+
+/// A file of JSON lines, open for appending.
+#[derive(Debug)]
+pub struct JsonLines(OwnFile);
+
+impl JsonLines {
+    /// Opens the file, or creates it, and returns its content. The file is not changed before [`keep`](Self::keep).
+    ///
+    /// # Errors
+    /// If the file can't be opened or read, or if [`open_own`](files::open_own) refuses it.
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<u8>)> {
+        let mut file = files::open_own(path)?;
+        let text = file.read_all(files::RECORD)?;
+        Ok((Self(file), text))
+    }
+
+    /// Keeps the first `good` bytes and cuts off the rest, such as the beginning of a line that was interrupted.
+    ///
+    /// # Errors
+    /// If the file can't be written.
+    pub fn keep(&mut self, good: u64) -> io::Result<()> {
+        self.0.file.set_len(good)
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Waits until all that was written to the file system of this file, by any process, is on the disk.
+    pub(super) fn sync_file_system(&self) -> io::Result<()> {
+        Ok(nix::unistd::syncfs(&self.0.file)?)
+    }
+
+    /// Appends a line, or nothing.
+    ///
+    /// # Errors
+    /// If the file can't be written.
+    pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(value)?;
+        line.push(b'\n');
+        let before = self.0.file.metadata()?.len();
+        // One write of the whole line: after an interruption, a line is either complete or lacks its line end. Synced, since a line is
+        // minutes of work, and a power cut would lose it.
+        let added = self.0.file.write_all(&line).and_then(|()| self.0.file.sync_data());
+        if added.is_err() {
+            // On a full disk, for example. If this fails too, the next reader cuts the line off.
+            let _ = self.keep(before);
+        }
+        added
+    }
+}
+
+/// The complete lines of `text`, with their line ends.
+pub fn complete_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split_inclusive(|&byte| byte == b'\n').filter(|line| line.ends_with(b"\n"))
+}

@@ -1,0 +1,447 @@
+//! The measured cost of every strategy at every level of a search.
+//!
+//! The levels of a search from one root are the same sets of vertices, whichever strategy finds them, so strategies can be compared level
+//! by level. Searches follow fixed plans (see [`Replay`]): first all levels by the same strategy, then two strategies in alternation, so
+//! that every strategy runs after every other one at every level. The cheapest path through the table is the per-level oracle with which
+//! policies are compared.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use socbfs::{
+    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
+    board::StrategyWatts,
+    graph::Vertex,
+    measure::watts_of,
+    policy::{LevelDevice, Policy, Replay},
+    search::{Search, SearchError},
+    stats::Summary,
+};
+
+const STRATEGIES: usize = Strategy::ALL.len();
+
+/// Shares of the GPU, in thousandths, at which split levels are measured.
+pub const SHARES: [u16; 3] = [250, 500, 750];
+
+/// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
+/// changes to any other strategy.
+const CONTENDS: f64 = 2.0;
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turns {
+    /// Number of searches by each sequence of plans; the first quartile of their times counts.
+    pub turns: usize,
+    /// After this time, a sequence of plans that was measured once is not measured again.
+    pub patience: Duration,
+    /// After this time, policies begin no further turn from a root.
+    pub contest: Duration,
+    /// Whether levels that both devices run are measured as well, with the shares [`SHARES`].
+    pub splits: bool,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { turns: 5, patience: Duration::from_secs(20), contest: Duration::MAX, splits: false }
+    }
+}
+
+/// The cost of each level of a search from one root by each strategy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelTable {
+    /// The root, as an original number.
+    pub root: Vertex,
+    /// The measured strategies.
+    pub strategies: Vec<Strategy>,
+    /// The levels; the last one finds nothing.
+    pub levels: Vec<LevelTimes>,
+}
+
+/// One level. Times are in nanoseconds, indexed by [`Strategy`] in the order of [`Strategy::ALL`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LevelTimes {
+    /// The counts that a policy may see, with all samples. Counts that depend on earlier plans are those of a top-down search.
+    pub stats: LevelStats,
+    /// Number of vertices found.
+    pub found: u64,
+    own: [Option<f64>; STRATEGIES],
+    /// As `own`, but the mean of the turns instead of their first quartile.
+    #[serde(default)]
+    mean: [Option<f64>; STRATEGIES],
+    after: [[Option<f64>; STRATEGIES]; STRATEGIES],
+    /// Split levels, by [`GpuKernel`] and share: with the handovers of splitting, but without a change from another strategy.
+    #[serde(default)]
+    shared: [[Option<f64>; SHARES.len()]; GpuKernel::ALL.len()],
+}
+
+/// The strategy of one device that leaves the state as `plan` does. A split level leaves it with the CPU.
+fn host(plan: LevelPlan) -> Strategy {
+    Strategy::of(plan).unwrap_or(match plan.direction {
+        Direction::TopDown => Strategy::Tc,
+        Direction::BottomUp => Strategy::Bc,
+    })
+}
+
+impl LevelTimes {
+    /// A level with simulated times: `own` returns the time of a plan without changes, `change` the extra time of a change of strategy.
+    pub fn simulated(
+        stats: LevelStats,
+        found: u64,
+        own: impl Fn(LevelPlan) -> Option<f64>,
+        change: impl Fn(Strategy, Strategy) -> f64,
+    ) -> Self {
+        let mut times = Self {
+            stats,
+            found,
+            own: [None; STRATEGIES],
+            mean: [None; STRATEGIES],
+            after: [[None; STRATEGIES]; STRATEGIES],
+            shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
+        };
+        for strategy in Strategy::ALL {
+            times.own[strategy as usize] = own(strategy.plan());
+            for previous in Strategy::ALL {
+                times.after[previous as usize][strategy as usize] = own(strategy.plan()).map(|ns| ns + change(previous, strategy));
+            }
+        }
+        for kernel in GpuKernel::ALL {
+            times.shared[kernel as usize] = SHARES.map(|gpu_permille| own(LevelPlan::split(kernel, gpu_permille)));
+        }
+        times
+    }
+
+    /// The time of the level if it is split: the GPU runs this share of it, in thousandths, by `kernel`. Changes are not included, as in
+    /// [`own_ns`](Self::own_ns). The time is interpolated between the measured shares; beyond them, the nearest share counts.
+    pub fn split_ns(&self, kernel: GpuKernel, gpu_permille: u16) -> Option<f64> {
+        let times = &self.shared[kernel as usize];
+        let at = SHARES.iter().position(|&share| share >= gpu_permille).unwrap_or(SHARES.len() - 1).max(1);
+        let (low, high) = (f64::from(SHARES[at - 1]), f64::from(SHARES[at]));
+        let part = ((f64::from(gpu_permille) - low) / (high - low)).clamp(0.0, 1.0);
+        Some(times[at - 1]? * (1.0 - part) + times[at]? * part)
+    }
+
+    /// The time of the level by `plan` after one by `previous`, with conversions and handover (`None`: not measured).
+    pub fn plan_ns(&self, previous: Option<LevelPlan>, plan: LevelPlan) -> Option<f64> {
+        match (Strategy::of(plan), plan.placement) {
+            (Some(strategy), _) => self.step_ns(previous.map(host), strategy),
+            (None, Placement::Split { gpu_permille, kernel }) => {
+                let change = previous.and_then(|previous| self.change_ns(host(previous), host(plan))).unwrap_or(0.0);
+                Some(self.split_ns(kernel, gpu_permille)? + change.max(0.0))
+            }
+            _ => None,
+        }
+    }
+
+    /// The time of the level by `strategy` after another level of that strategy, without conversions, handover and decision. At level 0 it
+    /// includes the reset of the search's state. `None`: not measured.
+    pub fn own_ns(&self, strategy: Strategy) -> Option<f64> {
+        self.own[strategy as usize]
+    }
+
+    /// The mean of the turns, of which [`own_ns`](Self::own_ns) is the first quartile.
+    pub fn mean_ns(&self, strategy: Strategy) -> Option<f64> {
+        self.mean[strategy as usize]
+    }
+
+    /// The times of one device's fastest strategies top-down and bottom-up (`None`: one direction was not measured there).
+    pub fn directions_ns(&self, on_gpu: bool) -> Option<[f64; 2]> {
+        let best = |direction: Direction| {
+            let there = Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction);
+            there.filter_map(|strategy| self.own_ns(strategy)).min_by(f64::total_cmp)
+        };
+        Some([best(Direction::TopDown)?, best(Direction::BottomUp)?])
+    }
+
+    /// The time of the level by `strategy` after one by `previous`, with conversions and handover; [`own_ns`](Self::own_ns) if not
+    /// measured.
+    pub fn step_ns(&self, previous: Option<Strategy>, strategy: Strategy) -> Option<f64> {
+        let measured = previous.and_then(|previous| self.after[previous as usize][strategy as usize]);
+        measured.or(self.own[strategy as usize])
+    }
+
+    /// The cost of the change: [`step_ns`](Self::step_ns) minus [`own_ns`](Self::own_ns).
+    pub fn change_ns(&self, previous: Strategy, strategy: Strategy) -> Option<f64> {
+        Some(self.after[previous as usize][strategy as usize]? - self.own[strategy as usize]?)
+    }
+}
+
+impl LevelTable {
+    /// The measured plans: the strategies, and split levels.
+    pub fn plans(&self) -> Vec<LevelPlan> {
+        let measured = |kernel: &GpuKernel| self.levels.iter().any(|level| level.split_ns(*kernel, SHARES[0]).is_some());
+        let splits = GpuKernel::ALL.into_iter().filter(measured).flat_map(|kernel| SHARES.map(|share| LevelPlan::split(kernel, share)));
+        self.strategies.iter().map(|strategy| strategy.plan()).chain(splits).collect()
+    }
+
+    /// The oracle: the cheapest sequence of plans, one for each level, and its cost in nanoseconds.
+    pub fn oracle(&self) -> (Vec<LevelPlan>, f64) {
+        self.cheapest(&self.plans())
+    }
+
+    /// As [`oracle`](Self::oracle), with a choice among these plans only.
+    pub fn cheapest(&self, plans: &[LevelPlan]) -> (Vec<LevelPlan>, f64) {
+        // By level and plan: the cost of the cheapest way there, and the index of the plan before.
+        let mut ways: Vec<Vec<(f64, usize)>> = Vec::with_capacity(self.levels.len());
+        for level in &self.levels {
+            let way = |&plan: &LevelPlan| {
+                let step = |previous| level.plan_ns(previous, plan).unwrap_or(f64::INFINITY);
+                let Some(before) = ways.last() else { return (step(None), 0) };
+                let ways = before.iter().enumerate().map(|(place, (way, _))| (way + step(Some(plans[place])), place));
+                ways.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((f64::INFINITY, 0))
+            };
+            ways.push(plans.iter().map(way).collect());
+        }
+        let end = ways.last().and_then(|last| last.iter().enumerate().min_by(|a, b| a.1.0.total_cmp(&b.1.0)));
+        let Some((mut at, &(total, _))) = end else { return (Vec::new(), 0.0) };
+        let mut chosen = vec![plans[at]; ways.len()];
+        for (level, row) in ways.iter().enumerate().skip(1).rev() {
+            at = row[at].1;
+            chosen[level - 1] = plans[at];
+        }
+        (chosen, total)
+    }
+
+    /// The plan and the cost in nanoseconds of each level if the levels run by `plans` (`None` if a plan was not measured). Levels beyond
+    /// the end of `plans` use the last plan.
+    fn steps<'a>(&'a self, plans: &'a [LevelPlan]) -> impl Iterator<Item = Option<(LevelPlan, f64)>> + 'a {
+        let at = |level: usize| plans.get(level).or(plans.last()).copied();
+        self.levels.iter().enumerate().map(move |(level, times)| {
+            let previous = level.checked_sub(1).and_then(at);
+            Some((at(level)?, times.plan_ns(previous, at(level)?)?))
+        })
+    }
+
+    /// The cost in nanoseconds of a search whose levels run by `plans` (`None` if a plan was not measured at some level).
+    pub fn cost_ns(&self, plans: &[LevelPlan]) -> Option<f64> {
+        self.steps(plans).map(|step| step.map(|(_, ns)| ns)).sum()
+    }
+
+    /// Joules of a search whose levels run by `plans`; `watts` holds the power while a strategy runs. `None` if a power or a time is not
+    /// known. The power while both devices run is never known.
+    pub fn joules(&self, plans: &[LevelPlan], watts: &StrategyWatts) -> Option<f64> {
+        self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts_of(watts, Strategy::of(plan)?)?))).sum()
+    }
+}
+
+/// Measures every level of the search from `root` by each of `strategies`. The search's policy is left changed.
+///
+/// # Errors
+/// [`SearchError`] if the search was not set up for the strategies, the root is not a vertex of the graph, or a device fails.
+pub fn measure(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how: &Turns) -> Result<LevelTable, SearchError> {
+    search.set_single_levels(true);
+    let table = measured(search, root, strategies, how);
+    search.set_single_levels(false);
+    table
+}
+
+fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how: &Turns) -> Result<LevelTable, SearchError> {
+    let begin = Instant::now();
+    let tc = Replay::new(&[Strategy::Tc.plan()]);
+    let mut levels: Vec<LevelTimes> = run(search, root, tc.observing())?
+        .iter()
+        .map(|record| LevelTimes {
+            stats: record.stats,
+            found: record.found,
+            own: [None; STRATEGIES],
+            mean: [None; STRATEGIES],
+            after: [[None; STRATEGIES]; STRATEGIES],
+            shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
+        })
+        .collect();
+    // Each strategy by itself: own times.
+    let mut runs: Vec<Vec<Vec<LevelRecord>>> = vec![Vec::new(); strategies.len()];
+    for turn in 0..how.turns.max(1) {
+        for (&strategy, runs) in strategies.iter().zip(&mut runs) {
+            if turn > 0 && begin.elapsed() > how.patience {
+                break;
+            }
+            runs.push(run(search, root, Replay::new(&[strategy.plan()]))?);
+        }
+    }
+    for (&strategy, runs) in strategies.iter().zip(&runs) {
+        for (level, times) in levels.iter_mut().enumerate() {
+            times.own[strategy as usize] = typical(runs, level, own);
+            times.mean[strategy as usize] = summary(runs, level, own).map(|summary| summary.mean);
+            times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
+        }
+    }
+    // Two strategies in alternation, begun once with each.
+    let contenders: Vec<Strategy> = strategies.iter().copied().filter(|&strategy| contends(&levels, strategy)).collect();
+    for (index, &a) in contenders.iter().enumerate() {
+        for &b in &contenders[index + 1..] {
+            let mut runs = [Vec::new(), Vec::new()];
+            for turn in 0..how.turns.max(1) {
+                for (phase, runs) in runs.iter_mut().enumerate() {
+                    if turn > 0 && begin.elapsed() > how.patience {
+                        break;
+                    }
+                    let plans: Vec<LevelPlan> =
+                        (0..levels.len()).map(|level| if level % 2 == phase { a.plan() } else { b.plan() }).collect();
+                    runs.push(run(search, root, Replay::new(&plans))?);
+                }
+            }
+            for (level, times) in levels.iter_mut().enumerate().skip(1) {
+                for (phase, runs) in runs.iter().enumerate() {
+                    let (previous, strategy) = if level % 2 == phase { (b, a) } else { (a, b) };
+                    times.after[previous as usize][strategy as usize] = typical(runs, level, with_changes);
+                }
+            }
+        }
+    }
+    if how.splits {
+        for kernel in GpuKernel::ALL.into_iter().filter(|&kernel| strategies.contains(&kernel.into())) {
+            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
+                let mut runs = Vec::new();
+                for turn in 0..how.turns.max(1) {
+                    if turn > 0 && begin.elapsed() > how.patience {
+                        break;
+                    }
+                    runs.push(run(search, root, Replay::new(&[LevelPlan::split(kernel, gpu_permille)]))?);
+                }
+                for (level, times) in levels.iter_mut().enumerate() {
+                    // The handovers of a split level are part of splitting.
+                    times.shared[kernel as usize][place] = typical(&runs, level, with_changes);
+                }
+            }
+        }
+    }
+    Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
+}
+
+/// Searches twice and returns the records of the second search. The first one replaces the data of other plans in the caches.
+fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
+    search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
+    search.run_uncounted(root)?;
+    search.run_uncounted(root)?;
+    Ok(search.records().to_vec())
+}
+
+fn own(record: &LevelRecord) -> u64 {
+    with_changes(record).saturating_sub(record.conversion_ns + record.handover_ns)
+}
+
+fn with_changes(record: &LevelRecord) -> u64 {
+    record.elapsed_ns.saturating_sub(record.decision_ns)
+}
+
+/// The first quartile: a disturbance (such as a thread that loses its core for a time slice) only ever makes a level of some microseconds
+/// longer, and by much more than the level takes.
+fn typical(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<f64> {
+    summary(runs, level, time).map(|summary| summary.first_quartile)
+}
+
+fn summary(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u64) -> Option<Summary> {
+    let times: Vec<f64> = runs.iter().filter_map(|records| records.get(level)).map(|record| time(record) as f64).collect();
+    Summary::of(&times)
+}
+
+/// Whether `strategy` comes close to the fastest one at any level that takes more than a thousandth of the search.
+fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
+    let fastest = |times: &LevelTimes| times.own.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let all: f64 = levels.iter().map(fastest).sum();
+    levels.iter().any(|times| {
+        let matters = fastest(times) > all / 1000.0;
+        matters && times.own_ns(strategy).is_some_and(|own| own < CONTENDS * fastest(times))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table of two strategies with these own times, in which each change costs `change`.
+    fn table(own: &[[f64; 2]], change: f64) -> LevelTable {
+        let levels = own
+            .iter()
+            .map(|&[tc, bc]| {
+                let own = |plan| match Strategy::of(plan) {
+                    Some(Strategy::Tc) => Some(tc),
+                    Some(Strategy::Bc) => Some(bc),
+                    _ => None,
+                };
+                LevelTimes::simulated(LevelStats::default(), 1, own, |a, b| if a == b { 0.0 } else { change })
+            })
+            .collect();
+        LevelTable { root: 0, strategies: Strategy::CPU.to_vec(), levels }
+    }
+
+    #[test]
+    fn the_oracle_changes_its_strategy_where_that_pays() {
+        let [tc, bc, bg] = [Strategy::Tc, Strategy::Bc, Strategy::Bg].map(Strategy::plan);
+        let times = [[1.0, 9.0], [50.0, 10.0], [12.0, 10.0], [2.0, 8.0]];
+        assert_eq!(table(&times, 0.0).oracle(), (vec![tc, bc, bc, tc], 23.0));
+        // Two changes at 3 or 5 each pay. At 7 the one back does not, as it saves 6; at 40 neither does.
+        assert_eq!(table(&times, 3.0).oracle(), (vec![tc, bc, bc, tc], 29.0));
+        assert_eq!(table(&times, 5.0).oracle(), (vec![tc, bc, bc, tc], 33.0));
+        assert_eq!(table(&times, 7.0).oracle(), (vec![tc, bc, bc, bc], 36.0));
+        assert_eq!(table(&times, 40.0).oracle(), (vec![bc, bc, bc, bc], 37.0));
+        assert_eq!(table(&times, 7.0).cheapest(&[tc]), (vec![tc; 4], 65.0));
+        assert_eq!(table(&times, 7.0).cost_ns(&[tc, bc]), Some(36.0));
+        assert_eq!(table(&times, 7.0).cost_ns(&[bg]), None);
+        assert_eq!(table(&[], 1.0).oracle(), (vec![], 0.0));
+        // 2 W for TC, 5 W for BC: 1 ns and 17 + 10 + 8 ns.
+        let watts = StrategyWatts { tc: Some(2.0), bc: Some(5.0), ..StrategyWatts::default() };
+        let joules = table(&times, 7.0).joules(&[tc, bc, bc, bc], &watts).unwrap();
+        assert!((joules - (2.0 + 5.0 * (17.0 + 10.0 + 8.0)) * 1e-9).abs() < 1e-18);
+        assert_eq!(table(&times, 7.0).joules(&[tc], &StrategyWatts::default()), None);
+    }
+
+    #[test]
+    fn the_oracle_splits_levels() {
+        // Times on the CPU alone, on the GPU alone, and split with shares of 25, 50 and 75 %; a change of device costs 5.
+        let times = [[1.0, 9.0, 4.0, 5.0, 6.0], [50.0, 40.0, 39.0, 24.0, 30.0], [60.0, 21.0, 50.0, 40.0, 30.0], [2.0, 8.0, 9.0, 9.0, 9.0]];
+        let level = |[tc, tg, quarter, half, most]: [f64; 5]| {
+            let own = move |plan: LevelPlan| match plan.placement {
+                Placement::Cpu => (plan.direction == Direction::TopDown).then_some(tc),
+                Placement::Gpu(GpuKernel::Tg) => Some(tg),
+                Placement::Split { gpu_permille, kernel: GpuKernel::Tg } => Some(match gpu_permille {
+                    250 => quarter,
+                    500 => half,
+                    _ => most,
+                }),
+                _ => None,
+            };
+            LevelTimes::simulated(LevelStats::default(), 1, own, |a, b| if a.is_gpu() == b.is_gpu() { 0.0 } else { 5.0 })
+        };
+        let table = LevelTable { root: 0, strategies: vec![Strategy::Tc, Strategy::Tg], levels: times.map(level).to_vec() };
+        let (tc, tg) = (Strategy::Tc.plan(), Strategy::Tg.plan());
+        assert_eq!(table.plans().len(), 5);
+        // The third level takes 21 and two changes on the GPU alone, and 30 split.
+        let (oracle, ns) = table.oracle();
+        assert!((ns - (1.0 + 24.0 + 30.0 + 2.0)).abs() < 1e-9, "{oracle:?} {ns}");
+        assert_eq!(oracle, [tc, LevelPlan::split(GpuKernel::Tg, 500), LevelPlan::split(GpuKernel::Tg, 750), tc]);
+        assert_eq!(table.cost_ns(&oracle), Some(ns));
+        assert_eq!(table.cheapest(&[tc, tg]).1, 1.0 + 5.0 + 40.0 + 21.0 + 5.0 + 2.0);
+        // From the GPU to a split level the state changes its owner. A share between two measured ones is interpolated; beyond them the
+        // nearest counts.
+        assert_eq!(table.levels[1].plan_ns(Some(tg), LevelPlan::split(GpuKernel::Tg, 375)), Some(31.5 + 5.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Tg, 990)), Some(30.0));
+        assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Bg, 500)), None);
+    }
+
+    #[test]
+    fn every_level_is_measured_by_every_strategy_after_every_other() {
+        use socbfs::{
+            graph::{BuildOptions, Layout},
+            input::generate::Generator,
+            search::SearchOptions,
+        };
+        let edges = Generator::Kronecker { scale: 10, edge_factor: 16, seed1: 2, seed2: 3 }.generate(&|_| {}).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions { keep_leaves: true, ..BuildOptions::default() }).unwrap();
+        let root = (0..1024).find(|&v| layout.input_degree(v) > 0).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
+        let levels = search.run(root).unwrap().levels as usize;
+        let table = measure(&mut search, root, &Strategy::CPU, &Turns { turns: 2, ..Turns::default() }).unwrap();
+        assert_eq!(table.levels.len(), levels);
+        assert_eq!(table.levels.iter().map(|level| level.found).sum::<u64>() + 1, search.run(root).unwrap().reached);
+        for (index, level) in table.levels.iter().enumerate() {
+            assert_eq!(level.stats.level as usize, index);
+            assert!(level.own_ns(Strategy::Tc) > Some(0.0) && level.own_ns(Strategy::Bc) > Some(0.0));
+            assert_eq!(level.own_ns(Strategy::Tg), None);
+        }
+        let (plans, cost) = table.oracle();
+        assert_eq!(table.cost_ns(&plans), Some(cost));
+        assert!(cost <= table.cost_ns(&[Strategy::Tc.plan()]).unwrap() && cost <= table.cost_ns(&[Strategy::Bc.plan()]).unwrap());
+    }
+}

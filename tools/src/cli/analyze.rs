@@ -1,0 +1,407 @@
+//! `socbfs analyze`: the papers' counts and plots.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{ArgMatches, Args, ValueEnum};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    bench::{ROOT, graph_record},
+    config::{GraphsArgs, without_effect},
+    energy::EnergyArgs,
+    error::Failure,
+    output::{Output, both, print_documents, take_stdout, value},
+    policies::{Among, Compared, compare, energies},
+    progress::{self, Progress},
+    so_far::{EARLIER, SoFar},
+    source::{self, Source, with_graph_help},
+};
+use crate::{
+    analysis::{
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, PolicyComparison, RankScaling, SearchedRoot, count, dropped_inputs,
+        mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep,
+    },
+    bench::{Environment, LayoutRecord, RootSource},
+    calibrate::{LevelTable, Turns},
+    report::{figures, html},
+};
+use socbfs::{
+    bfs::Strategy,
+    graph::{BuildOptions, EdgeList, Layout, Vertex},
+    measure,
+    policy::{LevelDevice, Policy},
+    runtime::{Origin, Prepared, Runtime, Setting},
+    search::{Search, SearchOptions},
+};
+use socbfs_cluster::ClusterOptions;
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs analyze kronecker:18 --html k.html
+  socbfs analyze web.mtx.gz road.gr --only profile,redundant --json a.json
+  socbfs analyze kronecker:20 --root 5 --only repeated
+  socbfs report a.json --html later.html
+
+Counts are exact, never the estimates that policies read. Energy is measured only
+if --energy is given. With --json or --html, each finished graph is kept in
+FILE.partial at once: if the run does not end, the same command continues there.";
+
+/// Count and measure what the figures of papers on breadth-first search show
+///
+/// Prints every analysis as a sentence, bars and a table. --html writes a page of charts, --json a record from which `socbfs report`
+/// makes the same page.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct AnalyzeArgs {
+    #[command(flatten)]
+    graphs: GraphsArgs,
+
+    /// Only these analyses, as a comma-separated list
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    only: Vec<Kind>,
+
+    /// Vertex to start from, counted from 0 [default: drawn as by `bench`]
+    #[arg(long, value_name = "R", conflicts_with = "roots")]
+    root: Option<Vertex>,
+
+    /// Number of roots to draw; figures of a single search use the first
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    roots: u16,
+
+    /// Searches of each policy, strategy and share; figures are their median or first quartile
+    #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+
+    /// Begin no further round of searches from a root after this many seconds
+    #[arg(long, value_name = "S", default_value_t = 120)]
+    patience: u32,
+
+    #[command(flatten)]
+    pub(super) energy: EnergyArgs,
+
+    /// Names of the policies to compare (empty: all that can run here). Not a flag: `reproduce` sets it.
+    #[arg(skip)]
+    pub(super) policies: &'static [&'static str],
+
+    /// Where `repeated` cuts the frontier: the share of its arcs in the first part, in thousandths
+    #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
+    share: u16,
+
+    /// Write a page of charts: one file that needs no network ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+
+    /// Write the record, from which `socbfs report` makes the page ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+}
+
+/// An analysis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Frontier and its arcs by level, degrees, depth (Remis, figures 2.1, 2.2 and 2.4; SURF, table 2)
+    Profile,
+    /// Arcs and probes that discover nothing (Remis, figure 2.3)
+    Redundant,
+    /// Vertices that both halves of an asynchronous search find (Remis, figures 5.5 to 5.7)
+    Repeated,
+    /// The level with the most arcs, split between CPU and GPU by every share (Remis, figure 5.13)
+    Split,
+    /// Every level by every strategy (Remis, figures 5.1 to 5.4 and 5.8)
+    Levels,
+    /// Every level by every strategy as a heat map, with the choices of oracle and policy (Zhang, table 5)
+    Heat,
+    /// The cost of handing memory over before every level, and by size (Remis, figures 4.2 and 4.3)
+    Handover,
+    /// Speed and efficiency of the policies (Zhang, figures 4 and 5; Remis, figures 5.9 to 5.12)
+    Performance,
+    /// Right directions, time saved, inputs dropped (SURF, tables 3 and 4)
+    Surf,
+    /// Vertices without edges dropped (Zhang, table 6)
+    Remapping,
+    /// One search over several ranks, each a thread of this process (Sunway, figure 6)
+    Ranks,
+}
+
+/// Analyses that compare policies.
+const COMPARED: [Kind; 4] = [Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
+/// Analyses that need a search prepared for every policy.
+const MEASURED: [Kind; 6] = [Kind::Split, Kind::Handover, Kind::Levels, Kind::Heat, Kind::Performance, Kind::Surf];
+/// Analyses that need an OpenCL device, each with its name in a sentence.
+const ON_DEVICE: [(Kind, &str); 2] = [(Kind::Split, "split levels"), (Kind::Handover, "handover")];
+/// What to do if there is none.
+const DEVICE: &str = "name one with --device NAME (`socbfs devices` lists them)";
+/// Most roots from which policies are compared: each root takes hundreds of searches.
+const MOST_COMPARED: usize = 4;
+
+pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let page = arguments.html.as_deref().map(Output::open).transpose()?;
+    let so_far = so_far(json, page);
+    let words = so_far.last_words(interrupted);
+    let failed = analysis(arguments, matches, &so_far)?;
+    drop(words);
+    let published = so_far.publish(failed.is_ok());
+    both(failed, published)
+}
+
+/// An analysis without graphs, and where it goes.
+pub(super) fn so_far(json: Option<Output>, page: Option<Output>) -> SoFar<Analysis> {
+    SoFar::new(Analysis::new(serde_json::Value::Null, Vec::new()), json, page, publish)
+}
+
+/// Adds to the analysis that it was interrupted. Returns whether a graph is finished.
+pub(super) fn interrupted(analysis: &mut Analysis) -> bool {
+    analysis.warnings.push("what was not finished is missing, since the analysis was interrupted".to_owned());
+    !analysis.graphs.is_empty()
+}
+
+/// What the analyses of one graph add to the record.
+#[derive(Serialize, Deserialize)]
+struct Part {
+    graph: GraphAnalysis,
+    handover: Vec<DeviceHandover>,
+    warnings: Vec<String>,
+}
+
+/// Runs the analyses that `arguments` names, and adds each graph that is finished to `so_far`. The inner `Err` ended them after the graphs
+/// that the analysis has then.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar<Analysis>) -> Result<Result<(), Failure>, Failure> {
+    let cure = "omit --FLAG; `socbfs policies --only` compares chosen policies";
+    without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
+    let mut config = arguments.graphs.search.resolve(matches)?;
+    // The environment and the board set these for searches, and no figure depends on them.
+    config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
+    let sources = arguments.graphs.sources()?;
+    let environment = Environment::read(Path::new(ROOT));
+    let energy = arguments.energy.is_asked(matches);
+    if energy && arguments.wants(Kind::Performance) {
+        arguments.energy.check(&config.profile)?;
+    }
+    config.apply()?;
+    let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
+    let mut analysis = Analysis::new(value(&environment)?, only);
+    let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    let mut kept = kept.into_iter().zip(&sources).map_while(|(part, source)| (part.graph.name == source.name()).then_some(part));
+    let failed = sources.iter().try_for_each(|source| {
+        if let Some(Part { graph, handover, warnings }) = kept.next() {
+            analysis.warnings.push(format!("{}: {EARLIER}", graph.name));
+            analysis.warnings.extend(warnings);
+            analysis.handover.extend(handover);
+            analysis.graphs.push(graph);
+        } else {
+            let (handovers, warnings) = (analysis.handover.len(), analysis.warnings.len());
+            let graph = arguments.graph(source, &config, energy, &mut analysis)?;
+            let (handover, warnings) = (analysis.handover[handovers..].to_vec(), analysis.warnings[warnings..].to_vec());
+            so_far.keep(&Part { graph: graph.clone(), handover, warnings });
+            analysis.graphs.push(graph);
+        }
+        so_far.lock().record = analysis.clone();
+        Ok(())
+    });
+    match failed {
+        // The graphs before the error took long.
+        Err(ref failure) if !analysis.graphs.is_empty() => {
+            analysis.warnings.push(format!("graphs are missing, since an error ended the analysis: {failure}"));
+        }
+        Err(failure) => return Err(failure),
+        Ok(()) => {}
+    }
+    if arguments.wants(Kind::Surf) {
+        let tables: Vec<(&str, Vec<LevelTable>)> = analysis
+            .graphs
+            .iter()
+            .filter_map(|graph| {
+                let roots = &graph.policies.as_ref()?.evaluation.roots;
+                Some((graph.name.as_str(), roots.iter().map(|root| root.table.clone()).collect()))
+            })
+            .collect();
+        let tables: Vec<(&str, &[LevelTable])> = tables.iter().map(|(name, tables)| (*name, tables.as_slice())).collect();
+        let progress = Progress::still("Training SURF's network without each input", 7);
+        let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
+        analysis.dropped = (!tables.is_empty()).then_some(dropped);
+    }
+    so_far.lock().record = analysis;
+    Ok(failed)
+}
+
+/// Writes record and page, and prints the figures.
+fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
+    // Figures are made from the record alone, so that `socbfs report` makes the same ones.
+    let record = value(analysis)?;
+    let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
+    let in_place = take_stdout([&json, &page]);
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| crate::report::json(&record, out)));
+    let shown = page.map_or(Ok(()), |page| page.finish_page(&html::page(std::slice::from_ref(&document))));
+    let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document)) };
+    both(both(written, shown), printed)
+}
+
+impl AnalyzeArgs {
+    fn wants(&self, kind: Kind) -> bool {
+        self.only.is_empty() || self.only.contains(&kind)
+    }
+
+    /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, and warnings go into `all`.
+    fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
+        let (edges, acquisition_seconds) = source.load()?;
+        // Counts are those of the whole graph, leaves included.
+        let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
+        let layout = source::build(&source.name(), &edges, &options)?;
+        let roots = self.drawn(source, &layout)?;
+        let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
+        // The list of edges is large, and only the validation before an energy measurement still needs it.
+        let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
+        let record = value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?;
+        let built = value(&LayoutRecord::new(&layout, self.graphs.layout.order()))?;
+        let mut graph = GraphAnalysis::new(source.name(), record, built, roots.clone());
+        graph.ranks = ranks;
+        graph.remapped = self.wants(Kind::Remapping).then(|| remapped(&layout));
+        let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
+        let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
+        let mut prepared = prepare(config, &layout, &progress::steps())?;
+        let search = &mut prepared.search;
+        let progress = Progress::still(&format!("Counting on {}", source.name()), roots.len() as u64);
+        let Some(&first) = roots.first() else { return Ok(graph) };
+        let levels = Levels::search(search, first)?;
+        let counts = count(&layout, &levels);
+        if self.wants(Kind::Profile) {
+            let mut searches = Vec::with_capacity(roots.len());
+            for &root in &roots {
+                let outcome = search.run(root)?;
+                searches.push(SearchedRoot { root, reached: outcome.reached, levels: outcome.levels });
+                progress.between(searches.len());
+            }
+            graph.profile = Some(profile(&layout, searches, &counts));
+        }
+        graph.redundant = self.wants(Kind::Redundant).then(|| redundant(&counts));
+        graph.repeated = self.wants(Kind::Repeated).then(|| repeated(&layout, &levels, self.share));
+        drop(progress);
+        if measures {
+            self.measured(&mut graph, config, &mut prepared, &counts, edges.as_ref(), all)?;
+        }
+        Ok(graph)
+    }
+
+    /// Runs the analyses that measure time or energy.
+    fn measured(
+        &self,
+        graph: &mut GraphAnalysis,
+        config: &Runtime,
+        prepared: &mut Prepared<'_>,
+        counts: &[ExactLevel],
+        edges: Option<&EdgeList>,
+        all: &mut Analysis,
+    ) -> Result<(), Failure> {
+        let (turns, root) = (usize::from(self.turns), graph.roots[0]);
+        let has_levels = counts.first().is_some_and(|first| first.arcs > 0);
+        if !has_levels {
+            all.warnings.push(format!("{}: the root has no neighbour, and nothing can be measured", graph.name));
+            return Ok(());
+        }
+        let setup = prepared.options.devices.first().cloned();
+        let on_device: Vec<&str> = ON_DEVICE.into_iter().filter(|(kind, _)| self.wants(*kind)).map(|(_, name)| name).collect();
+        if !on_device.is_empty() && (setup.is_none() || prepared.devices.is_empty()) {
+            let what = on_device.join(" and ");
+            // Analyses of earlier graphs are kept, for example if the device was lost after them.
+            if all.graphs.is_empty()
+                && !self.only.is_empty()
+                && self.only.iter().all(|kind| ON_DEVICE.iter().any(|(on_device, _)| on_device == kind))
+            {
+                return Err(Failure::new(format!("{what}: no OpenCL device is used, and nothing else is asked for")).cure(DEVICE));
+            }
+            let are = if on_device == ["handover"] { "is" } else { "are" };
+            let warning = format!("{what} {are} left out: no OpenCL device is used; {DEVICE}");
+            if !all.warnings.contains(&warning) {
+                all.warnings.push(warning);
+            }
+        } else if let Some(setup) = setup {
+            if self.wants(Kind::Split) {
+                let heavy = counts.iter().rev().max_by_key(|level| level.arcs).copied().unwrap_or_default();
+                graph.split = Some(split_sweep(&mut prepared.search, root, heavy.level, heavy.arcs, turns)?);
+            }
+            if self.wants(Kind::Handover) {
+                let alone = SearchOptions {
+                    devices: Vec::new(),
+                    runs: LevelDevice::Cpu,
+                    policy: Policy::Fixed(Strategy::Tc),
+                    every_policy: false,
+                    ..prepared.options.clone()
+                };
+                let mut plain = Search::new(prepared.search.layout(), &alone)?;
+                graph.mapped = Some(mapped_levels(&mut plain, &mut prepared.search, root, turns)?);
+                if all.handover.is_empty() {
+                    let progress = Progress::start("Measuring handovers", 0);
+                    let table = measure::measure(&setup.device);
+                    drop(progress);
+                    let device = prepared.devices.first().map_or_else(String::new, |device| device.used.name.clone());
+                    all.handover.push(DeviceHandover { device, way: setup.way, table });
+                }
+            }
+        }
+        if COMPARED.into_iter().any(|kind| self.wants(kind)) {
+            let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
+            let how = Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() };
+            let Compared { policies, contestants, baseline, watts, evaluation } =
+                compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how, |_| Ok(0))?;
+            if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
+                all.warnings.push(format!(
+                    "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",
+                    graph.name, self.patience
+                ));
+            }
+            let (energy, no_energy) = match edges {
+                Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, baseline)? {
+                    Ok(energy) => (Some(value(&energy)?), None),
+                    Err(reason) => (None, Some(reason)),
+                },
+                None => (None, None),
+            };
+            let edges = prepared.search.layout().stats().edges;
+            graph.policies =
+                Some(PolicyComparison { policies, turns, edges, watts, exact: counts.to_vec(), evaluation, energy, no_energy });
+        }
+        Ok(())
+    }
+
+    /// Measures the search from the first root over ranks; `None` if the graph is directed.
+    fn ranks(
+        &self,
+        config: &Runtime,
+        source: &Source,
+        (edges, layout): (&EdgeList, &Layout),
+        roots: &[Vertex],
+        warnings: &mut Vec<String>,
+    ) -> Result<Option<RankScaling>, Failure> {
+        let Some(&root) = roots.first() else { return Ok(None) };
+        if layout.directed() {
+            warnings.push(format!("{}: a search over ranks takes undirected graphs only", source.name()));
+            return Ok(None);
+        }
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let sizes: Vec<usize> = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|&ranks| ranks <= cpus.max(2)).collect();
+        let progress = Progress::start(&format!("Searching {} over ranks", source.name()), 0);
+        let options = ClusterOptions {
+            simd: config.simd.value,
+            batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
+            ..ClusterOptions::default()
+        };
+        let found = rank_scaling(edges, root, &sizes, usize::from(self.turns), &options).map_err(|error| Failure::because("", &error))?;
+        drop(progress);
+        Ok(Some(found))
+    }
+
+    /// The root of `--root`, or drawn roots; vertex 0 if the graph has no edges.
+    fn drawn(&self, source: &Source, layout: &Layout) -> Result<Vec<Vertex>, Failure> {
+        if let Some(root) = self.root {
+            return Ok(vec![root]);
+        }
+        if layout.vertices() > 0 && layout.stats().unique_edges == 0 {
+            return Ok(vec![0]);
+        }
+        source::draw_roots(&source.name(), layout, usize::from(self.roots), RootSource::GRAPH500)
+    }
+}

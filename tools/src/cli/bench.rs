@@ -1,0 +1,375 @@
+//! `socbfs bench`: the Graph500 benchmark.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+
+use super::{
+    board_report::{self, Scales},
+    config::{LayoutArgs, SearchArgs},
+    energy::EnergyArgs,
+    error::Failure,
+    output::{self, Output, both},
+    progress::{self, Progress},
+    say,
+    so_far::SoFar,
+    source::{self, FormatParser, Source, with_graph_help},
+};
+use crate::{
+    bench::{CalibrationRecord, ChosenPolicy, ParallelRecord},
+    bench::{
+        EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
+        available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
+    },
+    report,
+};
+use socbfs::{
+    graph::{LayoutStats, Vertex},
+    input::{Format, generate::Generator},
+    runtime::{Prepared, Runtime},
+    search::Traced,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs bench                               a Kronecker graph that fits this machine
+  socbfs bench --kronecker 22 --threads 2
+  socbfs bench road.gr --roots 16 --json r.json
+  socbfs bench grid:1500x1500 --policy tc
+  socbfs bench road.gr --roots 16 --policy replay:r.json
+  socbfs bench --json - | jq .summary.teps.harmonic_mean
+  socbfs bench --energy smartpower3:/dev/ttyUSB0
+  socbfs bench --html r.html --trace t.json  a page, and a timeline for Perfetto
+  socbfs bench --report board                a board's report in markdown
+  socbfs bench --report board --scales 16..=18 --json board.json
+
+The report on standard output has the keys of Graph500 3.x. For a graph that is
+not Kronecker, SCALE is the smallest whose 2^SCALE holds its vertices, and
+edgefactor its edges per vertex, rounded. With `--json -` standard output is the
+record instead of the report, with `--html -` the page.";
+
+/// Search a graph from 64 roots, validate every tree, report TEPS
+///
+/// Searches once untimed from the first root, then once from every root. A search is timed from its call until all parents are available
+/// in the vertex numbers of the input. Then the five checks of Graph500 compare every tree with the edges as given, untimed. If a tree
+/// fails, no speed is reported and the exit code is 1. Roots are drawn by the rule of Graph500 3.x.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct BenchArgs {
+    /// File or generator [default: a Kronecker graph that fits the machine]
+    #[arg(value_name = "GRAPH", conflicts_with = "kronecker")]
+    pub(super) graph: Option<PathBuf>,
+
+    /// Kronecker graph of 2^SCALE vertices
+    #[arg(long, value_name = "SCALE", help_heading = "Graph")]
+    pub(super) kronecker: Option<u32>,
+
+    /// Edges per vertex of the Kronecker graph
+    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Graph", conflicts_with = "graph")]
+    pub(super) edgefactor: u64,
+
+    /// Seed of the Kronecker graph and of the roots: the generator's seeds are S and S + 1
+    #[arg(long, value_name = "S", default_value_t = 2, help_heading = "Graph")]
+    pub(super) seed: u64,
+
+    /// Format of the file, if its name and content do not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph", requires = "graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArgs,
+
+    #[command(flatten)]
+    pub(super) search: SearchArgs,
+
+    /// Number of roots (fewer if the graph has fewer vertices with an edge)
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = parse_roots, help_heading = "Search")]
+    pub(super) roots: usize,
+
+    #[command(flatten)]
+    pub(super) energy: EnergyArgs,
+
+    #[cfg(feature = "mpi")]
+    #[command(flatten)]
+    pub(super) cluster: super::cluster::ClusterArgs,
+
+    /// What goes to standard output: graph500 (the keys of Graph500), or board (markdown: what the machine is, and its speed, power and
+    /// efficiency over Kronecker graphs of several scales)
+    #[arg(long, value_name = "KIND", value_enum, default_value_t = ReportKind::Graph500, hide_possible_values = true, help_heading = "Output")]
+    report: ReportKind,
+
+    /// Scales of --report board, such as 18 or 16..=22 or 16,20; those that do not fit the memory are left out
+    #[arg(long, value_name = "LIST", default_value = "16..=22", help_heading = "Output")]
+    pub(super) scales: Scales,
+
+    /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) json: Option<PathBuf>,
+
+    /// Write a page of charts: one file that needs no network ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) html: Option<PathBuf>,
+
+    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
+    ///
+    /// After all roots have been measured, the command searches from them again for the timeline. The device keeps the times of its
+    /// kernels, as with --device-times.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) trace: Option<PathBuf>,
+
+    /// Roots in the timeline, as a comma-separated list [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "trace", help_heading = "Output")]
+    trace_roots: Vec<Vertex>,
+}
+
+/// What goes to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportKind {
+    Graph500,
+    Board,
+}
+
+fn parse_roots(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("at least one root is needed".to_owned()),
+        Ok(roots) => Ok(roots),
+        Err(_) => Err("not a number".to_owned()),
+    }
+}
+
+/// Most spans that each thread and device may record during one search: 1.5 MiB per thread.
+const MOST_TRACED: usize = 1 << 16;
+
+/// Most roots that an error lists.
+const SHOWN_ROOTS: usize = 8;
+
+/// Root of the live system's files (/proc, /sys).
+pub(super) const ROOT: &str = "/";
+
+pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::bench(arguments, matches, quiet, &ranks));
+    }
+    #[cfg(feature = "mpi")]
+    super::cluster::ClusterArgs::none_is_given(matches)?;
+    if arguments.report == ReportKind::Board {
+        return board_report::run(arguments, matches, quiet);
+    }
+    if arguments.trace.as_deref().is_some_and(|trace| trace == Path::new("-")) {
+        return Err(Failure::new("--trace needs a file: standard output is for the report").cure("name a file"));
+    }
+    if matches.value_source("scales") == Some(ValueSource::CommandLine) {
+        return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
+    }
+    let mut config = arguments.search.resolve(matches)?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let trace = arguments.trace.as_deref().map(Output::open).transpose()?;
+    arguments.energy.check(&config.profile)?;
+    let environment = Environment::read(Path::new(ROOT));
+    config.apply()?;
+    config.check_device()?;
+    let source = arguments.source()?;
+    if arguments.trace.is_some() {
+        // The timeline shows the times that the device itself records.
+        config.device_times = true;
+    }
+    let mut traced = Ok(Vec::new());
+    let so_far = SoFar::new(None, json, html, move |record: &Option<Arc<Record>>, json, html| {
+        record.as_ref().map_or(Ok(()), |record| publish(record, json, html, quiet))
+    });
+    let words = so_far.last_words(|record| record.is_some());
+    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, Some(&so_far))?;
+    drop(words);
+    // A run whose timeline failed is published all the same.
+    let timed = traced.and_then(|traced| {
+        trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
+    });
+    so_far.lock().record = Some(Arc::new(record));
+    both(timed, so_far.publish(true))
+}
+
+/// The validated run while its energy is measured.
+type Validated = SoFar<Option<Arc<Record>>>;
+
+impl BenchArgs {
+    /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
+    pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
+        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()), None)
+    }
+
+    /// As `measure`. With --trace, then searches again from the roots of the timeline, and sets `traced` to what threads and devices did,
+    /// or to the error of a search. While that and the energy are measured, `so_far` has the validated run.
+    fn measure_and_trace(
+        &self,
+        config: &Runtime,
+        environment: Environment,
+        source: &Source,
+        traced: &mut Result<Vec<Traced>, Failure>,
+        so_far: Option<&Validated>,
+    ) -> Result<Record, Failure> {
+        let (edges, acquisition_seconds) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &self.layout.options())?;
+        let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
+        let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
+        self.check_trace_roots(&drawn)?;
+        let Prepared { mut search, devices, measured, options, calibration, choice, .. } =
+            config.search_telling(&layout, &progress::steps())?;
+        config.check_roots(&drawn)?;
+        let (threads, simd) = (search.threads(), search.simd());
+        let progress = Progress::still("Searching", drawn.len() as u64);
+        let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
+        drop(progress);
+
+        let valid = records.iter().all(|root| root.validation.passed);
+        let summary = Summary::new(&records, layout.stats().edges);
+        let mut record = Record {
+            schema: SCHEMA,
+            schema_version: SCHEMA_VERSION,
+            environment,
+            graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
+            layout: LayoutRecord::new(&layout, self.layout.order()),
+            search: SearchRecord {
+                policy: config.policy_text(),
+                chosen: ChosenPolicy::from(&choice),
+                threads,
+                simd,
+                cpus: config.cpus.value.numbers().to_vec(),
+                board: config.profile.name().to_owned(),
+                devices,
+                thresholds: measured,
+                parallel: ParallelRecord::all(config, calibration.as_ref()),
+                fallen_back: search.fallen_back().map(str::to_owned),
+                calibration: calibration.as_ref().map(CalibrationRecord::from),
+                objective: config.objective.value,
+            },
+            cluster: None,
+            roots_asked: self.roots,
+            valid,
+            summary,
+            energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
+            roots: records,
+            warnings: Vec::new(),
+        };
+        record.warnings = warnings(&record);
+        let record = Arc::new(record);
+        if let Some(so_far) = so_far {
+            so_far.lock().record = Some(Arc::clone(&record));
+        }
+
+        if self.trace.is_some() {
+            search.set_traced(MOST_TRACED);
+            let roots = drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root));
+            *traced = roots.map(|&root| Ok(search.run_traced(root)?)).collect();
+            search.set_traced(0);
+        }
+        let fallen_back = search.fallen_back().map(str::to_owned);
+        let energy = match &record.summary {
+            Some(_) => self.energy.measure(&config.profile, &layout, search, &options, &record.roots)?,
+            None => EnergyRecord::unavailable("the run has no speed", None),
+        };
+
+        if let Some(so_far) = so_far {
+            so_far.lock().record = None;
+        }
+        let mut record = Arc::unwrap_or_clone(record);
+        record.environment.temperatures_after = temperatures(Path::new(ROOT));
+        record.search.fallen_back = fallen_back;
+        record.energy = energy;
+        record.warnings = warnings(&record);
+        Ok(record)
+    }
+
+    /// Refuses roots for the timeline of which none is among those `drawn`, and warns if some are not.
+    fn check_trace_roots(&self, drawn: &[Vertex]) -> Result<(), Failure> {
+        let absent: Vec<String> = self.trace_roots.iter().filter(|root| !drawn.contains(root)).map(ToString::to_string).collect();
+        if !absent.is_empty() && absent.len() == self.trace_roots.len() {
+            let mut searched = drawn.iter().take(SHOWN_ROOTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            if drawn.len() > SHOWN_ROOTS {
+                searched.push_str(", ...");
+            }
+            let message = format!("no root of --trace-roots {} is searched: the timeline would be empty", absent.join(","));
+            return Err(Failure::new(message).cure(format!("name roots that are searched ({searched}), or omit --trace-roots")));
+        }
+        for root in absent {
+            log::warn!("root {root} is not searched: the timeline omits it");
+        }
+        Ok(())
+    }
+
+    /// Whether `--report board` is given.
+    #[cfg(feature = "mpi")]
+    pub(super) fn is_board(&self) -> bool {
+        self.report == ReportKind::Board
+    }
+
+    /// Whether the arguments name a graph.
+    #[cfg(feature = "mpi")]
+    pub(super) fn names_graph(&self) -> bool {
+        self.graph.is_some() || self.kronecker.is_some()
+    }
+
+    pub(super) fn source(&self) -> Result<Source, Failure> {
+        self.source_or(fitting_scale)
+    }
+
+    /// The graph that the arguments name, else the Kronecker graph of scale `fitting`.
+    pub(super) fn source_or(&self, fitting: impl FnOnce() -> u32) -> Result<Source, Failure> {
+        if let Some(graph) = &self.graph {
+            return Source::parse(graph, self.format);
+        }
+        let scale = self.kronecker.unwrap_or_else(|| {
+            let scale = fitting();
+            log::info!("no graph given: Kronecker graph of scale {scale}, which fits this machine");
+            scale
+        });
+        source::checked(source::kronecker(scale, self.edgefactor, self.seed)).map(Source::Generated)
+    }
+}
+
+/// The scale of a Kronecker graph that fits this machine.
+pub(super) fn fitting_scale() -> u32 {
+    default_scale(rayon::current_num_threads(), available_memory(Path::new(ROOT)))
+}
+
+/// The record of the graph of `source`, which has these counts.
+pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool, acquisition_seconds: f64) -> GraphRecord {
+    let (scale, edge_factor) = match source {
+        Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),
+        _ => scale_and_edge_factor(counts.vertices, counts.edges),
+    };
+    GraphRecord {
+        source: source.name(),
+        generated: matches!(source, Source::Generated(_)),
+        scale,
+        edge_factor,
+        directed,
+        acquisition_seconds,
+        counts,
+    }
+}
+
+/// Prints the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
+pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output>, quiet: bool) -> Result<(), Failure> {
+    if !quiet {
+        say(report::table(record).trim_end());
+        say("");
+    }
+    both(output::publish(json, html, record, || report::graph500(record)), verdict(record))
+}
+
+/// Reports the root that failed validation, if one did.
+pub(super) fn verdict(record: &Record) -> Result<(), Failure> {
+    match record.roots.iter().find(|root| !root.validation.passed) {
+        None => Ok(()),
+        Some(root) => {
+            let violation = root.validation.violation.as_deref().unwrap_or("unknown");
+            say(&format!("error: the tree from root {} failed validation: {violation}", root.root));
+            Err(Failure::Invalid)
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! `socbfs bench --report board`: the benchmark of a board over several scales.
+
+use std::{path::Path, str::FromStr};
+
+use clap::ArgMatches;
+use serde_json::Value;
+
+use super::{
+    bench::{BenchArgs, ROOT, verdict},
+    error::Failure,
+    interrupt::Words,
+    output::{Output, both, publish, value},
+    say,
+    so_far::SoFar,
+    source::{self, Source},
+};
+use crate::{
+    bench::{
+        BoardIdentity, BoardRecord, DriverRecord, Drivers, Environment, LeftOut, Record, available_memory, kronecker_bytes, temperatures,
+    },
+    report,
+};
+use socbfs::{
+    board::Evidence,
+    opencl::{self, DeviceChoice, OpenClError},
+    runtime::Runtime,
+    words::{bytes, mteps},
+};
+
+/// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
+const MEMORY_SHARE: f64 = 0.75;
+
+/// Scales of Kronecker graphs, ascending, without duplicates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scales(Vec<u32>);
+
+impl FromStr for Scales {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.trim().parse::<u32>().map_err(|_| format!("{:?} is not a scale; scales look like 16..=22 or 16,20", text.trim()))
+        };
+        let mut scales = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once("..=") {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last {
+                return Err(format!("{} contains no scale", part.trim()));
+            }
+            if last > 40 {
+                return Err(format!("scale {last} is beyond what 32-bit vertices can number"));
+            }
+            scales.extend(first..=last);
+        }
+        scales.sort_unstable();
+        scales.dedup();
+        Ok(Self(scales))
+    }
+}
+
+/// Searches every scale that fits the memory. After an interruption the report has the scales that are finished.
+pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    if arguments.graph.is_some() || arguments.kronecker.is_some() {
+        return Err(Failure::new("--report board searches Kronecker graphs of several scales, and takes no graph")
+            .cure("choose the scales with --scales; one scale is enough"));
+    }
+    let config = arguments.search.resolve(matches)?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    if arguments.trace.is_some() {
+        return Err(Failure::new("--trace is for one graph, and --report board searches several").cure("omit one of the two"));
+    }
+    arguments.energy.check(&config.profile)?;
+    let environment = Environment::read(Path::new(ROOT));
+    config.apply()?;
+    let record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
+    let so_far = SoFar::new(record, json, html, |record, json, html| publish(json, html, record, || report::board(record)));
+    let kept: Vec<Value> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
+    let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
+    let words = last_words(&so_far, &scales);
+    let ended = each(arguments, &config, &environment, &scales, kept, &so_far, quiet);
+    drop(words);
+    finish(&so_far, ended)
+}
+
+/// Publishes the results so far. Returns how the runs `ended`, unless a failure to publish has a higher exit code.
+fn finish(so_far: &SoFar<BoardRecord>, ended: Result<(), Failure>) -> Result<(), Failure> {
+    let is_complete = ended.is_ok();
+    {
+        let record = &mut so_far.lock().record;
+        record.complete = is_complete;
+        if record.runs.is_empty() {
+            return ended;
+        }
+    }
+    both(so_far.publish(is_complete), ended)
+}
+
+/// Runs the scales in turn, until one fails validation or can't run.
+fn each(
+    arguments: &BenchArgs,
+    config: &Runtime,
+    environment: &Environment,
+    scales: &[u32],
+    kept: Vec<Value>,
+    so_far: &SoFar<BoardRecord>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    for (index, &scale) in scales.iter().enumerate() {
+        if let Some(run) = kept.iter().find(|run| scale_of(run) == Some(scale)) {
+            so_far.lock().record.add(run.clone());
+            continue;
+        }
+        // Only temperatures are read again. The load is the one before the first run: later it would include our own.
+        let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
+        let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
+        let result = arguments.measure(config, environment, &source);
+        let run = match result {
+            Ok(run) => run,
+            Err(failure) => {
+                leave_out(&mut so_far.lock().record, &scales[index..], &format!("scale {scale} could not run ({failure})"));
+                return Err(failure);
+            }
+        };
+        let run_value = value(&run)?;
+        if run.valid {
+            so_far.keep(&run_value);
+        }
+        // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
+        let record = &mut so_far.lock().record;
+        if !quiet {
+            say(&one_line(&run));
+        }
+        record.add(run_value);
+        if !run.valid {
+            leave_out(record, &scales[index + 1..], &format!("scale {scale} failed validation"));
+            return verdict(&run);
+        }
+    }
+    Ok(())
+}
+
+/// Registers the output after Ctrl-C: the scales that are finished, or nothing if there are none.
+fn last_words(so_far: &SoFar<BoardRecord>, scales: &[u32]) -> Words {
+    let scales = scales.to_vec();
+    so_far.last_words(move |record| {
+        let finished: Vec<u32> = record.runs.iter().filter_map(scale_of).collect();
+        let rest: Vec<u32> = scales.into_iter().filter(|scale| !finished.contains(scale)).collect();
+        leave_out(record, &rest, "interrupted");
+        !finished.is_empty()
+    })
+}
+
+fn scale_of(run: &Value) -> Option<u32> {
+    u32::try_from(run["graph"]["scale"].as_u64()?).ok()
+}
+
+fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
+    record.left_out.extend(scales.iter().map(|&scale| LeftOut { scale, reason: reason.to_owned() }));
+}
+
+/// The scales that fit the memory or are `kept`; the others are recorded as left out.
+fn fitting(arguments: &BenchArgs, record: &mut BoardRecord, kept: &[Value]) -> Result<Vec<u32>, Failure> {
+    let available = available_memory(Path::new(ROOT));
+    let mut scales = Vec::new();
+    for &scale in &arguments.scales.0 {
+        let needed = kronecker_bytes(scale, arguments.edgefactor);
+        match available {
+            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 && !kept.iter().any(|run| scale_of(run) == Some(scale)) => {
+                let reason = format!(
+                    "it takes about {}, more than {:.0} % of the {} that are free",
+                    bytes(needed),
+                    100.0 * MEMORY_SHARE,
+                    bytes(free)
+                );
+                log::warn!("scale {scale} is left out: {reason}");
+                leave_out(record, &[scale], &reason);
+            }
+            _ => scales.push(scale),
+        }
+    }
+    if scales.is_empty() {
+        let reason = record.left_out.first().map_or("", |left_out| &left_out.reason);
+        return Err(Failure::new(format!("no scale fits the memory; scale {}: {reason}", arguments.scales.0[0]))
+            .cure("choose smaller ones with --scales, or end other programs"));
+    }
+    log::info!("scales {scales:?} fit the memory");
+    Ok(scales)
+}
+
+fn identity(config: &Runtime) -> BoardIdentity {
+    let evidence = Evidence::read(Path::new(ROOT));
+    let dmi = || Some(format!("{} {}", evidence.dmi_vendor.as_ref()?, evidence.dmi_product.as_ref()?));
+    BoardIdentity {
+        profile: config.profile.name().to_owned(),
+        reason: config.profile.reason.clone(),
+        machine: evidence.model.clone().or_else(dmi),
+        soc: config.profile.board.board.soc.clone(),
+    }
+}
+
+/// The OpenCL devices. With `--device cpu` no driver is queried, since a faulty one may crash the process.
+fn drivers(choice: &DeviceChoice) -> Drivers {
+    if *choice == DeviceChoice::Cpu {
+        return Drivers { problem: Some("not looked for (--device cpu)".to_owned()), devices: Vec::new() };
+    }
+    let devices = match opencl::devices() {
+        Ok(devices) => devices,
+        Err(OpenClError::NoLibrary) => return Drivers { problem: Some("no OpenCL library".to_owned()), devices: Vec::new() },
+        Err(error) => return Drivers { problem: Some(error.to_string()), devices: Vec::new() },
+    };
+    let device = |info: opencl::DeviceInfo| DriverRecord {
+        name: info.name,
+        platform: info.platform,
+        version: info.version,
+        driver: info.driver,
+        unusable: info.unusable,
+    };
+    Drivers { problem: None, devices: devices.into_iter().map(device).collect() }
+}
+
+fn one_line(run: &Record) -> String {
+    let speed = run.summary.as_ref().filter(|_| run.valid).map_or_else(|| "no speed".to_owned(), |s| mteps(s.teps.harmonic_mean));
+    let power = run.energy.summary().map_or_else(String::new, |e| format!(", {}", socbfs::power::Watts(e.watts.mean)));
+    format!("scale {}: {speed}{power}", run.graph.scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::record;
+
+    fn so_far(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
+        let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
+        let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
+        runs.iter().for_each(|run| all.add(value(run).unwrap()));
+        SoFar::new(all, json, None, |record, json, html| publish(json, html, record, || report::board(record)))
+    }
+
+    #[test]
+    fn a_failed_validation_gives_exit_code_1_and_an_incomplete_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("board.json");
+        let mut bad = record(&[0.001]);
+        bad.valid = false;
+        bad.summary = None;
+        bad.roots[0].validation.passed = false;
+        let so_far = so_far(&[record(&[0.001]), bad.clone()], Some(Output::open(&path).unwrap()));
+        assert_eq!(finish(&so_far, verdict(&bad)).unwrap_err().code(), 1);
+        let written: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
+        assert!(written["runs"][1]["summary"].is_null());
+    }
+
+    #[test]
+    fn an_error_gives_exit_code_2_and_an_incomplete_record() {
+        let so_far = so_far(&[record(&[0.001])], None);
+        assert_eq!(finish(&so_far, Err(Failure::new("no memory"))).unwrap_err().code(), 2);
+        assert!(!so_far.lock().record.complete);
+        assert!(finish(&so_far, Ok(())).is_ok() && so_far.lock().record.complete);
+    }
+
+    #[test]
+    fn scales_are_read_from_ranges_and_lists() {
+        let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
+        assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
+        assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));
+        for (bad, reason) in [
+            ("", "is not a scale"),
+            ("16..22", "is not a scale"),
+            ("22..=16", "contains no scale"),
+            ("x", "is not a scale"),
+            ("41", "beyond"),
+        ] {
+            assert!(read(bad).unwrap_err().contains(reason), "{bad}");
+        }
+    }
+}

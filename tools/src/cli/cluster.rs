@@ -1,0 +1,845 @@
+//! `socbfs bench`, `run`, `validate` and `doctor` as one of several processes of `mpirun`.
+
+use std::{
+    fmt::{Display, Write as _},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use twox_hash::XxHash3_128;
+
+use super::{
+    bench::{BenchArgs, fitting_scale, graph_record, publish},
+    config::{LayoutArgs, SearchArgs, without_effect},
+    energy::lost,
+    error::Failure,
+    output::{Output, both, print},
+    progress::Progress,
+    run::{Array, RunArgs},
+    source::{Source, start_pool},
+    validate::ValidateArgs,
+};
+use crate::{
+    bench::{
+        ChosenPolicy, ClusterRecord, ClusterRoot, EnergyRecord, Environment, LayoutRecord, MeasuredRoots, RankDeviceRecord, Record,
+        RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, measure_cluster, roots, temperatures,
+    },
+    doctor::{Diagnosis, RankFacts, examine_ranks},
+    report::{self, ArrayFormat, ArrayWriter, Column, read_array},
+};
+use socbfs::{
+    bfs::Strategy,
+    board::{MOST_BATCH, NEVER},
+    engine::Simd,
+    graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
+    input::{ReadOptions, generate::GeneratedEdges},
+    opencl::DeviceChoice,
+    policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
+    runtime::{CalibrationChoice, Origin, Runtime, Setting},
+    search::SearchError,
+    words::{counted, seconds},
+};
+use socbfs_cluster::{
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, PreparedRank, RankDevice,
+    Ranks, SLICE, SharedFile, Tree, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values, write_together,
+};
+
+/// Flags of searches over ranks.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster (with mpirun)")]
+pub(super) struct ClusterArgs {
+    /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
+    /// its owner; top-down only: the plain scheme, for comparison)
+    #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
+    exchange: ExchangeArg,
+
+    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory [default: cpu.batch of the
+    /// board file, else 4096]
+    #[arg(long, value_name = "N", value_parser = parse_batch)]
+    batch: Option<usize>,
+
+    /// Process batches in the order in which they arrive, unsorted
+    #[arg(long)]
+    unsorted: bool,
+
+    /// Only rank 0 has the file GRAPH: it reads it and sends every rank a part
+    #[arg(long)]
+    from_rank_0: bool,
+}
+
+impl ClusterArgs {
+    /// Refuses flags that have no effect without mpirun. `--from-rank-0` is allowed: the only process reads the file anyway.
+    pub(super) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
+        match ["exchange", "batch", "unsorted"].iter().find(|name| matches.value_source(name) == Some(ValueSource::CommandLine)) {
+            Some(name) => Err(Failure::new(format!("--{name} is for a search over several ranks, and this program was started alone"))
+                .cure(format!("start it with mpirun -n 2 or more, or omit --{name}"))),
+            None => Ok(()),
+        }
+    }
+
+    /// The settings of a search over ranks: those of any search, and the batch.
+    fn resolve(&self, search: &SearchArgs, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        let mut config = search.resolve(matches)?;
+        let Setting { value, origin } = config.objective;
+        if value != Objective::Time {
+            let given = if origin == Origin::Flag { format!("--objective {value}") } else { format!("the objective {value} ({origin})") };
+            return Err(Failure::new(format!("{given} is for one process: ranks share no model of costs"))
+                .cure("start it without mpirun, or give --objective time"));
+        }
+        if let ExchangeArg::Pairs = self.exchange {
+            let of_devices = ["memory_way", "work_group", "parts"];
+            without_effect(matches, &of_devices, "--exchange pairs searches without a device", "omit --FLAG")?;
+            without_effect(matches, &["simd"], "--exchange pairs uses no vector instructions", "omit --FLAG")?;
+            not_calibrated(&config)?;
+        }
+        if let Some(batch) = self.batch {
+            config.batch = Setting::flag(Some(batch));
+        }
+        log::info!("batch = {} ({})", config.batch.value.unwrap_or(ClusterOptions::BATCH), config.batch.origin);
+        Ok(config)
+    }
+}
+
+/// [`Exchange`] as a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ExchangeArg {
+    Found,
+    Pairs,
+}
+
+fn parse_batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(batch @ 1..=MOST_BATCH) => Ok(batch),
+        _ => Err(format!("a number from 1 to {MOST_BATCH} is needed")),
+    }
+}
+
+/// Runs `work` as one rank. An error on one rank ends all ranks, with a message that names the rank.
+pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    match work() {
+        Err(failure @ Failure::Error { .. }) => {
+            let code = failure.code();
+            // Most errors, such as a wrong flag, occur on all ranks: rank 0 reports its own and ends the others before they report theirs.
+            if ranks.rank() > 0 {
+                std::thread::sleep(BEFORE_OTHERS + BETWEEN_RANKS * ranks.rank().min(64) as u32);
+            }
+            tell(&failure.context(&format!("rank {}", ranks.rank())));
+            ranks.abort(code.into())
+        }
+        other => other,
+    }
+}
+
+/// Prints a failure as `main` does, which does not see it: with its cure and the environment variables that it names.
+fn tell(failure: &Failure) {
+    super::tell(failure);
+    if let Ok((_, matches)) = super::parse() {
+        super::tell_variables(failure, &matches);
+    }
+}
+
+/// Time that a failed rank other than 0 waits, so that rank 0 can report the same error first.
+const BEFORE_OTHERS: Duration = Duration::from_millis(200);
+/// Additional time per rank number (at most 64), so that failed ranks report one after the other.
+const BETWEEN_RANKS: Duration = Duration::from_millis(20);
+
+/// Converts errors of a search over ranks to failures. Rank 0 reports an error that all ranks have, once for all of them.
+fn once_for_all<'r>(ranks: &'r MpiRanks, context: &'r str) -> impl Fn(ClusterError) -> Failure + 'r {
+    move |error| {
+        if let ClusterError::SetUp { .. } = error {
+            // The rank that failed reports the reason, and ends this one while it waits here.
+            ranks.barrier();
+        }
+        let is_of_all = error.is_of_all();
+        let failure = Failure::because(context, &error);
+        if is_of_all { of_all(ranks, &failure) } else { failure }
+    }
+}
+
+/// Handles a failure that all ranks have: rank 0 prints it, and every rank gets a failure that prints nothing more.
+fn of_all(ranks: &MpiRanks, failure: &Failure) -> Failure {
+    if ranks.rank() == 0 {
+        tell(failure);
+    }
+    // The other ranks wait until it is printed.
+    ranks.barrier();
+    Failure::Command(failure.code())
+}
+
+/// Returns `own` if no rank has failed. Otherwise the first rank that failed prints its error, and all ranks get a failure. All ranks must
+/// call it.
+fn agreed<T>(ranks: &MpiRanks, own: Result<T, Failure>) -> Result<T, Failure> {
+    let Some(first) = values(ranks, own.is_err().into()).iter().position(|&failed| failed != 0) else { return own };
+    if let Err(failure) = own {
+        if ranks.rank() == first {
+            tell(&failure.context(&format!("rank {first}")));
+        }
+    }
+    ranks.barrier();
+    // The exit code of an error, whose message has been printed.
+    Err(Failure::Command(Failure::new("").code()))
+}
+
+/// The edges that a rank has.
+enum Loaded {
+    /// All edges, generated anew each time they are read.
+    Made(GeneratedEdges),
+    /// Some edges of a file.
+    Read(EdgeSlice),
+}
+
+impl<'e> From<&'e Loaded> for Edges<'e, GeneratedEdges> {
+    fn from(loaded: &'e Loaded) -> Self {
+        match loaded {
+            Loaded::Made(edges) => Self::All(edges),
+            Loaded::Read(slice) => Self::Slice(slice),
+        }
+    }
+}
+
+impl Loaded {
+    /// Reads a file together with the other ranks, or prepares a generator. Also returns the seconds that this took.
+    fn load(source: &Source, from_rank_0: bool, ranks: &MpiRanks) -> Result<(Self, f64), Failure> {
+        start_pool()?;
+        let start = Instant::now();
+        let loaded = match source {
+            Source::Generated(generator) if from_rank_0 => {
+                let failure = Failure::new(format!("{generator} is generated: --from-rank-0 is for files"))
+                    .cure("omit --from-rank-0: each rank generates the edges");
+                return Err(of_all(ranks, &failure));
+            }
+            Source::Generated(generator) => {
+                Self::Made(generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?)
+            }
+            Source::File(path, format) => {
+                let progress = Progress::start(&format!("Reading {}", path.display()), 0);
+                let options = ReadOptions { format: *format, progress: Some(&progress), ..ReadOptions::default() };
+                let slice = if from_rank_0 { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
+                Self::Read(slice.map_err(once_for_all(ranks, ""))?)
+            }
+        };
+        Ok((loaded, start.elapsed().as_secs_f64()))
+    }
+
+    fn vertices(&self) -> usize {
+        match self {
+            Self::Made(edges) => edges.vertices(),
+            Self::Read(slice) => slice.vertices(),
+        }
+    }
+}
+
+/// Version and commit of this program.
+const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
+
+/// `socbfs doctor` over ranks.
+pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Failure> {
+    let own = RankFacts { host: Host::read(root), program: format!("socbfs {PROGRAM}"), library: MpiRanks::library() };
+    Ok(examine_ranks(ranks, &own)?)
+}
+
+/// Fails on all ranks if they run different programs, which would wait for each other or misread each other's messages.
+fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
+    let all = texts(ranks, PROGRAM)?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => {
+            let failure = Failure::new(format!("rank 0 runs socbfs {}, but rank {rank} runs {}", all[0], all[rank]))
+                .cure("copy the same program to all machines: `cross/deploy` does");
+            Err(of_all(ranks, &failure))
+        }
+    }
+}
+
+/// The name of a flag or an argument, and a text with the value that this rank got (`None`: not given).
+type Given = (&'static str, Option<String>);
+
+/// A flag with a value.
+fn with_value(name: &'static str, value: impl Display) -> Given {
+    (name, Some(format!("{name} {value}")))
+}
+
+/// A flag without a value.
+fn switch(name: &'static str, is_given: bool) -> Given {
+    (name, is_given.then(|| name.to_owned()))
+}
+
+/// A flag that names an output file. Ranks may name different files, but only of the same format.
+fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
+    let Some(path) = path else { return Ok((name, None)) };
+    let file = match ArrayFormat::of_path(path)? {
+        ArrayFormat::Npy => "FILE.npy",
+        ArrayFormat::Csv => "FILE.csv",
+        ArrayFormat::Text => "FILE.txt",
+    };
+    Ok(with_value(name, file))
+}
+
+/// The command, its graph if one is named (of files only that it is one: ranks compare the files while they read them), and whether only
+/// rank 0 has the file.
+fn command(name: &str, source: Option<&Source>, from_rank_0: bool) -> [Given; 3] {
+    let graph = match source {
+        Some(Source::File(..)) => "a graph file".to_owned(),
+        Some(Source::Generated(generator)) => format!("the graph {generator}"),
+        None => "a graph that fits its machine".to_owned(),
+    };
+    [("command", Some(format!("the command {name}"))), ("graph", Some(graph)), switch("--from-rank-0", from_rank_0)]
+}
+
+/// Fails on all ranks if they got different values of a flag that affects what they send each other: they would wait for ever.
+fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
+    let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
+    let all = all_gather(ranks, &own)?;
+    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
+    // The command is the first entry: ranks with different commands have different flags after it.
+    let mut pairs = all[0].iter().zip(&all[rank]).zip(given);
+    let Some(((first, other), (name, _))) = pairs.find(|((first, other), _)| first != other) else {
+        return Err(ClusterError::Message { rank }.into());
+    };
+    let has = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("no {name}"));
+    let failure = Failure::new(format!("rank 0 has {}, but rank {rank} has {}", has(first), has(other)));
+    let cure = if first.is_some() && other.is_some() {
+        format!("give all ranks the same {name}")
+    } else {
+        format!("give {name} to all ranks, or to none")
+    };
+    Err(of_all(ranks, &failure.cure(cure)))
+}
+
+/// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto` (tc for pairs), otherwise the configured
+/// policy, which must decide only directions or name one kernel.
+fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
+    let asked = &config.policy;
+    let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
+    match &asked.value {
+        Policy::Fixed(Strategy::Tc) => Ok((asked.value.clone(), "asked for")),
+        Policy::Auto(_) if exchange == ExchangeArg::Pairs => Ok((Policy::Fixed(Strategy::Tc), "pairs are sent top-down, by CPUs")),
+        other if exchange == ExchangeArg::Pairs => {
+            // Without the flag, the policy of the environment or of the board would hold.
+            Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
+        }
+        Policy::Auto(_) => Ok((Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample")),
+        // Without its sample it would run every level top-down.
+        other @ Policy::Enterprise(_) => {
+            Err(Failure::new(format!("policy {other} is for one process: it decides by a sample of hubs, which ranks do not take"))
+                .cure("use alpha-beta, or another policy that decides by counts"))
+        }
+        other if names_kernel || other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => {
+            Ok((other.clone(), "asked for"))
+        }
+        other => Err(Failure::new(format!(
+            "policy {other} is for one process: over several ranks a policy decides only directions, and each rank decides where its part runs"
+        ))
+        .cure("use alpha-beta, tc, bc, tg, bg, bgc, or another policy that decides directions only")),
+    }
+}
+
+/// The policy, which must be the same on all ranks. All ranks must call it.
+fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
+    let asked = &config.policy;
+    let (policy, reason) = agreed(ranks, own_policy(config, exchange))?;
+    let texts = texts(ranks, &policy.to_string())?;
+    if let Some(rank) = texts.iter().position(|other| *other != texts[0]) {
+        let failure = Failure::new(format!("rank 0 has policy {}, but rank {rank} has {}", texts[0], texts[rank]))
+            .cure("the board files differ: name one policy for all with --policy");
+        return Err(of_all(ranks, &failure));
+    }
+    let origin = if matches!(asked.value, Policy::Auto(_)) { Origin::BuiltIn } else { asked.origin };
+    let chosen = ChosenPolicy { policy: policy.to_string(), origin: origin.name(), reason: reason.to_owned(), bands: Vec::new() };
+    Ok((policy, chosen))
+}
+
+/// Checks, before a graph is read or generated, that the device of the settings is available.
+fn check_device(arguments: &ClusterArgs, config: &Runtime) -> Result<(), Failure> {
+    match arguments.exchange {
+        ExchangeArg::Found => Ok(config.check_device()?),
+        // `device` refuses one that is named.
+        ExchangeArg::Pairs => Ok(()),
+    }
+}
+
+/// The device of this rank, if it has one.
+fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
+    let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
+    if let ExchangeArg::Pairs = arguments.exchange {
+        if is_named {
+            return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
+        }
+        return Ok(None);
+    }
+    let prepared = config.undivided_device()?.map(PreparedRank::from);
+    if prepared.is_none() {
+        if config.policy.value.needs_device() {
+            return Err(SearchError::NoDevice { policy: config.policy.value.to_string() }.into());
+        }
+        not_calibrated(config)?;
+    }
+    Ok(prepared)
+}
+
+/// Refuses a calibration that was named for a rank without a device.
+fn not_calibrated(config: &Runtime) -> Result<(), Failure> {
+    if matches!(config.calibration, Setting { value: CalibrationChoice::File(_), origin: Origin::Flag }) {
+        return Err(Failure::new("--calibration is for ranks with a device (it says which levels run there), and this rank has none")
+            .cure("omit --calibration"));
+    }
+    Ok(())
+}
+
+/// Measures which levels run on this rank's device, if no profile, calibration or flag determines it. All ranks must call it.
+fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
+    let measured = measured_bands(part, ranks, options, wants).map_err(once_for_all(ranks, ""))?;
+    if let (Some(measured), Some(device)) = (measured, &mut options.device) {
+        let known = if let Places::By(bands) = device.places { bands } else { Bands::CPU };
+        for (name, known, band) in [("top_down", known.top_down, measured.top_down), ("bottom_up", known.bottom_up, measured.bottom_up)] {
+            if known.gpu_from.is_some() {
+                continue;
+            }
+            let from = band.gpu_from.filter(|&from| from < NEVER).map_or_else(|| "never".to_owned(), |from| from.to_string());
+            log::info!("rank {}: {name}.gpu_from = {from} (measured)", ranks.rank());
+        }
+        device.places = device.places.or(measured);
+    }
+    Ok(())
+}
+
+fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> Result<ClusterOptions, Failure> {
+    let threads = match config.threads.value {
+        threads if arguments.exchange == ExchangeArg::Pairs => {
+            if threads > 1 && matches!(config.threads.origin, Origin::Flag | Origin::Environment) {
+                return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
+                    .cure("start more ranks, or omit --threads"));
+            }
+            1
+        }
+        0 if config.cpus.value.numbers().is_empty() => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => config.cpus.value.numbers().len(),
+        threads => threads,
+    };
+    Ok(ClusterOptions {
+        policy,
+        device,
+        threads,
+        cpus: config.cpus.value.numbers().to_vec(),
+        simd: config.simd.value,
+        exchange: match arguments.exchange {
+            ExchangeArg::Found => Exchange::Found,
+            ExchangeArg::Pairs => Exchange::Pairs,
+        },
+        batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
+        sorted: !arguments.unsorted,
+    })
+}
+
+fn not_directed(directed: bool) -> Result<(), Failure> {
+    if directed {
+        return Err(
+            Failure::new("--directed is for one process: over several ranks every edge leads both ways").cure("start it without mpirun")
+        );
+    }
+    Ok(())
+}
+
+/// Flags of search commands that affect what ranks send each other.
+fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
+    let exchange = match cluster.exchange {
+        ExchangeArg::Found => "found",
+        ExchangeArg::Pairs => "pairs",
+    };
+    let order = match layout.order() {
+        Order::Auto => "auto",
+        Order::Original => "original",
+        Order::Degree => "degree",
+    };
+    [with_value("--exchange", exchange), with_value("--order", order)]
+}
+
+/// Refuses flags of search commands that have no effect over ranks.
+fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
+    not_directed(layout.directed)?;
+    one_process_only(&[("--keep-leaves", layout.keep_leaves), ("--device-times", search.device_times)])
+}
+
+/// Refuses flags that only a search in one process takes.
+fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
+    match given.iter().find(|(_, given)| *given) {
+        Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),
+        None => Ok(()),
+    }
+}
+
+/// `socbfs bench` over ranks.
+pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ranks: &MpiRanks) -> Result<(), Failure> {
+    same_program(ranks)?;
+    let first = ranks.rank() == 0;
+    let prepare = || {
+        one_process_only(&[
+            ("--html", arguments.html.is_some()),
+            ("--trace", arguments.trace.is_some()),
+            ("--report board", arguments.is_board()),
+            ("--scales", matches.value_source("scales") == Some(ValueSource::CommandLine)),
+        ])?;
+        for_ranks(&arguments.layout, &arguments.search)?;
+        let config = arguments.cluster.resolve(&arguments.search, matches)?;
+        let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
+        arguments.energy.check(&config.profile)?;
+        // Before the process is bound to CPUs, and before the graph is read, so that the CPUs, the load and the temperatures are those
+        // that the run found.
+        let environment = Environment::read(Path::new(super::bench::ROOT));
+        config.apply()?;
+        let named = arguments.names_graph().then(|| arguments.source()).transpose()?;
+        Ok((config, json, environment, named))
+    };
+    let (config, json, environment, named) = agreed(ranks, prepare())?;
+    let mut given = command("bench", named.as_ref(), arguments.cluster.from_rank_0).to_vec();
+    given.extend(search_flags(&arguments.cluster, &arguments.layout));
+    given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
+    given.extend(matches.get_one::<usize>("energy_repeats").map(|repeats| with_value("--energy-repeats", repeats)));
+    same_flags(ranks, &given)?;
+    let source = match named {
+        Some(source) => source,
+        // No rank has named a graph. Their machines may differ, so they search the largest graph that fits each of them.
+        None => {
+            let smallest = values(ranks, fitting_scale().into()).into_iter().min();
+            arguments.source_or(|| smallest.map_or_else(fitting_scale, |scale| scale as u32))?
+        }
+    };
+    let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
+    agreed(ranks, check_device(&arguments.cluster, &config))?;
+    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
+    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
+    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
+    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
+    let start = Instant::now();
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
+    let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
+    let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
+    let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), arguments.roots, seeds);
+    if drawn.is_empty() {
+        return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
+    }
+    let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
+    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
+    let MeasuredRoots { records, exchanged, devices } = measure_cluster(&edges, &part, ranks, &options, &drawn, &mut |done| {
+        if let Some(progress) = &progress {
+            progress.between(done);
+        }
+    })
+    .map_err(once_for_all(ranks, ""))?;
+    drop(progress);
+    let own = devices.iter().find(|device| device.rank == ranks.rank());
+    if own.is_none_or(|device| device.fallen_back.is_some()) {
+        options.device = None;
+    }
+    let valid = records.iter().all(|root| root.validation.passed);
+    let summary = Summary::new(&records, part.counts().edges);
+    let energy = match &summary {
+        Some(_) => match ClusterSearch::new(&part, ranks, &options) {
+            Ok(mut search) => arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?,
+            // This rank alone has the error, and the others would wait.
+            Err(error @ ClusterError::Message { .. }) => return Err(error.into()),
+            // All ranks have an error.
+            Err(error) => lost(&error.into(), first),
+        },
+        None => EnergyRecord::unavailable("the run has no speed", None),
+    };
+    if first {
+        let record = record(
+            arguments,
+            &config,
+            &source,
+            &part,
+            Measured {
+                environment,
+                chosen,
+                options,
+                records,
+                summary,
+                energy,
+                exchanged,
+                devices,
+                acquisition_seconds,
+                construction_seconds,
+                ranks,
+            },
+        );
+        return publish(&record, json, None, quiet);
+    }
+    if valid { Ok(()) } else { Err(Failure::Invalid) }
+}
+
+struct Measured<'r> {
+    environment: Environment,
+    chosen: ChosenPolicy,
+    options: ClusterOptions,
+    records: Vec<crate::bench::RootRecord>,
+    summary: Option<Summary>,
+    energy: EnergyRecord,
+    exchanged: Vec<ClusterRoot>,
+    devices: Vec<RankDeviceRecord>,
+    acquisition_seconds: f64,
+    construction_seconds: f64,
+    ranks: &'r MpiRanks,
+}
+
+fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part, measured: Measured<'_>) -> Record {
+    let counts = part.counts();
+    let stats = LayoutStats {
+        vertices: part.vertices() as u64,
+        searched_vertices: counts.searched,
+        isolated: counts.isolated,
+        leaves: counts.leaves,
+        listed: counts.listed,
+        self_loops: counts.self_loops,
+        edges: counts.edges,
+        unique_edges: counts.arcs.iter().sum::<u64>() / 2 + counts.leaves,
+        max_degree: counts.max_degree,
+        skew: counts.skew,
+        both_directions: counts.both_directions,
+    };
+    let mut record = Record {
+        schema: SCHEMA,
+        schema_version: SCHEMA_VERSION,
+        environment: Environment { temperatures_after: temperatures(Path::new(super::bench::ROOT)), ..measured.environment },
+        graph: graph_record(source, stats, false, measured.acquisition_seconds),
+        layout: LayoutRecord {
+            order_asked: arguments.layout.order(),
+            order: part.order(),
+            construction_seconds: measured.construction_seconds,
+            bytes: counts.bytes.iter().sum(),
+            steps: Vec::new(),
+        },
+        search: SearchRecord {
+            policy: config.policy_text(),
+            chosen: measured.chosen,
+            threads: measured.options.threads,
+            simd: measured.options.simd.unwrap_or_else(Simd::detect),
+            cpus: measured.options.cpus.clone(),
+            board: config.profile.name().to_owned(),
+            devices: Vec::new(),
+            thresholds: None,
+            parallel: Vec::new(),
+            fallen_back: measured.devices.iter().find_map(|device| Some(format!("rank {}: {}", device.rank, device.fallen_back.as_ref()?))),
+            calibration: None,
+            objective: config.objective.value,
+        },
+        cluster: Some(ClusterRecord {
+            processes: measured.ranks.size(),
+            library: MpiRanks::library(),
+            exchange: measured.options.exchange,
+            batch: measured.options.batch,
+            sorted: measured.options.sorted,
+            arcs_max_over_mean: counts.imbalance(),
+            graph: counts.clone(),
+            devices: measured.devices,
+            roots: measured.exchanged,
+        }),
+        roots_asked: arguments.roots,
+        valid: measured.records.iter().all(|root| root.validation.passed),
+        summary: measured.summary,
+        energy: measured.energy,
+        roots: measured.records,
+        warnings: Vec::new(),
+    };
+    record.warnings = crate::bench::warnings(&record);
+    record
+}
+
+/// `socbfs run` over ranks.
+pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
+    same_program(ranks)?;
+    let prepare = || {
+        one_process_only(&[("--exact", arguments.exact)])?;
+        for_ranks(&arguments.layout, &arguments.search)?;
+        let config = arguments.cluster.resolve(&arguments.search, matches)?;
+        let source = Source::parse(&arguments.graph, arguments.format)?;
+        let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
+        given.extend(search_flags(&arguments.cluster, &arguments.layout));
+        given.push(with_value("--root", arguments.root));
+        given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
+        let outputs = arguments.outputs(ranks.rank() == 0)?;
+        config.apply()?;
+        Ok((config, source, given, outputs))
+    };
+    let (config, source, given, (parents, levels)) = agreed(ranks, prepare())?;
+    same_flags(ranks, &given)?;
+    let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
+    agreed(ranks, check_device(&arguments.cluster, &config))?;
+    let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
+    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
+    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
+    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
+    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
+    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
+    let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
+    let outcome = search.run(arguments.root).map_err(once_for_all(ranks, ""))?;
+    let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
+    let validator = ClusterValidator::new(&part, ranks);
+    let trees = [tree];
+    if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {
+        if ranks.rank() == 0 {
+            super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+        }
+        return Err(Failure::Invalid);
+    }
+    let root = arguments.root;
+    let mut written = Ok(());
+    if let Some(path) = &arguments.parents {
+        written = write_by_row(ranks, &part, &trees[0].parents, (root, root), (Column::Parent, path), parents);
+    }
+    if let Some(path) = &arguments.levels {
+        let own = validator.levels_by_row(&trees[0])?;
+        written = both(written, write_by_row(ranks, &part, &own, (root, 0), (Column::Level, path), levels));
+    }
+    let traffic = gather(ranks, search.traffic());
+    if ranks.rank() != 0 {
+        return Ok(());
+    }
+    let mut text = String::new();
+    let received = traffic.iter().map(|rank| rank.iter().map(|level| level.received).sum::<u64>()).max().unwrap_or(0);
+    for (name, value) in [
+        ("root", outcome.root.to_string()),
+        ("reached", format!("{} of {} vertices", outcome.reached, part.vertices())),
+        ("levels", outcome.levels.to_string()),
+        ("edges", outcome.edges.to_string()),
+        ("time", seconds(outcome.elapsed.as_secs_f64())),
+        ("ranks", format!("{}, which received up to {received} bytes", ranks.size())),
+        ("validation", "passed".to_owned()),
+    ] {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+    }
+    if arguments.trace {
+        text.push('\n');
+        text.push_str(&report::trace(search.records(), &[]));
+        text.push('\n');
+        text.push_str(&report::traffic(&traffic));
+    }
+    both(written, print(&text))
+}
+
+/// Writes the values of all ranks to the file that rank 0 has opened. If all ranks can open it, each writes its part; otherwise rank 0
+/// writes everything.
+fn write_by_row(
+    ranks: &MpiRanks,
+    part: &Part,
+    by_row: &[u32],
+    root: (Vertex, u32),
+    (column, path): (Column, &Path),
+    mut file: Array,
+) -> Result<(), Failure> {
+    let format = ArrayFormat::of_path(path)?;
+    let name = file.as_mut().and_then(|(_, output)| output.named());
+    let shared = SharedFile::open(ranks, name.as_deref()).map_err(once_for_all(ranks, ""))?;
+    log::info!("{}: written by {}", path.display(), if shared.is_some() { "all ranks" } else { "rank 0" });
+    let Some(shared) = shared else {
+        let Some((format, output)) = file else {
+            // Only rank 0 receives the values.
+            return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
+        };
+        return output.finish(|out| {
+            let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
+            in_slices(ranks, part, by_row, root, SLICE, &mut |values| array.write(values))
+        });
+    };
+    let mut head = Vec::new();
+    ArrayWriter::begin(&mut head, format, column, part.vertices()).map_err(|error| Failure::because("", &error))?;
+    let encode = |vertex: Vertex, values: &[u32]| {
+        let mut bytes = Vec::new();
+        ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
+        Ok(bytes)
+    };
+    // Short runs for a small graph, so that every rank writes a part of it too.
+    let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
+    write_together(ranks, part, by_row, root, run, (&shared, &head), encode)
+        .map_err(once_for_all(ranks, &format!("can't write {}", path.display())))?;
+    // All ranks have written: the file gets its name.
+    file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
+}
+
+/// Reads a tree from this rank's own copy of the file.
+fn own_parents(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
+    let metadata = std::fs::metadata(path);
+    // Before it is opened, since opening a pipe waits for its writer.
+    if metadata.as_ref().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        let message = format!("{}: it is not a regular file, and a pipe can be read by one rank only", path.display());
+        return Err(Failure::new(message).cure("give --from-rank-0"));
+    }
+    read_array(path, vertices).map_err(|error| {
+        let failure = Failure::from(error);
+        if metadata.is_err() && ranks.rank() > 0 {
+            failure.cure("each rank reads its own copy: copy the file of rank 0 there, or give --from-rank-0")
+        } else {
+            failure
+        }
+    })
+}
+
+/// Reads a tree from a file that only rank 0 has, and sends it to all ranks.
+fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
+    // An error of rank 0 ends all ranks (`as_rank`).
+    let mut parents = if ranks.rank() == 0 { read_array(path, vertices)? } else { vec![0; vertices] };
+    for piece in parents.chunks_mut(SLICE) {
+        let mut bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
+        ranks.broadcast(0, &mut bytes);
+        for (parent, bytes) in piece.iter_mut().zip(bytes.chunks_exact(4)) {
+            *parent = Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        }
+    }
+    Ok(parents)
+}
+
+/// Refuses a tree that differs from that of rank 0, since each rank validates only its own vertices.
+fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
+    let mut hash = XxHash3_128::new();
+    for piece in parents.chunks(SLICE) {
+        let bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
+        hash.write(&bytes);
+    }
+    let sums = values(ranks, hash.finish_128() as u64);
+    let Some(rank) = sums.iter().position(|&sum| sum != sums[0]) else { return Ok(()) };
+    let other = Failure::new(format!("the tree of rank {rank} differs from that of rank 0"));
+    Err(of_all(ranks, &other.cure("copy the file of rank 0 to all boards, or give --from-rank-0")))
+}
+
+/// `socbfs validate` over ranks.
+pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
+    same_program(ranks)?;
+    let source = agreed(ranks, not_directed(arguments.directed).and_then(|()| Source::parse(&arguments.graph, arguments.format)))?;
+    let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
+    given.push(with_value("--root", arguments.root));
+    same_flags(ranks, &given)?;
+    // With a generated graph, --from-rank-0 concerns only the file of the tree.
+    let (edges, _) = Loaded::load(&source, arguments.from_rank_0 && matches!(source, Source::File(..)), ranks)?;
+    let (root, vertices) = (arguments.root, edges.vertices());
+    if root as usize >= vertices {
+        return Err(SearchError::RootOutOfRange { root, vertices }.into());
+    }
+    let parents = if arguments.from_rank_0 {
+        parents_of_first(&arguments.parents, vertices, ranks)?
+    } else {
+        let parents = own_parents(&arguments.parents, vertices, ranks)?;
+        same_tree(&parents, ranks)?;
+        parents
+    };
+    let part = Part::build(&edges, Order::Auto, ranks).map_err(once_for_all(ranks, &source.name()))?;
+    let validator = ClusterValidator::new(&part, ranks);
+    let verdict = match validator.tree_of(root, &parents) {
+        Err(fault) => Err(fault),
+        Ok(tree) => {
+            drop(parents);
+            validator.validate(&edges, &[tree]).map_err(once_for_all(ranks, ""))?.remove(0)
+        }
+    };
+    let text = match &verdict {
+        Ok(found) => {
+            let reached = counted(found.reached, "vertex", "vertices");
+            format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels"))
+        }
+        Err(fault) => format!("INVALID: {fault}\n"),
+    };
+    // A reader that has gone must not turn the verdict into a success.
+    let printed = if ranks.rank() == 0 { print(&text) } else { Ok(()) };
+    both(printed, verdict.map(|_| ()).map_err(|_| Failure::Invalid))
+}

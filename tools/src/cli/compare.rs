@@ -1,0 +1,99 @@
+//! `socbfs compare`: two recorded runs side by side.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::{Output, both, print, protect, take_stdout},
+};
+use crate::{
+    bench::read_record,
+    report::{Comparison, ComparisonError, Run, figures, html},
+};
+use socbfs::files;
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs bench --json before.json
+  socbfs bench --json after.json --policy alpha-beta:50,18
+  socbfs compare before.json after.json
+
+The speed of a machine drifts: trust a ratio only if A and B were run in turn,
+more than once.";
+
+/// Compare two records of `socbfs bench --json`
+///
+/// Prints the ratio of the harmonic means and the median of the ratios root by root, and warns of every field in which machine, build,
+/// graph, roots or settings differ. A run is called faster if it is from three quarters of the roots (if the roots differ: if the 95 %
+/// interval of the ratio does not contain 1). Runs over different graphs are refused.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CompareArgs {
+    /// The baseline
+    #[arg(value_name = "A.json")]
+    a: PathBuf,
+
+    /// The candidate
+    #[arg(value_name = "B.json")]
+    b: PathBuf,
+
+    /// Compare runs over different graphs
+    #[arg(long)]
+    force: bool,
+
+    /// Write a page: both runs side by side, with intervals and what differs ("-": standard output)
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let names = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
+    let load = |path: &PathBuf, name: &str| {
+        protect(path)?;
+        let text = files::read_text(path, files::Kind::Stream, files::RECORD)
+            .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
+        let run = Run::parse(&text, name).map_err(|error| failure(&error))?;
+        Ok::<_, Failure>((run, text))
+    };
+    let ((a, text_a), (b, text_b)) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);
+    let comparison = Comparison::new((&names[0], &a), (&names[1], &b), arguments.force).map_err(|error| failure(&error))?;
+    for (field, [left, right]) in &comparison.differences {
+        log::warn!("{field} differs: {left} | {right}");
+    }
+    let in_place = take_stdout([&html]);
+    let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, [&text_a, &text_b]));
+    both(drawn, if in_place { Ok(()) } else { print(&comparison.table([&names[0], &names[1]])) })
+}
+
+/// Writes a page with both runs.
+fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Result<(), Failure> {
+    let mut documents = Vec::new();
+    let mut records = Vec::new();
+    for (name, text) in names.iter().zip(texts) {
+        let record = read_record(text).map_err(|error| Failure::because(name, &error))?;
+        let mut document = figures::document(name, &record).map_err(|error| Failure::because("", &error))?;
+        // The page puts sections of the same title side by side, and the same graph may have been read under two names.
+        document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());
+        documents.push(document);
+        records.push(record);
+    }
+    let ratio = figures::compared(&records[0], &records[1]).map_err(|error| Failure::because("the records", &error))?;
+    html.finish_page(&html::page_with(&documents, Some(&ratio)))
+}
+
+fn failure(error: &ComparisonError) -> Failure {
+    let failure = Failure::because("", error);
+    match error {
+        ComparisonError::Kind { .. } => {
+            failure.cure("write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones")
+        }
+        ComparisonError::NotARecord { .. } | ComparisonError::Impossible { .. } => {
+            failure.cure("write a record with `socbfs bench --json FILE`")
+        }
+        ComparisonError::Version { .. } => failure.cure("record both runs again with the same build"),
+        _ => failure,
+    }
+}

@@ -1,0 +1,398 @@
+//! Flags of every command that searches.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+};
+
+use clap::{
+    Arg, ArgMatches, Args, Command, ValueEnum,
+    builder::{PathBufValueParser, PossibleValue, TypedValueParser},
+    parser::ValueSource,
+};
+
+use super::{
+    error::Failure,
+    output::protect,
+    source::{FormatParser, Source},
+};
+use crate::{bench::read_plans, board::unpack};
+use socbfs::{
+    board::{self, CpuList},
+    engine::Simd,
+    files,
+    graph::{BuildOptions, Order},
+    input::Format,
+    memory::SharingMode,
+    opencl::DeviceChoice,
+    policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
+    runtime::RecordedPlans,
+    runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
+    words,
+};
+
+/// Where to look for the files that identify the board.
+#[derive(Debug, Args)]
+pub(super) struct RootArgs {
+    /// Look at another machine: at a copy of its proc and sys in this folder, or at its manifest (`socbfs board manifest` writes one)
+    #[arg(long, value_name = "DIR|FILE", default_value = "/", hide_default_value = true, value_parser = root())]
+    pub(super) sysfs_root: Root,
+}
+
+/// The folder with the files of a machine.
+#[derive(Debug, Clone)]
+pub(super) struct Root {
+    path: PathBuf,
+    /// The folder of a manifest's files, which exists as long as this value.
+    _unpacked: Option<Arc<Unpacked>>,
+}
+
+impl std::ops::Deref for Root {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl From<PathBuf> for Root {
+    fn from(path: PathBuf) -> Self {
+        Self { path, _unpacked: None }
+    }
+}
+
+/// A folder that is removed on drop.
+#[derive(Debug)]
+struct Unpacked(PathBuf);
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // on failure nothing more can be done
+    }
+}
+
+/// Parses the path of a folder or a manifest that exists. Without the check, a misspelt one would look like a machine that has nothing.
+pub(super) fn root() -> impl TypedValueParser<Value = Root> {
+    PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => Ok(Root::from(path)),
+        Ok(_) => unpacked(&path),
+        Err(error) => Err(format!("{error}; name a folder that holds the folders proc and sys of a machine, or a manifest of it")),
+    })
+}
+
+/// Unpacks the manifest `file` into a new temporary folder, which only this user can read.
+fn unpacked(file: &Path) -> Result<Root, String> {
+    let place = file.display().to_string();
+    let text = files::read_text(file, files::Kind::Stream, files::CONFIGURATION).map_err(|error| error.to_string())?;
+    let make = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
+    let ((), temporary) = files::Temporary::make(&env::temp_dir(), "socbfs-machine-", make)
+        .map_err(|error| format!("no folder can be made in {}: {error}", env::temp_dir().display()))?;
+    let unpacked = Unpacked(temporary.path().to_owned());
+    // What is removed is a folder and not a file.
+    std::mem::forget(temporary);
+    unpack(&text, &place, &unpacked.0).map_err(|error| words::with_causes(&error.to_string(), &error))?;
+    Ok(Root { path: unpacked.0.clone(), _unpacked: Some(Arc::new(unpacked)) })
+}
+
+/// Flags of every command that searches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub(super) struct SearchArgs {
+    /// Threads; 0 is the default [default: one for every CPU the process may run on]
+    #[arg(long, value_name = "N", env = "SOCBFS_THREADS", hide_env_values = true)]
+    threads: Option<usize>,
+
+    /// Run on these CPUs only and bind the threads to them, one each in turn: 0-3,6
+    #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
+    cpus: Option<CpuList>,
+
+    /// Policy that decides direction and device of each level; parameters follow a colon, as in alpha-beta:15,18 [default: auto]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
+    policy: Option<PolicyArg>,
+
+    /// Vector instructions: scalar, neon, avx2, avx512 [default: the best that this CPU and this build have]
+    #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
+    simd: Option<Simd>,
+
+    /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, or NAME: the name of a device or of its
+    /// platform, or a part of it (the largest of several; NAME#2: the second in the list of `socbfs devices`). NAME,NAME gives two devices
+    /// [default: auto]
+    #[arg(long, value_name = "DEVICE", env = "SOCBFS_DEVICE", hide_env_values = true)]
+    device: Option<DeviceChoice>,
+
+    /// How memory is shared with the device: alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy [default: from the board file or
+    /// the calibration, else the fastest measured]
+    #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
+    memory_way: Option<SharingMode>,
+
+    /// Work-items in a work-group of the device: 1, or a multiple of 32
+    /// [default: from the board file or the calibration, else 1 if the device is a CPU, 256 on a GPU]
+    #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true, value_parser = parse_work_group)]
+    work_group: Option<usize>,
+
+    /// Minimum number of device buffers for the adjacency, 1 to 16 [default: as few as needed]
+    #[arg(long, value_name = "N", env = "SOCBFS_PARTS", hide_env_values = true, value_parser = clap::value_parser!(u8).range(1..=16))]
+    parts: Option<u8>,
+
+    /// Calibration that `socbfs calibrate` wrote: a file, auto (the one for this machine and these settings, if there is one), off
+    /// [default: auto]
+    #[arg(long, value_name = "FILE|off", env = "SOCBFS_CALIBRATION", hide_env_values = true)]
+    calibration: Option<CalibrationChoice>,
+
+    /// What the cost model minimises: time, energy, or edp (energy times delay). The latter two need the power of each strategy, from a
+    /// calibration or a board profile [default: time]
+    #[arg(long, value_name = "OBJECTIVE", env = "SOCBFS_OBJECTIVE", hide_env_values = true)]
+    objective: Option<Objective>,
+
+    /// Let devices record the times of their kernels: records then hold them for each level, beside the host's time
+    #[arg(long)]
+    pub(super) device_times: bool,
+
+    /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+}
+
+fn parse_work_group(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not 1 or a multiple of 32".to_owned())
+}
+
+/// Refuses `flags` (names of arguments, `work_group` for `--work-group`) that have no effect on the command. `why` gives the reason and
+/// names the command.
+pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
+    match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
+        Some(flag) => {
+            let flag = flag.replace('_', "-");
+            Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", &flag)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The value of `--policy`.
+#[derive(Debug, Clone)]
+pub(super) enum PolicyArg {
+    /// A policy given by its name and parameters.
+    Named(Policy),
+    /// The plans of a record in this file.
+    Replay(PathBuf),
+    /// A network with weights of `socbfs train` in this file.
+    Network(Form, PathBuf),
+}
+
+impl FromStr for PolicyArg {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        for form in Form::ALL {
+            if let Some(file) = text.strip_prefix(form.name()).and_then(|rest| rest.strip_prefix(':')).filter(|file| !file.is_empty()) {
+                return Ok(Self::Network(form, file.into()));
+            }
+        }
+        match text.strip_prefix("replay:") {
+            Some(file) if !file.is_empty() => Ok(Self::Replay(file.into())),
+            Some(_) => Err(PolicyError::BadParameters {
+                kind: "replay",
+                wanted: "a record of `socbfs bench --json`, as in replay:r.json".into(),
+                given: String::new(),
+            }),
+            None => text.parse().map(Self::Named),
+        }
+    }
+}
+
+/// Parses a policy, and lists the policies in `--help` and for shell completions.
+#[derive(Debug, Clone, Copy)]
+struct PolicyParser;
+
+impl TypedValueParser for PolicyParser {
+    type Value = PolicyArg;
+
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<PolicyArg, clap::Error> {
+        <PolicyArg as FromStr>::from_str.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let named = policy::known().map(|known| {
+            let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
+            PossibleValue::new(known.kind).help(format!("{}{parameters}", known.summary))
+        });
+        let replay = PossibleValue::new("replay:FILE").help("root by root the plans of a record that `bench --json` wrote");
+        Some(Box::new(named.chain([replay])))
+    }
+}
+
+/// The profile that the user names, or the one that fits this machine. No output of the command may replace its file.
+pub(super) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
+    let Some(name) = name else { return Ok(Profile::detected()?) };
+    // A file of the same name as a compiled-in profile is not read.
+    if name.to_str().and_then(board::shipped_text).is_none() {
+        protect(name)?;
+    }
+    Ok(Profile::named(name)?)
+}
+
+impl PolicyArg {
+    /// The policy for a comparison of several, in which a replay has no place: its plans are for the roots of its record.
+    pub(super) fn compared(&self) -> Result<Policy, Failure> {
+        if let Self::Replay(file) = self {
+            let message = format!("replay:{} can't be compared: a record has plans for its own roots only", file.display());
+            return Err(Failure::new(message).cure("`socbfs bench --policy replay:FILE` replays it"));
+        }
+        Ok(self.read()?.0)
+    }
+
+    /// Reads the policy and, for a replay, its record.
+    fn read(&self) -> Result<(Policy, Option<RecordedPlans>), Failure> {
+        match self {
+            Self::Named(policy) => Ok((policy.clone(), None)),
+            Self::Replay(file) => {
+                let name = file.display().to_string();
+                protect(file)?;
+                let text = files::read_text(file, files::Kind::Stream, files::RECORD).map_err(|error| {
+                    Failure::because(&format!("can't read {name}"), &error).cure("write a record with `socbfs bench --json FILE`")
+                })?;
+                let recorded = read_plans(&text, &name)?;
+                Ok((Policy::Replay(recorded.replay().clone()), Some(recorded)))
+            }
+            Self::Network(form, file) => {
+                let name = file.display().to_string();
+                protect(file)?;
+                let cure = "write weights with `socbfs train`, or omit the file to use the built-in weights for the CPU";
+                let text = files::read_text(file, files::Kind::Regular, files::CONFIGURATION)
+                    .map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
+                let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));
+                let network = network.map_err(|error| Failure::because(&name, &error).cure(cure))?;
+                Ok((Policy::Mlp(network.from_origin(&name)), None))
+            }
+        }
+    }
+}
+
+/// Flags of every command that builds the searchable structure.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Graph")]
+pub(super) struct LayoutArgs {
+    /// Keep arcs as they are instead of making every edge undirected
+    #[arg(long)]
+    pub(super) directed: bool,
+
+    /// Order of the vertices inside the searched structure
+    #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
+    order: OrderArg,
+
+    /// Search vertices with a single edge like any other. Without it, an undirected graph ordered by degree is searched without them, and
+    /// they get their parents after the search
+    #[arg(long)]
+    pub(super) keep_leaves: bool,
+}
+
+/// Arguments of commands that search several graphs.
+#[derive(Debug, Args)]
+pub(super) struct GraphsArgs {
+    /// Files or generators
+    #[arg(value_name = "GRAPH", required = true)]
+    graphs: Vec<PathBuf>,
+
+    /// Format of the files, if their names and contents do not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArgs,
+
+    #[command(flatten)]
+    pub(super) search: SearchArgs,
+}
+
+impl GraphsArgs {
+    /// The graphs, in the order in which they are named.
+    /// All are parsed before the first is read, so that no output can replace one that is read later.
+    pub(super) fn sources(&self) -> Result<Vec<Source>, Failure> {
+        self.graphs.iter().map(|path| Source::parse(path, self.format)).collect()
+    }
+}
+
+/// [`Order`] as a flag.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OrderArg {
+    /// Chosen by the properties of the graph
+    Auto,
+    /// As given: nothing to map back
+    Original,
+    /// By descending degree, vertices without edges dropped
+    Degree,
+}
+
+impl LayoutArgs {
+    /// The order of `--order`.
+    pub(super) fn order(&self) -> Order {
+        match self.order {
+            OrderArg::Auto => Order::Auto,
+            OrderArg::Original => Order::Original,
+            OrderArg::Degree => Order::Degree,
+        }
+    }
+
+    /// How to build the layout.
+    pub(super) fn options(&self) -> BuildOptions {
+        BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves, ..BuildOptions::default() }
+    }
+}
+
+impl SearchArgs {
+    /// Resolves the settings; `matches` are those of the subcommand, and distinguish a flag from an environment variable.
+    pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        if let Some(CalibrationChoice::File(file)) = &self.calibration {
+            protect(file)?;
+        }
+        self.resolve_for_calibration(matches)
+    }
+
+    /// As [`SearchArgs::resolve`], for a command that may write the calibration that it is given.
+    pub(super) fn resolve_for_calibration(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        self.resolve_with(profile(self.board.as_deref())?, matches)
+    }
+
+    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`. The command may write its file.
+    pub(super) fn resolve_on(&self, board: &Path, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        self.resolve_with(Profile::named(board)?, matches)
+    }
+
+    fn resolve_with(&self, profile: Profile, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        fn given<T: Clone>(value: Option<&T>, id: &str, matches: &ArgMatches) -> Option<Setting<T>> {
+            let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
+            let origin = if environment { Origin::Environment } else { Origin::Flag };
+            value.cloned().map(|value| Setting { value, origin })
+        }
+        if self.device == Some(DeviceChoice::Cpu) && matches.value_source("device") == Some(ValueSource::CommandLine) {
+            let of_devices = ["memory_way", "work_group", "parts", "device_times"];
+            without_effect(matches, &of_devices, "--device cpu searches without a device", "omit --FLAG, or give --device auto")?;
+        }
+        let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
+        Ok(Runtime::new(
+            profile,
+            Given {
+                threads: given(self.threads.as_ref(), "threads", matches),
+                cpus: given(self.cpus.as_ref(), "cpus", matches),
+                policy: given(policy.as_ref(), "policy", matches),
+                recorded: recorded.flatten(),
+                simd: given(self.simd.as_ref(), "simd", matches),
+                device: given(self.device.as_ref(), "device", matches),
+                memory_way: given(self.memory_way.as_ref(), "memory_way", matches),
+                work_group: given(self.work_group.as_ref(), "work_group", matches),
+                parts: given(self.parts.map(usize::from).as_ref(), "parts", matches),
+                calibration: given(self.calibration.as_ref(), "calibration", matches),
+                objective: given(self.objective.as_ref(), "objective", matches),
+                device_times: self.device_times,
+                // `batch` is set by the arguments of searches over ranks (`ClusterArgs`).
+                ..Given::default()
+            },
+        )?)
+    }
+}

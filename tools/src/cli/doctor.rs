@@ -1,0 +1,336 @@
+//! `socbfs doctor`: what is wrong on this machine, and what cures it.
+
+use std::{
+    fmt::Write as _,
+    io::Read,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use clap::{ArgMatches, Args};
+use serde::Deserialize;
+use socbfs::power::{Tree, discover};
+
+use super::{
+    child,
+    config::{self, RootArgs},
+    energy::profile_at,
+    error::Failure,
+    output::{both, print, print_json},
+    progress::Progress,
+    sensors::{automatic, started},
+};
+use crate::doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus};
+use socbfs::{
+    board,
+    opencl::exact_choices,
+    runtime::{self, RuntimeError},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs doctor
+  socbfs doctor --quiet                     problems only
+  socbfs doctor --json | jq -r '.findings[] | select(.cure) | .cure'
+
+Exit codes: 0 searches work (there may be warnings), 2 something prevents them.
+With --sysfs-root no search is tried. A check that is impossible here, as in a container, is \"unknown\", which is not a
+fault.";
+
+/// Report what is wrong on this machine, with the command that cures it
+///
+/// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and examines device files, drivers, power sensors,
+/// clocks, temperatures, memory and load. Changes nothing.
+///
+/// Under mpirun (feature mpi) it compares the ranks instead: program, MPI, clocks, and the network between every two.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    root: RootArgs,
+
+    /// Board profile that says what each power rail feeds [default: the one detected]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+}
+
+/// Time limit of a search: a driver that compiles kernels for the first time may take long on a small board.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// Time limit of drivers that only list their devices.
+const PATIENCE_FOR_A_LIST: Duration = Duration::from_secs(20);
+
+/// Time over which the load of other programs is measured.
+const WATCH: Duration = Duration::from_millis(500);
+
+/// A connected graph, so that a search from vertex 0 reaches every vertex.
+const GRAPH: &str = "grid:32x32,deletion=0";
+
+pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || {
+            config::without_effect(matches, &["board"], "doctor over ranks compares the ranks, not a board", "omit --FLAG")?;
+            let diagnosis = super::cluster::diagnosis(&ranks, &arguments.root.sysfs_root)?;
+            // Rank 0 reports for all.
+            if socbfs_cluster::Ranks::rank(&ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
+        });
+    }
+    #[cfg(not(feature = "mpi"))]
+    let _ = matches;
+    let root = &*arguments.root.sysfs_root;
+    let board = board::detect(root).map_err(RuntimeError::Profile)?;
+    // Also refuses a profile that can't be read, before anything is tried.
+    let named = arguments.board.as_deref().map(|name| config::profile(Some(name))).transpose()?;
+    let profile = named.clone().map_or_else(|| runtime::Profile::detected_below(root), Ok)?;
+    let live = root == Path::new("/");
+    // Another machine's load is judged by its own CPUs.
+    let here = || std::thread::available_parallelism().map_or(1, usize::from);
+    let usable_cpus = Some(root).filter(|_| !live).and_then(online_cpus).unwrap_or_else(here);
+    let probe = if live { probe(root, arguments.board.as_deref(), named.as_ref())? } else { Probe::default() };
+    let subject = Subject {
+        root,
+        who: None,
+        usable_cpus,
+        board: &board,
+        profile: named.as_ref().map(|profile| &*profile.place),
+        gpus: profile.board.opencl.gpus().map(|device| device.name.to_string()).collect(),
+        opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),
+        icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
+        probe,
+    };
+    tell(&examine(&subject), arguments.json, quiet)
+}
+
+/// Prints the findings; exit code 2 if one of them prevents a search.
+fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
+    let printed = if json { print_json(diagnosis) } else { print(&text(diagnosis, quiet)) };
+    both(printed, if diagnosis.works == Some(false) { Err(Failure::Command(2)) } else { Ok(()) })
+}
+
+/// Runs the checks that are possible only on the running machine.
+fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) -> Result<Probe, Failure> {
+    let progress = Progress::start("Looking at other programs", 0);
+    // Measured first, while no other check runs.
+    let busy = root.join("proc/self/stat").exists().then(|| busiest(root, WATCH));
+    drop(progress);
+    let profile = named.map_or_else(|| profile_at(None), |named| Ok(named.power()))?;
+    let auto = automatic(root, profile.as_ref());
+    // The sensors are read, since only that shows whether a counter moves.
+    let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
+    let usable = meter.picks().map(|pick| pick.channel.name()).collect();
+    let unusable = meter.skipped().to_vec();
+    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, unnamed: auto.unnamed, usable, unusable };
+    drop(meter);
+    // The policy of the board may need a device.
+    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());
+    Ok(Probe { search: Some(search), opencl: Some(opencl(board)), sensors: Some(sensors), busy })
+}
+
+/// The platforms in the output of `socbfs devices --json`.
+#[derive(Deserialize)]
+struct Listed {
+    problem: Option<String>,
+    #[serde(default)]
+    platforms: Vec<ListedPlatform>,
+}
+
+#[derive(Deserialize)]
+struct ListedPlatform {
+    name: String,
+    problem: Option<String>,
+    devices: Vec<ListedDevice>,
+}
+
+#[derive(Deserialize)]
+struct ListedDevice {
+    name: String,
+    kind: String,
+    unusable: Option<String>,
+    problem: Option<String>,
+}
+
+/// Queries the drivers in a child process, since a faulty driver may crash it.
+fn opencl(board: Option<&Path>) -> OpenClProbe {
+    let text = match tried(&["devices", "--quick", "--json"], board, PATIENCE_FOR_A_LIST) {
+        Ok(text) => text,
+        Err(how) => return OpenClProbe::Crashed(how),
+    };
+    let listed: Listed = match serde_json::from_str(&text) {
+        Ok(listed) => listed,
+        Err(error) => return OpenClProbe::Crashed(format!("its list of devices is cut off ({error})")),
+    };
+    match listed.problem {
+        Some(problem) if problem.starts_with("no OpenCL library") => return OpenClProbe::NoLibrary,
+        Some(problem) => return OpenClProbe::Nothing(problem),
+        None => {}
+    }
+    tried_all(listed.platforms, |device| search_on(device, board))
+}
+
+/// Tries every usable device with `search`, which receives the name of the device in the form of `--device`.
+fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<String>) -> OpenClProbe {
+    let names: Vec<&str> = platforms.iter().flat_map(|platform| &platform.devices).map(|device| &*device.name).collect();
+    let mut choices = exact_choices(&names).into_iter();
+    let mut problems = Vec::new();
+    let mut devices = Vec::new();
+    for platform in platforms {
+        problems.extend(platform.problem.map(|problem| format!("{}: {problem}", platform.name)));
+        for (device, name) in platform.devices.into_iter().zip(&mut choices) {
+            let problem = device.unusable.or(device.problem).or_else(|| search(&name));
+            devices.push(DeviceProbe { name, platform: platform.name.clone(), gpu: device.kind == "gpu", problem });
+        }
+    }
+    if devices.is_empty() {
+        OpenClProbe::Nothing(format!("the drivers show no device ({})", problems.join("; ")))
+    } else {
+        OpenClProbe::Devices(devices)
+    }
+}
+
+/// Searches on a device, and returns the failure if there is one.
+fn search_on(device: &str, board: Option<&Path>) -> Option<String> {
+    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], board, PATIENCE).err()
+}
+
+/// Runs this program with `arguments`, and with the board that was named. Returns its output, or a text that describes how it failed.
+fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result<String, String> {
+    let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
+    // Without /proc the path of this program is unknown. In that case, the name with which it was started finds the same file.
+    let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
+    let program = std::env::current_exe().unwrap_or_else(|_| called());
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // The user's settings for searches must not affect the check.
+    for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "OBJECTIVE", "LOG"] {
+        command.env_remove(format!("SOCBFS_{name}"));
+    }
+    command.env("SOCBFS_CALIBRATION", "off");
+    if let Some(board) = board {
+        command.env("SOCBFS_BOARD", board);
+    }
+    child::ends_with_us(&mut command);
+    let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let reader = |from: Option<Box<dyn Read + Send>>| {
+        let read = move || {
+            let mut bytes = Vec::new();
+            // After a read error, the output up to it is kept. No check prints more than 16 MiB.
+            let _ = from.map(|from| from.take(16 << 20).read_to_end(&mut bytes));
+            String::from_utf8_lossy(&bytes).into_owned()
+        };
+        std::thread::Builder::new().spawn(read).map_err(|error| format!("no thread can be started to listen to it ({error})"))
+    };
+    let readers = (reader(out.map(|out| Box::new(out) as _)), reader(err.map(|err| Box::new(err) as _)));
+    let (out, err) = match readers {
+        (Ok(out), Ok(err)) => (out, err),
+        (Err(error), _) | (_, Err(error)) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
+    };
+    let begin = Instant::now();
+    let status = loop {
+        match child.try_wait().map_err(|error| error.to_string())? {
+            Some(status) => break Some(status),
+            None if begin.elapsed() > patience => {
+                // `kill` fails if the child has ended just now.
+                let _ = child.kill();
+                let _ = child.wait();
+                break None;
+            }
+            None => sleep(Duration::from_millis(5)),
+        }
+    };
+    drop(progress);
+    // Child processes of a driver may hold the pipes open, so the readers are not joined after a kill.
+    let Some(status) = status else { return Err(format!("no answer in {} s", patience.as_secs())) };
+    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
+    if status.success() { Ok(out) } else { Err(ending(status, &err)) }
+}
+
+/// Describes how a process ended, by its own error message if it printed one.
+fn ending(status: ExitStatus, said: &str) -> String {
+    if let Some(signal) = status.signal() {
+        return format!("killed by signal {signal}");
+    }
+    let error = said.lines().find_map(|line| line.strip_prefix("error: ")).or_else(|| said.lines().last());
+    error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
+}
+
+/// Formats the findings as text; with `quiet`, only warnings and problems.
+fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
+    let mut text = String::new();
+    let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    for finding in diagnosis.findings.iter().filter(|finding| !quiet || finding.verdict >= Verdict::Warning) {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<9}{:<16}{}", finding.verdict.name(), finding.check, finding.reason);
+        if let Some(cure) = &finding.cure {
+            let _ = writeln!(text, "{:<25}{cure}", "");
+        }
+    }
+    let (warnings, problems) = (count(Verdict::Warning), count(Verdict::Problem));
+    let warned = match warnings {
+        0 => String::new(),
+        1 => ", 1 warning".to_owned(),
+        many => format!(", {many} warnings"),
+    };
+    if !quiet {
+        let _ = match problems {
+            0 if diagnosis.works.is_none() => writeln!(text, "\nThese are another machine's files: no search was tried{warned}."),
+            0 => writeln!(text, "\nSearching works{warned}."),
+            1 => writeln!(text, "\nSearching does not work: 1 problem{warned}."),
+            many => writeln!(text, "\nSearching does not work: {many} problems{warned}."),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn failed_processes_are_described_by_error_exit_code_or_signal() {
+        let exit = |code: i32| ExitStatus::from_raw(code << 8);
+        assert_eq!(ending(exit(2), "warning: x\nerror: no device\n  help: y\n"), "no device");
+        assert_eq!(ending(exit(1), "abort\nlast words\n"), "last words");
+        assert_eq!(ending(exit(3), ""), "exit code 3");
+        assert_eq!(ending(ExitStatus::from_raw(11), "error: x\n"), "killed by signal 11");
+    }
+
+    #[test]
+    fn each_of_two_devices_of_one_name_is_tried() {
+        // "Mali-T628" twice, as on an Odroid-XU4. The third one can't be used, and is not tried.
+        let listed = r#"{"problem": null, "platforms": [
+            {"name": "Other", "problem": null, "devices": [{"name": "Mali-T628 MP6", "kind": "gpu", "unusable": null, "problem": null}]},
+            {"name": "ARM Platform", "problem": null, "devices": [
+                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
+                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
+                {"name": "Mali-T628", "kind": "gpu", "unusable": "no compiler", "problem": null}]}]}"#;
+        let listed: Listed = serde_json::from_str(listed).unwrap();
+        let tried = RefCell::new(Vec::new());
+        let probe = tried_all(listed.platforms, |device| {
+            tried.borrow_mut().push(device.to_owned());
+            (device == "Mali-T628#2").then(|| "it hangs".to_owned())
+        });
+        assert_eq!(tried.into_inner(), ["Mali-T628 MP6", "Mali-T628#1", "Mali-T628#2"]);
+        let OpenClProbe::Devices(devices) = probe else { panic!("{probe:?}") };
+        let problems: Vec<(&str, Option<&str>)> = devices.iter().map(|device| (&*device.name, device.problem.as_deref())).collect();
+        assert_eq!(
+            problems,
+            [("Mali-T628 MP6", None), ("Mali-T628#1", None), ("Mali-T628#2", Some("it hangs")), ("Mali-T628#3", Some("no compiler"))]
+        );
+        assert!(devices.iter().all(|device| device.gpu) && devices[0].platform == "Other" && devices[3].platform == "ARM Platform");
+    }
+}

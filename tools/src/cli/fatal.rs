@@ -1,0 +1,137 @@
+//! Events that end the program: a panic, and an allocation that fails where no error can be returned. Each ends it with exit code 2 and a
+//! line with the reason, as every error does. A panic also leaves no temporary file.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    io::Write,
+    panic::PanicHookInfo,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
+use nix::libc;
+use signal_hook::{consts::SIGABRT, low_level};
+
+use socbfs::{files, input};
+
+/// The exit code of an error.
+const CODE: i32 = 2;
+
+/// Bytes of the last allocation that failed.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// The system allocator, which also records a failed allocation: the message of the standard library names no cure.
+#[derive(Debug)]
+pub struct Allocator;
+
+impl Allocator {
+    #[inline]
+    fn noted(start: *mut u8, bytes: usize) -> *mut u8 {
+        if start.is_null() {
+            REFUSED.store(bytes, Relaxed);
+        }
+        start
+    }
+}
+
+// SAFETY: every call goes to the system allocator, with the same arguments and results.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller upholds the contract, which is the same.
+        Self::noted(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        Self::noted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as above.
+        Self::noted(unsafe { System.realloc(start, layout, bytes) }, bytes)
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+/// Installs the panic hook and the handler of an allocation that failed.
+pub(super) fn watch() {
+    std::panic::set_hook(Box::new(panicked));
+    let aborted = || {
+        let bytes = REFUSED.load(Relaxed);
+        if bytes > 0 {
+            end(format_args!("error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory\n"));
+        }
+    };
+    // SAFETY: the handler calls only what a signal handler may call: it reads atomics, writes and exits.
+    if let Err(error) = unsafe { low_level::register(SIGABRT, aborted) } {
+        log::debug!("aborts are not explained: {error}");
+    }
+}
+
+/// Ends the process with `words`. Nothing here allocates or locks.
+fn end(words: std::fmt::Arguments<'_>) -> ! {
+    let mut line = [0; 160];
+    let mut rest = &mut line[..];
+    let room = rest.len();
+    let _ = rest.write_fmt(words);
+    let written = room - rest.len();
+    // SAFETY: `written` bytes of `line` are initialised; ends the process.
+    unsafe {
+        libc::write(2, line.as_ptr().cast(), written);
+        libc::_exit(CODE);
+    }
+}
+
+fn panicked(info: &PanicHookInfo<'_>) {
+    let payload = info.payload();
+    let reason = payload.downcast_ref::<&str>().map(|text| (*text).to_owned()).or_else(|| payload.downcast_ref::<String>().cloned());
+    let reason = reason.unwrap_or_default();
+    let place = info.location().map_or_else(String::new, ToString::to_string);
+    if std::thread::current().name() == Some(input::READING) {
+        super::say(&format!("error: the data are damaged: decompression failed ({reason})"));
+    } else {
+        super::say(&format!("error: a bug in socbfs, at {place}: {reason}"));
+        super::say("  help: please report it, with the command; SECURITY.md says how if the input is another person's");
+    }
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
+        super::say(&std::backtrace::Backtrace::force_capture().to_string());
+    }
+    files::try_remove_temporaries();
+    // SAFETY: ends the process. (Not by `exit`, since other threads are still running.)
+    unsafe { libc::_exit(CODE) };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    /// Environment variable that gives a child process of the test the name of the thread that panics.
+    const PANICS: &str = "SOCBFS_TEST_PANICS";
+
+    #[test]
+    fn a_panic_ends_the_process_as_an_error() {
+        if let Ok(name) = std::env::var(PANICS) {
+            super::watch();
+            let thread = std::thread::Builder::new().name(name).spawn(|| panic!("the \u{1b}reason"));
+            let _ = thread.unwrap().join();
+            std::thread::sleep(std::time::Duration::from_secs(60));
+            return;
+        }
+        let test = "cli::fatal::tests::a_panic_ends_the_process_as_an_error";
+        for (thread, words) in [
+            ("any", &["error: a bug in socbfs, at tools/src/cli/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
+            (socbfs::input::READING, &["error: the data are damaged: decompression failed"]),
+        ] {
+            let mut command = Command::new(std::env::current_exe().unwrap());
+            command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(PANICS, thread).env_remove("RUST_BACKTRACE");
+            let output = command.output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(2), "{thread}: {said}");
+            assert!(words.iter().all(|word| said.contains(word)), "{thread}: {said}");
+            assert!(!said.contains("RUST_BACKTRACE"), "{thread}: {said}");
+        }
+    }
+}

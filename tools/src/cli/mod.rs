@@ -1,0 +1,369 @@
+//! The command line: one file per subcommand.
+//!
+//! Results go to standard output, everything else to standard error. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
+//! device, 130 interrupted.
+
+mod analyze;
+mod bench;
+mod board;
+mod board_report;
+mod calibrate;
+mod child;
+#[cfg(feature = "mpi")]
+mod cluster;
+mod compare;
+mod completions;
+mod config;
+mod convert;
+mod devices;
+mod doctor;
+mod energy;
+mod error;
+mod fatal;
+mod generate;
+mod info;
+mod interrupt;
+mod man;
+mod output;
+mod policies;
+mod progress;
+mod report;
+mod reproduce;
+mod run;
+mod sensors;
+mod shown;
+mod so_far;
+mod source;
+mod train;
+mod validate;
+
+use std::{
+    borrow::Cow,
+    io::{Write, stderr, stdout},
+    process::ExitCode,
+};
+
+use clap::{
+    ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
+    builder::Resettable,
+    error::{ContextKind, ContextValue, ErrorKind},
+    parser::ValueSource,
+};
+
+use error::Failure;
+pub use fatal::Allocator;
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs bench                                 a graph that fits this machine
+  socbfs bench web.mtx.gz --threads 4 --json r.json
+  socbfs run kronecker:18 --root 5 --trace     one search, level by level
+  socbfs run road.gr --root 0 --parents tree.npy
+  socbfs validate road.gr tree.npy --root 0    check a BFS tree
+  socbfs compare before.json after.json
+  socbfs analyze kronecker:18 --html k.html    the papers' plots of a graph
+  socbfs doctor                                what is wrong on this machine
+  socbfs calibrate --quick                     measure this machine for `auto`
+  socbfs sensors                               what measures power here
+  socbfs energy -- make -j4                    the energy of any command
+
+Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
+130 interrupted.
+Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
+SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
+SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
+flags of these names unless they are empty, SOCBFS_DATA that of `reproduce
+--data`. SOCBFS_LOG=info (or debug) logs as -v does. SOCBFS_CACHE_DIR names
+the folder for built OpenCL programs. SOCBFS_DEVICE_TIMEOUT: the seconds that an
+OpenCL driver may take to list or open its devices.";
+
+/// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
+///
+/// socbfs reads or generates a graph and builds a structure that is fast to search. At every level its search chooses the direction
+/// (top-down or bottom-up) and the device (CPU, GPU or both). It checks every tree against the edges as given, and reports traversed edges
+/// per second (TEPS) in the form of Graph500.
+#[derive(Debug, Parser)]
+#[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
+struct Cli {
+    /// Print more messages (-vv: still more)
+    #[arg(short, long, global = true, help_heading = "General", action = ArgAction::Count, conflicts_with = "quiet")]
+    verbose: u8,
+
+    /// Print results and errors only
+    #[arg(short, long, global = true, help_heading = "General")]
+    quiet: bool,
+
+    #[command(subcommand)]
+    command: Command,
+}
+
+const LONG_VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("SOCBFS_COMMIT"),
+    "\ncompiler: ",
+    env!("SOCBFS_COMPILER"),
+    "\ntarget: ",
+    env!("SOCBFS_TARGET"),
+);
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Bench(bench::BenchArgs),
+    Analyze(analyze::AnalyzeArgs),
+    Report(report::ReportArgs),
+    Reproduce(reproduce::ReproduceArgs),
+    Run(run::RunArgs),
+    Validate(validate::ValidateArgs),
+    Compare(compare::CompareArgs),
+    Generate(generate::GenerateArgs),
+    Convert(convert::ConvertArgs),
+    Info(info::InfoArgs),
+    Policies(policies::PoliciesArgs),
+    Calibrate(calibrate::CalibrateArgs),
+    Devices(devices::DevicesArgs),
+    Train(train::TrainArgs),
+    Board(board::BoardArgs),
+    Sensors(sensors::SensorsArgs),
+    Doctor(doctor::DoctorArgs),
+    Energy(energy::CommandArgs),
+    Completions(completions::CompletionsArgs),
+    #[command(hide = true)]
+    Man(man::ManArgs),
+}
+
+/// Parses the command line, runs the command, and prints its error. Returns the exit code.
+pub fn main() -> ExitCode {
+    fatal::watch();
+    let (cli, matches) = match parse() {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            let text = error.render().to_string();
+            // Without a subcommand, the help goes to standard error. It has nothing of the command line.
+            let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+            let cut = if is_help { Cow::Borrowed(&*text) } else { shown::cut(&text) };
+            if matches!((&cut, shown::text(&cut)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
+                // The message is too long or has control characters: a script may have put foreign text on the command line.
+                say(&cut);
+                return ExitCode::from(code);
+            }
+            let printed = error.print().and_then(|()| stdout().flush());
+            // A failure to print an error can't be reported elsewhere. Help and version are results.
+            if let Some(failure) = printed.err().filter(|_| code == 0).map(|error| Failure::stdout(&error)) {
+                tell(&failure);
+                return ExitCode::from(failure.code());
+            }
+            if let Some(variable) = variable_of(&error) {
+                say(&format!("  help: the value is that of the environment variable {variable}"));
+            }
+            return ExitCode::from(code);
+        }
+    };
+    if cli.quiet {
+        progress::disable();
+    }
+    match log_to_stderr(&cli)
+        .and_then(|()| child::end_with_parent())
+        .and_then(|()| interrupt::watch())
+        .and_then(|()| dispatch(&cli, &matches))
+    {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            tell(&failure);
+            tell_variables(&failure, &matches);
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
+    let matches = without_empty_variables(Cli::command()).try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok((cli, matches))
+}
+
+/// `command`, for which a variable that is set but empty counts as not set, as for most programs. clap would parse the empty value.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let command = command.mut_args(|argument| {
+        let value = argument.get_env().and_then(std::env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
+}
+
+/// The environment variable whose value caused `error`, if its flag is not on the command line: clap names only the flag.
+fn variable_of(error: &clap::Error) -> Option<String> {
+    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
+    let flag = argument.split([' ', '=']).next()?;
+    let gives = |given: &str| given.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+    if std::env::args_os().any(|given| gives(&given.to_string_lossy())) {
+        return None;
+    }
+    let cli = Cli::command();
+    let mut arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
+    let variable = arguments.find(|argument| argument.get_long() == flag.strip_prefix("--"))?.get_env()?;
+    std::env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
+}
+
+fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
+    #[cfg(not(feature = "mpi"))]
+    if matches!(cli.command, Command::Bench(_) | Command::Run(_) | Command::Validate(_)) && socbfs_cluster::is_launched() {
+        log::warn!(
+            "mpirun started several processes, but this program was compiled without the feature mpi, so each works alone \
+             (docs/cluster.md says how to compile it)"
+        );
+    }
+    // The matches of the subcommand know which values came from the environment.
+    let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+    match &cli.command {
+        Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
+        Command::Analyze(arguments) => analyze::run(arguments, matches),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Reproduce(arguments) => reproduce::run(arguments, matches),
+        Command::Run(arguments) => run::run(arguments, matches),
+        Command::Validate(arguments) => validate::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments, cli.quiet),
+        Command::Convert(arguments) => convert::run(arguments, cli.quiet),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Policies(arguments) => policies::run(arguments, matches),
+        Command::Calibrate(arguments) => calibrate::run(arguments, matches, cli.quiet),
+        Command::Devices(arguments) => devices::run(arguments),
+        Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
+        Command::Board(arguments) => board::run(arguments, matches, cli.quiet),
+        Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Doctor(arguments) => doctor::run(arguments, matches, cli.quiet),
+        Command::Energy(arguments) => energy::run(arguments, cli.quiet),
+        Command::Completions(arguments) => completions::run(arguments, Cli::command()),
+        Command::Man(arguments) => man::run(arguments, Cli::command()),
+    }
+}
+
+/// Prints `error: ...` and the cure.
+fn tell(failure: &Failure) {
+    if let Failure::Error { message, cure } = failure {
+        say(&shown::line(&format!("error: {message}")));
+        if let Some(cure) = cure {
+            say(&shown::line(&format!("  help: {cure}")));
+        }
+    }
+}
+
+/// Names the environment variables whose flag or value `failure` names, since neither stands on the command line.
+fn tell_variables(failure: &Failure, matches: &ArgMatches) {
+    let Failure::Error { message, cure } = failure else { return };
+    let texts = [Some(message), cure.as_ref()];
+    let names = |word: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        texts.into_iter().flatten().any(|text| text.split(|c: char| !is_part(c)).any(|part| part == word))
+    };
+    let cli = Cli::command();
+    let (mut command, mut matches) = (&cli, matches);
+    while let Some((name, below)) = matches.subcommand() {
+        let Some(subcommand) = command.find_subcommand(name) else { return };
+        (command, matches) = (subcommand, below);
+        for argument in command.get_arguments() {
+            let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) else { continue };
+            if matches.value_source(argument.get_id().as_str()) != Some(ValueSource::EnvVariable) {
+                continue;
+            }
+            let value = std::env::var(variable).unwrap_or_default();
+            if names(&format!("--{flag}")) || names_value(message, &value) {
+                say(&format!("  help: --{flag} is set by the environment variable {}", variable.to_string_lossy()));
+            }
+        }
+    }
+}
+
+/// Whether `message` has `value` as a word of its own. Numbers, and the words that leave a choice to the program, are in many messages.
+fn names_value(message: &str, value: &str) -> bool {
+    let is_common = value.len() < 2 || matches!(value, "auto" | "off") || value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+    let is_word = |at: usize| is_end(message[..at].chars().next_back()) && is_end(message[at + value.len()..].chars().next());
+    !is_common && message.match_indices(value).any(|(at, _)| is_word(at))
+}
+
+/// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
+fn say(line: &str) {
+    let _ = writeln!(stderr(), "{}", shown::text(line));
+}
+
+/// Starts logging to standard error. Flags override SOCBFS_LOG; without both, only warnings and errors are logged.
+fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
+    const LEVELS: &str = "off, error, warn, info, debug, trace";
+    let level = match (cli.quiet, cli.verbose, std::env::var("SOCBFS_LOG")) {
+        (true, ..) => log::LevelFilter::Error,
+        (false, 0, Ok(level)) if !level.is_empty() => level
+            .parse()
+            .map_err(|_| Failure::new(format!("SOCBFS_LOG={level} is not a log level")).cure(format!("it is one of {LEVELS}")))?,
+        (false, 0, Err(std::env::VarError::NotUnicode(_))) => {
+            return Err(Failure::new("SOCBFS_LOG is not valid text").cure(format!("it is one of {LEVELS}")));
+        }
+        (false, 0, _) => log::LevelFilter::Warn,
+        (false, 1, _) => log::LevelFilter::Info,
+        (false, ..) => log::LevelFilter::Debug,
+    };
+    let mut builder = env_logger::Builder::new();
+    builder.filter_level(level);
+    builder.format(|out, record| {
+        let level = match record.level() {
+            log::Level::Warn => "warning".to_owned(),
+            other => other.as_str().to_ascii_lowercase(),
+        };
+        writeln!(out, "{level}: {}", shown::line(&record.args().to_string()))
+    });
+    builder.init();
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs};
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn values_of_variables_are_found_as_words() {
+        let path = "can't read /nowhere/b.toml: No such file";
+        assert!(names_value(path, "/nowhere/b.toml") && !names_value(path, "/nowhere/b.tom") && !names_value(path, "here/b.toml"));
+        assert!(names_value("tg needs a device", "tg") && names_value("a device for tg", "tg"));
+        assert!(!names_value("g.el: the file was cut off", "off") && !names_value("no memory for 16 bytes more", "16"));
+        assert!(!names_value("anything", ""));
+    }
+
+    /// The flags that an environment variable can set, with the variable.
+    fn variables(command: &clap::Command, found: &mut BTreeSet<(String, String)>) {
+        for argument in command.get_arguments() {
+            if let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) {
+                found.insert((flag.to_owned(), variable.to_string_lossy().into_owned()));
+            }
+        }
+        command.get_subcommands().for_each(|command| variables(command, found));
+    }
+
+    #[test]
+    fn every_variable_is_in_the_help_and_in_the_page_of_settings() {
+        let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/settings.md")).unwrap();
+        let mut found = BTreeSet::new();
+        variables(&Cli::command(), &mut found);
+        assert!(found.len() > 10, "{found:?}");
+        for (flag, variable) in &found {
+            let row = format!("| `--{flag}` | `{variable}` |");
+            assert!(page.lines().any(|line| line.contains(&row)), "docs/settings.md lacks {row}");
+        }
+        let words = |text: &str| -> BTreeSet<String> {
+            let words = text.split(|c: char| !c.is_ascii_uppercase() && c != '_');
+            words.filter(|word| word.starts_with("SOCBFS_")).map(str::to_owned).collect()
+        };
+        let others = ["SOCBFS_LOG", "SOCBFS_CACHE_DIR", "SOCBFS_DEVICE_TIMEOUT"].map(str::to_owned);
+        let known: BTreeSet<String> = found.into_iter().map(|(_, variable)| variable).chain(others).collect();
+        assert_eq!(words(&page), known);
+        assert_eq!(words(EXAMPLES), known);
+    }
+}

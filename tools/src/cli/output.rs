@@ -1,0 +1,213 @@
+//! Output of results: standard output, files, pages.
+
+use std::{
+    ffi::OsStr,
+    io::{self, BufWriter, IsTerminal as _, Write},
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+
+use super::{error::Failure, shown};
+use crate::report::{
+    self,
+    figures::{self, COLOURS, Document, PLAIN},
+    html,
+};
+use socbfs::files::{self, AtomicFile, Claim};
+
+/// Prints a result on standard output.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
+}
+
+/// Prints a result as one line of JSON on standard output.
+pub(super) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
+    let json = serde_json::to_string(record).map_err(|error| Failure::because("can't write JSON", &error))?;
+    to_stdout(|out| writeln!(out, "{}", shown::json(&json)))
+}
+
+/// Prints documents, in colours on a terminal.
+pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
+    let variable = std::env::var_os;
+    let colours = io::stdout().is_terminal() && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
+    let text: String = documents.iter().map(|document| figures::text(document, colours)).collect();
+    if !colours {
+        return print(&text);
+    }
+    let mut safe = shown::text(&text).into_owned();
+    for colour in COLOURS.into_iter().chain([PLAIN]) {
+        safe = safe.replace(&*shown::text(colour), colour);
+    }
+    to_stdout(|out| out.write_all(safe.as_bytes()))
+}
+
+/// Whether a terminal gets colours with these values of NO_COLOR (<https://no-color.org>) and TERM.
+fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
+    no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
+}
+
+/// Writes `record` as a page of charts.
+pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
+    let record = value(record)?;
+    let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
+    output.finish_page(&html::page(&[document]))
+}
+
+/// Whether one of `outputs` takes standard output, so that no text may go there.
+pub(super) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Output>>) -> bool {
+    outputs.into_iter().any(|output| matches!(output, Some(Output::Stdout(_))))
+}
+
+/// Converts a record to a JSON value.
+pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
+}
+
+/// Writes `record` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
+pub(super) fn publish(
+    json: Option<Output>,
+    html: Option<Output>,
+    record: &impl Serialize,
+    words: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let in_place = take_stdout([&json, &html]);
+    // The record comes first: a page can be made from it again.
+    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
+    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
+    both(both(written, drawn), if in_place { Ok(()) } else { print(&words()) })
+}
+
+/// Combines the results of two outputs, or of an output and a check. If both failed, returns the failure with the higher exit code (the
+/// first if the codes are equal), so that a closed pipe hides no other failure. Prints the other one.
+pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
+    match (first, second) {
+        (Err(first), Err(second)) => {
+            let (kept, told) = if second.code() > first.code() { (second, first) } else { (first, second) };
+            super::tell(&told);
+            Err(kept)
+        }
+        (first, second) => first.and(second),
+    }
+}
+
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
+}
+
+/// Makes sure that no output of this command replaces the file at `path`, which the command reads. Called before it is read.
+pub(super) fn protect(path: &Path) -> Result<(), Failure> {
+    files::protect(path).map_err(|error| unwritable(path, &error))
+}
+
+/// The failure for an output at `path` that can't be opened.
+fn unwritable(path: &Path, error: &io::Error) -> Failure {
+    let failure = Failure::because(&format!("can't write {}", path.display()), error);
+    failure.or_cure(match error.kind() {
+        // The file is also an input or another output of this command.
+        io::ErrorKind::ResourceBusy if path == Path::new("-") => "name a file for one of them",
+        io::ErrorKind::ResourceBusy => "give the output a name of its own",
+        _ => "name a file in a folder that exists and that you may write to",
+    })
+}
+
+/// Where a result goes: a file, or standard output (`-`). It is opened before the work begins, so that a misspelt path does not cost hours
+/// of work. The file appears under its name only when it is complete.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// Standard output. Only one output can go there.
+    Stdout(Claim),
+    /// The path of a file, and the temporary that gets this name in the end.
+    File(PathBuf, AtomicFile),
+}
+
+impl Output {
+    /// Opens `path`, `-` for standard output.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Ok(Self::Stdout(Claim::stdout().map_err(|error| unwritable(path, &error))?));
+        }
+        match AtomicFile::create(path) {
+            Ok(file) => Ok(Self::File(path.to_owned(), file)),
+            Err(error) => Err(unwritable(path, &error)),
+        }
+    }
+
+    /// The path, unless it is that of standard output, a terminal, a pipe or a device.
+    pub(super) fn regular_file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path, _) if path.is_file() || !path.exists() => Some(path),
+            _ => None,
+        }
+    }
+
+    /// The path at which other ranks can open the temporary file; `None` if there is no such path.
+    #[cfg(feature = "mpi")]
+    pub(super) fn named(&mut self) -> Option<PathBuf> {
+        match self {
+            Self::Stdout(_) => None,
+            Self::File(_, file) => file.named(),
+        }
+    }
+
+    /// Calls `write` to write the content, then gives the file its name.
+    pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        match self {
+            Self::Stdout(_claim) => to_stdout(write),
+            Self::File(path, file) => {
+                let mut buffered = BufWriter::new(file);
+                write(&mut buffered)
+                    .and_then(|()| buffered.into_inner().map_err(io::IntoInnerError::into_error)?.commit())
+                    .map_err(|error| Failure::because(&format!("can't write {}", path.display()), &error))
+            }
+        }
+    }
+
+    /// Writes a page or a picture with the escapes of [`print`]: it may go to a terminal, and a picture can't have control characters.
+    pub(super) fn finish_page(self, page: &str) -> Result<(), Failure> {
+        self.finish(|out| out.write_all(shown::text(page).as_bytes()))
+    }
+
+    /// As [`Output::finish`] for JSON, in which standard output gets the escapes of [`print_json`].
+    pub(super) fn finish_json(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let is_stdout = matches!(self, Self::Stdout(_));
+        self.finish(|out| {
+            if !is_stdout {
+                return write(out);
+            }
+            let mut json = Vec::new();
+            write(&mut json)?;
+            out.write_all(shown::json(&String::from_utf8_lossy(&json)).as_bytes())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_can_be_switched_off() {
+        let has = |no_color: Option<&'static str>, term: Option<&'static str>| has_colours(no_color.map(OsStr::new), term.map(OsStr::new));
+        assert!(has(None, None) && has(None, Some("xterm-256color")) && has(Some(""), Some("linux")));
+        assert!(!has(Some("1"), Some("xterm")) && !has(Some("0"), None) && !has(None, Some("dumb")));
+    }
+
+    #[test]
+    fn a_closed_pipe_hides_no_other_failure() {
+        let pipe = || Err(Failure::BrokenPipe);
+        let code = |result: Result<(), Failure>| result.map_or_else(|failure| failure.code(), |()| 0);
+        assert_eq!(code(both(Ok(()), Ok(()))), 0);
+        assert_eq!(code(both(pipe(), Ok(()))), 0);
+        for failure in [|| Failure::Invalid, || Failure::new("disk full"), || Failure::Command(3)] {
+            let expected = failure().code();
+            for other in [pipe, || Ok(())] {
+                assert_eq!(code(both(other(), Err(failure()))), expected);
+                assert_eq!(code(both(Err(failure()), other())), expected);
+            }
+        }
+        let kept = both(Err(Failure::new("first")), Err(Failure::new("second"))).unwrap_err();
+        assert_eq!(kept.to_string(), "first");
+    }
+}

@@ -1,0 +1,378 @@
+//! `socbfs policies`: policies side by side.
+
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args};
+
+use super::{
+    bench::ROOT,
+    config::{GraphsArgs, PolicyArg, without_effect},
+    energy::{EnergyArgs, kept},
+    error::Failure,
+    output::{Output, both, publish, value},
+    progress::{self, Progress},
+    say,
+    so_far::{EARLIER, SoFar},
+    source::{self, Source, with_graph_help},
+};
+use crate::{
+    bench::{EnergyError, EnergyRecord, Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
+    calibrate::{Contestant, Evaluation, Turns, evaluate},
+    report::{self, PoliciesReport, PolicyGraph},
+};
+use socbfs::{
+    bfs::Strategy,
+    board::StrategyWatts,
+    graph::{EdgeList, Vertex},
+    measure::strategy_watts,
+    policy::{CostModel, Form, LevelDevice, Objective, Policy},
+    runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs policies kronecker:18 road.gr
+  socbfs policies web.mtx.gz --only auto,alpha-beta --roots 16
+  socbfs policies kronecker:20 --device gpu --json p.json --markdown
+  socbfs policies kronecker:20 --only auto,daga --energy auto --baseline daga
+
+The oracle knows the cost of every level by every strategy (each was run at every
+level, after every other), and plans the cheapest search. Regret is the time that
+a policy's levels take beyond those of the oracle's plan, replayed in the same
+turn. The time also includes mapping parents back to the input's numbers. Energy is
+measured only if --energy is given.
+
+With --json or --html, each finished graph is kept in FILE.partial at once: if the
+run does not end, the same command continues there.";
+
+/// Compare policies with each other and with a per-level oracle
+///
+/// First, every strategy runs every level of the searches, repeatedly, which gives the oracle's plan. Then the policies and the oracle
+/// search in turns from the same roots. The table has: time; regret against the oracle; the share of levels in the faster direction
+/// (accuracy) and the share of the time between both directions that was saved (reduced time), as in tables 3 and 4 of SURF; and the time
+/// spent deciding.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct PoliciesArgs {
+    #[command(flatten)]
+    graphs: GraphsArgs,
+
+    /// Compare only these policies: a comma-separated list, or, for a policy with parameters, a flag of its own
+    #[arg(long, value_name = "POLICY")]
+    only: Vec<String>,
+
+    /// Roots of each graph
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    roots: u16,
+
+    /// Searches of each policy from each root, and of each strategy at each level
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
+    turns: u16,
+
+    /// The policy with which --energy compares the others [default: the first]
+    #[arg(long, value_name = "POLICY", help_heading = "Energy")]
+    baseline: Option<String>,
+
+    #[command(flatten)]
+    energy: EnergyArgs,
+
+    /// Print markdown
+    #[arg(long, help_heading = "Output")]
+    markdown: bool,
+
+    /// Write everything, levels included, as JSON ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+
+    /// Write a page of charts: one file that needs no network
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+}
+
+/// Policies compared by default that need no device.
+const ON_CPU: [&str; 14] = [
+    "auto",
+    "sampled",
+    "cost-model",
+    "cost-model:zhang",
+    "alpha-beta",
+    "gunrock",
+    "enterprise",
+    "enterprise-released",
+    "xbfs",
+    "yasui",
+    "surf",
+    "mlp",
+    "tc",
+    "bc",
+];
+/// Policies compared by default that need a device.
+const ON_DEVICE: [&str; 11] =
+    ["tg", "tgm", "bg", "bgc", "adaptive", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
+/// Policies that decide only directions: if there is a device, they are compared on it as well.
+const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
+
+pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
+    let mut config = arguments.graphs.search.resolve(matches)?;
+    // The environment and the board set these for searches, and this command compares policies.
+    config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
+    let sources = arguments.graphs.sources()?;
+    let only = arguments.policies()?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let asked = arguments.energy.is_asked(matches);
+    if asked {
+        arguments.energy.check(&config.profile)?;
+    } else {
+        without_effect(matches, &["baseline"], "energy is measured only on request", "add --energy auto")?;
+    }
+    let environment = Environment::read(Path::new(ROOT));
+    config.apply()?;
+    let report = PoliciesReport {
+        schema: report::POLICIES_SCHEMA,
+        schema_version: report::POLICIES_SCHEMA_VERSION,
+        environment: environment.clone(),
+        graphs: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let text = if arguments.markdown { report::policies_markdown } else { report::policies };
+    let so_far = SoFar::new(report, json, html, move |report, json, html| publish(json, html, report, || text(report)));
+    let words = so_far.last_words(|report| {
+        report.warnings.push("graphs are missing, since the comparison was interrupted".to_owned());
+        !report.graphs.is_empty()
+    });
+    let kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    let mut kept =
+        kept.into_iter().zip(&sources).map_while(|(graph, source)| (graph.name == source.name() && graph.fits()).then_some(graph));
+    let failed = sources.iter().try_for_each(|source| {
+        let graph = match kept.next() {
+            Some(graph) => {
+                so_far.lock().record.warnings.push(format!("{}: {EARLIER}", graph.name));
+                graph
+            }
+            None => {
+                let graph = arguments.graph(source, &config, &only, asked)?;
+                so_far.keep(&graph);
+                graph
+            }
+        };
+        so_far.lock().record.graphs.push(graph);
+        Ok(())
+    });
+    drop(words);
+    let mut state = so_far.lock();
+    if state.record.graphs.is_empty() {
+        return failed;
+    }
+    // The graphs before an error took long.
+    if let Err(failure) = &failed {
+        state.record.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
+    }
+    drop(state);
+    let published = so_far.publish(failed.is_ok());
+    both(failed, published)
+}
+
+/// The result of comparing policies on one graph.
+pub(super) struct Compared {
+    pub(super) policies: Vec<String>,
+    pub(super) contestants: Vec<Contestant>,
+    /// Index of the contestant with which the energy of the others is compared.
+    pub(super) baseline: usize,
+    /// Power of each strategy (`None`: not known).
+    pub(super) watts: Option<StrategyWatts>,
+    pub(super) evaluation: Evaluation,
+}
+
+/// Which policies to compare.
+pub(super) enum Among<'a> {
+    /// These, on the device if there is one; if empty, all default policies that can run here.
+    Policies(&'a [Policy]),
+    /// The default policies that have these names (if empty, all) and can run here, each with its default placement.
+    Names(&'a [&'a str]),
+}
+
+/// Compares policies by searches from `roots` of the graph `name`. `baseline` chooses among the contestants, before the searches begin.
+pub(super) fn compare(
+    config: &Runtime,
+    prepared: &mut Prepared<'_>,
+    name: &str,
+    roots: &[Vertex],
+    among: Among<'_>,
+    how: &Turns,
+    baseline: impl FnOnce(&[Contestant]) -> Result<usize, Failure>,
+) -> Result<Compared, Failure> {
+    let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
+    let mut contestants = match among {
+        Among::Policies(only) => contestants(only, on_device)?,
+        Among::Names(names) => {
+            let mut all = contestants(&[], on_device)?;
+            // A name matches as a whole, or without its parameters; "... on the device" is another contestant.
+            let is_one =
+                |name: &str| names.contains(&name) || (!name.contains(' ') && names.contains(&name.split(':').next().unwrap_or(name)));
+            all.retain(|contestant| names.is_empty() || is_one(&contestant.name));
+            all
+        }
+    };
+    for contestant in &mut contestants {
+        contestant.policy = as_configured(config, contestant, prepared, config.objective.value)?;
+    }
+    let watts = add_objectives(config, prepared, on_device, &mut contestants);
+    let baseline = baseline(&contestants)?;
+    let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
+    let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
+    let how = Turns { splits: on_device.is_some(), ..*how };
+    let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
+    let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
+    Ok(Compared { policies, contestants, baseline, watts, evaluation })
+}
+
+/// The policy of `contestant` as a search uses it: with the parameters from the board, the calibration and measurements.
+fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
+    let policy = &contestant.policy;
+    // These decide directions only: the contestant says where their levels run.
+    let with_device = if matches!(policy, Policy::Mlp(_) | Policy::Sampled(_)) {
+        contestant.runs != LevelDevice::Cpu
+    } else {
+        !prepared.devices.is_empty()
+    };
+    let mut config = config.clone();
+    config.set_policy(Setting::flag(policy.clone()));
+    // The objective is for cost models only: the policies that they are compared with minimise time.
+    if config.wants_objective() {
+        config.objective.value = objective;
+    } else {
+        config.objective.value = Objective::Time;
+    }
+    Ok(prepared.choose(&config, with_device)?.policy)
+}
+
+/// If the power of strategies is known, adds cost models that minimise energy, and energy times delay. Returns the power of each strategy.
+fn add_objectives(
+    config: &Runtime,
+    prepared: &Prepared<'_>,
+    device: Option<LevelDevice>,
+    contestants: &mut Vec<Contestant>,
+) -> Option<StrategyWatts> {
+    let policy = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
+    let mut watts = None;
+    for objective in [Objective::Energy, Objective::Edp] {
+        let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
+        // Without the power of strategies there is nothing to add.
+        let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
+        watts = Some(strategy_watts(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
+        contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
+    }
+    watts
+}
+
+/// Measures the energy of `contestants` in turn, after one validated search from each root. The inner `Err` gives the reason for no energy.
+pub(super) fn energies(
+    asked: &EnergyArgs,
+    config: &Runtime,
+    edges: &EdgeList,
+    prepared: &mut Prepared<'_>,
+    roots: &[Vertex],
+    contestants: &[Contestant],
+    baseline: usize,
+) -> Result<Result<PoliciesEnergy, String>, Failure> {
+    let no_energy = |unavailable: EnergyRecord| Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned()));
+    let (meter, options) = asked.windows(&config.profile);
+    let meter = match meter {
+        Ok(meter) => meter,
+        Err(unavailable) => return no_energy(unavailable),
+    };
+    let search = &mut prepared.search;
+    let records = match kept(measure(edges, search.layout(), search, roots, &mut |_| ()).map_err(EnergyError::from), true)? {
+        Ok(records) => records,
+        Err(unavailable) => return no_energy(unavailable),
+    };
+    if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
+        let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
+        say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
+        return Err(Failure::Invalid);
+    }
+    let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
+    let measured = measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done));
+    drop(progress);
+    kept(measured, true)?.map_or_else(no_energy, |energy| Ok(Ok(energy)))
+}
+
+impl PoliciesArgs {
+    /// Compares policies on one graph.
+    fn graph(&self, source: &Source, config: &Runtime, only: &[Policy], with_energy: bool) -> Result<PolicyGraph, Failure> {
+        let (edges, _) = source.load()?;
+        let layout = source::build(&source.name(), &edges, &self.graphs.layout.options())?;
+        let drawn = source::draw_roots(&source.name(), &layout, usize::from(self.roots), RootSource::GRAPH500)?;
+        // A policy of --only that needs a device gets one, as in the other commands.
+        let mut setup = config.clone();
+        if let Some(policy) = only.iter().find(|policy| policy.needs_device()) {
+            (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
+        }
+        let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
+        let how = Turns { turns: usize::from(self.turns), ..Turns::default() };
+        let named = |all: &[Contestant]| self.baseline(all);
+        let Compared { policies, contestants, baseline, watts, evaluation } =
+            compare(config, &mut prepared, &source.name(), &drawn, Among::Policies(only), &how, named)?;
+        let measured =
+            if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
+        let (energy, no_energy) = match measured {
+            Some(Ok(energy)) => (Some(value(&energy)?), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        let (name, layout) = (source.name(), value(layout.stats())?);
+        Ok(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy })
+    }
+
+    /// Index of the contestant with which --energy compares the others.
+    fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
+        let Some(name) = &self.baseline else { return Ok(0) };
+        let whole = contestants.iter().position(|contestant| contestant.name == *name);
+        // The name may also omit the parameters.
+        let kind = || contestants.iter().position(|contestant| contestant.name.split(':').next() == Some(name));
+        whole.or_else(kind).ok_or_else(|| {
+            let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
+            Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
+        })
+    }
+
+    /// The policies of `--only`.
+    fn policies(&self) -> Result<Vec<Policy>, Failure> {
+        // A comma separates policies, or parameters of one policy.
+        let parse = |text: &str| text.parse::<PolicyArg>();
+        let mut all = Vec::new();
+        for text in &self.only {
+            match text.split(',').map(parse).collect::<Result<Vec<_>, _>>() {
+                Ok(several) => all.extend(several),
+                Err(_) => all.push(parse(text).map_err(|error| Failure::new(error.to_string()))?),
+            }
+        }
+        all.iter().map(PolicyArg::compared).collect()
+    }
+}
+
+/// The policies to compare: `only`, or if it is empty all default policies that can run here.
+fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Contestant>, Failure> {
+    let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
+    // Policies that decide by costs choose the placement themselves, so they get the device if there is one.
+    let runs = |policy: &Policy| match policy {
+        Policy::Auto(_) | Policy::CostModel(_) => device.unwrap_or_default(),
+        _ => LevelDevice::Cpu,
+    };
+    let cpu = |policy: Policy| Contestant { name: policy.to_string(), runs: runs(&policy), policy };
+    if !only.is_empty() {
+        return Ok(only.iter().map(|policy| Contestant { runs: device.unwrap_or_default(), ..cpu(policy.clone()) }).collect());
+    }
+    let mut all: Vec<Contestant> = ON_CPU.iter().map(parse).collect::<Result<Vec<_>, _>>()?.into_iter().map(cpu).collect();
+    if let Some(runs) = device {
+        for policy in ON_DEVICE.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
+            all.push(Contestant { name: policy.to_string(), policy, runs });
+        }
+        for policy in DIRECTIONS.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
+            all.push(Contestant { name: format!("{policy} on the device"), policy, runs });
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,165 @@
+//! `socbfs run`: one search.
+
+use std::{fmt::Write as _, path::PathBuf};
+
+use clap::{ArgMatches, Args};
+
+use super::{
+    config::{LayoutArgs, SearchArgs},
+    error::Failure,
+    output::{Output, both, print},
+    progress, say,
+    source::{self, FormatParser, Source, with_graph_help},
+};
+use crate::{
+    analysis::{Levels, count_as_policies, touched},
+    bench::ChosenPolicy,
+    report::{self, ArrayFormat, Column, write_array},
+};
+use socbfs::{
+    graph::{Order, Vertex},
+    input::Format,
+    runtime::Prepared,
+    validate::{ValidateError, validate},
+    words::{counted, seconds},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs run kronecker:18 --root 5 --trace
+  socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
+  python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
+
+One search from a cold start is not a benchmark: use `socbfs bench` to measure.";
+
+/// Search a graph from one root
+///
+/// Prints the number of vertices reached, checks the tree, and writes it on request. Parents and levels are in the vertex numbers of the
+/// input, one for every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct RunArgs {
+    /// File or generator
+    #[arg(value_name = "GRAPH")]
+    pub(super) graph: PathBuf,
+
+    /// Vertex to start from, counted from 0 (in formats that count from 1, vertex 1 is root 0)
+    #[arg(long, value_name = "R")]
+    pub(super) root: Vertex,
+
+    /// Write the parent of every vertex (.npy, .csv or .txt)
+    #[arg(long, value_name = "FILE")]
+    pub(super) parents: Option<PathBuf>,
+
+    /// Write the level of every vertex (.npy, .csv or .txt)
+    #[arg(long, value_name = "FILE")]
+    pub(super) levels: Option<PathBuf>,
+
+    /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read
+    #[arg(long)]
+    pub(super) trace: bool,
+
+    /// In the table of --trace, print exact counts instead of the policy's estimates, and the bytes that each level touches on the CPU.
+    /// Counts are those of the searched structure (with --keep-leaves, of the whole graph)
+    #[arg(long, requires = "trace")]
+    pub(super) exact: bool,
+
+    /// Format of the file, if its name and content do not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    pub(super) format: Option<Format>,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArgs,
+
+    #[command(flatten)]
+    pub(super) search: SearchArgs,
+
+    #[cfg(feature = "mpi")]
+    #[command(flatten)]
+    pub(super) cluster: super::cluster::ClusterArgs,
+}
+
+/// An array to write: its format and its output.
+pub(super) type Array = Option<(ArrayFormat, Output)>;
+
+impl RunArgs {
+    /// Opens the outputs for parents and levels, if `writes` says that this process writes them.
+    pub(super) fn outputs(&self, writes: bool) -> Result<(Array, Array), Failure> {
+        let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
+        let open = |path: &Option<PathBuf>| path.as_ref().filter(|_| writes).map(open).transpose();
+        Ok((open(&self.parents)?, open(&self.levels)?))
+    }
+}
+
+pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::run(arguments, matches, &ranks));
+    }
+    #[cfg(feature = "mpi")]
+    super::cluster::ClusterArgs::none_is_given(matches)?;
+    let config = arguments.search.resolve(matches)?;
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (parents, levels) = arguments.outputs(true)?;
+    config.apply()?;
+    config.check_device()?;
+
+    let (edges, _) = source.load()?;
+    let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
+    let Prepared { mut search, choice, .. } = config.search_telling(&layout, &progress::steps())?;
+    config.check_roots(&[arguments.root])?;
+    let outcome = search.run(arguments.root)?;
+    match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
+        Ok(_) => {}
+        Err(ValidateError::Violation(violation)) => {
+            say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            return Err(Failure::Invalid);
+        }
+        Err(other) => return Err(other.into()),
+    }
+
+    let mut text = String::new();
+    // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
+    let is_mapped = layout.order() != Order::Original;
+    for (name, value) in [
+        ("root", outcome.root.to_string()),
+        ("reached", format!("{} of {} vertices", outcome.reached, layout.vertices())),
+        ("levels", outcome.levels.to_string()),
+        ("edges", outcome.edges.to_string()),
+        ("time", seconds(outcome.elapsed.as_secs_f64())),
+        ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))),
+        ("validation", "passed".to_owned()),
+    ] {
+        if name != "mapping" || is_mapped {
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
+        }
+    }
+    if arguments.trace {
+        text.push('\n');
+        let levels = arguments.exact.then(|| Levels::of_last(&search, arguments.root));
+        let exact = levels.as_ref().map(|levels| count_as_policies(&layout, levels)).unwrap_or_default();
+        text.push_str(&report::trace(search.records(), &exact));
+        let leaves = layout.stats().leaves;
+        if leaves > 0 {
+            let leaves = counted(leaves, "vertex", "vertices");
+            let _ = writeln!(
+                text,
+                "{leaves} with a single edge: left out of the levels, parents found at the end (--keep-leaves searches them)"
+            );
+        }
+        if let Some(levels) = levels.filter(|_| search.devices().is_empty()) {
+            text.push_str("\nBytes of the cache lines that each step touches, by one thread, each line once:\n");
+            text.push_str(&report::touched(search.records(), &touched(&layout, &levels, search.records())));
+        }
+        text.push('\n');
+        text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
+    }
+    let written =
+        parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, search.parents())));
+    let levels = levels.map_or(Ok(()), |(format, output)| {
+        let tree = search.result(arguments.root);
+        output.finish(|out| write_array(out, format, Column::Level, &tree.level))
+    });
+    both(both(written, levels), print(&text))
+}

@@ -1,0 +1,206 @@
+//! What a command has measured so far. It is published at the end, and also after an error or Ctrl-C. Each part is kept in a file when it
+//! ends, so the same command continues there after a kill or a power cut.
+
+use std::{
+    fmt::Debug,
+    fs,
+    path::PathBuf,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
+use twox_hash::XxHash3_128;
+
+use super::{error::Failure, interrupt, output::Output, say, source::Source};
+use crate::{
+    bench::Environment,
+    calibrate::{Header, OTHER_BUILD, Partial},
+};
+use socbfs::{
+    runtime::{self, CalibrationChoice, Runtime},
+    words::{counted, with_causes},
+};
+
+/// The warning about a part that was kept.
+pub(super) const EARLIER: &str = "measured by an earlier run of this command, which did not end";
+
+/// Writes a record to the outputs for JSON and for a page, and prints it.
+type Publish<R> = Box<dyn Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send>;
+
+/// A record that grows, and where it goes.
+pub(super) struct SoFar<R>(Arc<Mutex<State<R>>>);
+
+pub(super) struct State<R> {
+    /// The record.
+    pub(super) record: R,
+    json: Option<Output>,
+    html: Option<Output>,
+    publish: Publish<R>,
+    /// Where parts are kept.
+    place: Option<(PathBuf, KeptHeader)>,
+    /// The file of the parts, once there is one.
+    kept: Option<Partial>,
+    /// Number of parts in it.
+    parts: usize,
+}
+
+impl<R> State<R> {
+    fn publish(&mut self) -> Result<(), Failure> {
+        (self.publish)(&self.record, self.json.take(), self.html.take())
+    }
+
+    fn tell_what_is_kept(&self) {
+        if let (Some((path, _)), Some(_)) = (&self.place, &self.kept) {
+            say(&format!("what is finished is kept in {}: the same command continues from there", path.display()));
+        }
+    }
+}
+
+impl<R: Send + 'static> SoFar<R> {
+    pub(super) fn new(
+        record: R,
+        json: Option<Output>,
+        html: Option<Output>,
+        publish: impl Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send + 'static,
+    ) -> Self {
+        Self(Arc::new(Mutex::new(State { record, json, html, publish: Box::new(publish), place: None, kept: None, parts: 0 })))
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<R>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// After Ctrl-C, publishes the record if `complete` returns true. `complete` may add that something is missing.
+    pub(super) fn last_words(&self, complete: impl FnOnce(&mut R) -> bool + Send + 'static) -> interrupt::Words {
+        let shared = Arc::clone(&self.0);
+        interrupt::last_words(move || {
+            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if complete(&mut state.record) {
+                // A failure to publish can't be reported any more.
+                let _ = state.publish();
+            }
+            state.tell_what_is_kept();
+        })
+    }
+
+    /// Makes [`keep`](Self::keep) write to a file beside the first output that is a file; without such an output it keeps nothing. Returns
+    /// the parts that an earlier run of the same command kept there. `names` are those of a part and of several.
+    pub(super) fn resume<T: DeserializeOwned>(
+        &self,
+        environment: &Environment,
+        config: &Runtime,
+        sources: &[Source],
+        names: [&str; 2],
+    ) -> Result<Vec<T>, Failure> {
+        let mut state = self.lock();
+        let Some(file) = [&state.json, &state.html].into_iter().flatten().find_map(Output::regular_file) else { return Ok(Vec::new()) };
+        let mut path = file.to_owned().into_os_string();
+        path.push(".partial");
+        let (path, header) = (PathBuf::from(path), KeptHeader::new(environment, config, sources));
+        let mut parts = Vec::new();
+        if path.exists() {
+            let (kept, found, reason) = Partial::open(&path, &header)?;
+            state.kept = Some(kept);
+            match (reason, found.len() as u64) {
+                (Some(reason), _) => log::warn!("starting again: {} holds measurements, but {reason}", path.display()),
+                (None, 0) => {}
+                (None, count) => {
+                    log::warn!("continuing after {} measured before ({})", counted(count, names[0], names[1]), path.display());
+                }
+            }
+            state.parts = found.len();
+            parts = found;
+        }
+        state.place = Some((path, header));
+        Ok(parts)
+    }
+
+    /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
+    pub(super) fn keep(&self, part: &impl Serialize) {
+        let state = &mut *self.lock();
+        let Some((path, header)) = &state.place else { return };
+        let kept = match state.kept.take() {
+            Some(kept) => Ok(kept),
+            None => Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept),
+        };
+        let added = kept.and_then(|kept| {
+            let kept = state.kept.insert(kept);
+            kept.add(part)
+        });
+        match added {
+            Ok(()) => state.parts += 1,
+            Err(error) => {
+                log::warn!("{}; a kill would lose what is finished", with_causes("", &error));
+                // A file without parts has no use.
+                let has_header = state.kept.take_if(|_| state.parts == 0).is_some();
+                if has_header || fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+                    let _ = fs::remove_file(path); // the warning was about the same file
+                }
+            }
+        }
+    }
+
+    /// Publishes the record, and removes the file of its parts if it is complete.
+    pub(super) fn publish(&self, is_complete: bool) -> Result<(), Failure> {
+        let mut state = self.lock();
+        let published = state.publish();
+        if is_complete && published.is_ok() {
+            if let Some(kept) = state.kept.take() {
+                kept.remove();
+            }
+        }
+        state.tell_what_is_kept();
+        published
+    }
+}
+
+/// What must be the same for the parts of a record to be continued.
+#[derive(Serialize, Deserialize)]
+struct KeptHeader {
+    format: String,
+    build: String,
+    command: Vec<String>,
+    /// A hash of settings, machine and files.
+    state: String,
+}
+
+impl KeptHeader {
+    fn new(environment: &Environment, config: &Runtime, sources: &[Source]) -> Self {
+        let build = &environment.build;
+        let calibrations = match &config.calibration.value {
+            CalibrationChoice::File(file) => Some(file.clone()),
+            CalibrationChoice::Off => None,
+            // The folder changes when a calibration is replaced.
+            CalibrationChoice::Auto => runtime::folder(),
+        };
+        let files = sources.iter().filter_map(Source::file).map(PathBuf::from).chain(calibrations);
+        let files: Vec<(u64, SystemTime)> = files
+            .filter_map(|file| fs::metadata(file).ok().filter(|file| file.is_file() || file.is_dir()))
+            .map(|file| (file.len(), file.modified().unwrap_or(SystemTime::UNIX_EPOCH)))
+            .collect();
+        let state: &[&dyn Debug] = &[config, &environment.cpu, &environment.system, &files];
+        Self {
+            format: format!("{}1", Self::KIND),
+            build: format!("{} {}", build.version, build.commit),
+            command: environment.command.iter().skip(1).cloned().collect(),
+            state: format!("{:032x}", XxHash3_128::oneshot(format!("{state:?}").as_bytes())),
+        }
+    }
+}
+
+impl Header for KeptHeader {
+    const KIND: &'static str = "socbfs-parts-";
+
+    fn difference(&self, found: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.build != found.build, OTHER_BUILD),
+            (self.command != found.command, "another command line made them"),
+            (self.state != found.state, "a setting, a file or the machine is another one"),
+        ];
+        differences.into_iter().find_map(|(differs, reason)| differs.then_some(reason))
+    }
+}

@@ -1,0 +1,94 @@
+//! `socbfs validate`: a BFS tree produced by any program.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{
+    error::Failure,
+    output::{both, print},
+    progress::Progress,
+    source::{FormatParser, Source, with_graph_help},
+};
+use crate::report::read_array;
+use socbfs::{
+    graph::Vertex,
+    input::Format,
+    search::SearchError,
+    validate::{ValidateError, validate},
+    words::counted,
+};
+
+const EXAMPLES: &str = "\
+PARENTS has one number per vertex: its parent (the root is its own parent), or -1 for a vertex that
+was not reached.
+  .npy                 NumPy, one dimension, int32, int64, uint32 or uint64
+  .csv                 vertex,parent (the header line may be missing; a vertex without a row was
+                       not reached)
+  .txt                 one number per line: the first line is vertex 0
+The last line of a .csv or .txt file must end like the others.
+
+Examples:
+  socbfs validate road.gr tree.npy --root 0 && echo a breadth-first tree";
+
+/// Check a breadth-first tree against its graph
+///
+/// Applies the five checks of Graph500: the tree has no cycle, tree edges span one level, the ends of every edge are at most one level
+/// apart, the whole component is reached, every tree edge is an edge of the graph. If a check fails, the command prints the first that
+/// failed, with its vertices, and the exit code is 1.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct ValidateArgs {
+    /// File or generator
+    #[arg(value_name = "GRAPH")]
+    pub(super) graph: PathBuf,
+
+    /// Parent of every vertex (.npy, .csv or .txt)
+    #[arg(value_name = "PARENTS")]
+    pub(super) parents: PathBuf,
+
+    /// Root of the tree
+    #[arg(long, value_name = "R")]
+    pub(super) root: Vertex,
+
+    /// Arcs lead from source to target only
+    #[arg(long)]
+    pub(super) directed: bool,
+
+    /// Format of the graph file, if its name and content do not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
+    pub(super) format: Option<Format>,
+
+    /// With mpirun: only rank 0 has the files
+    #[cfg(feature = "mpi")]
+    #[arg(long)]
+    pub(super) from_rank_0: bool,
+}
+
+pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
+    #[cfg(feature = "mpi")]
+    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
+        return super::cluster::as_rank(&ranks, || super::cluster::validate(arguments, &ranks));
+    }
+    let source = Source::parse(&arguments.graph, arguments.format)?;
+    let (edges, _) = source.load()?;
+    let vertices = edges.vertices();
+    if arguments.root as usize >= vertices {
+        return Err(SearchError::RootOutOfRange { root: arguments.root, vertices }.into());
+    }
+    let parents = read_array(&arguments.parents, vertices)?;
+    let progress = Progress::start("Validating", 0);
+    let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
+    drop(progress);
+    match verdict {
+        Ok(found) => {
+            let reached = counted(found.reached, "vertex", "vertices");
+            print(&format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels")))
+        }
+        Err(ValidateError::Violation(violation)) => {
+            // A reader that has gone must not turn the verdict into a success.
+            both(print(&format!("INVALID: {violation}\n")), Err(Failure::Invalid))
+        }
+        Err(other) => Err(other.into()),
+    }
+}

@@ -1,0 +1,19 @@
+//! The command `socbfs`: benchmark, calibration, comparison of policies, training, reports and pages.
+//!
+//! [`command`] is the `main` of the program. The other items are public for its tests.
+
+pub mod analysis;
+pub mod bench;
+pub mod board;
+pub mod calibrate;
+mod cli;
+mod doctor;
+pub mod report;
+pub mod train;
+
+pub use cli::{Allocator as CommandAllocator, main as command};
+
+/// Files of other machines, for tests.
+#[cfg(test)]
+#[path = "../../tests/fixtures/mod.rs"]
+mod fixtures;

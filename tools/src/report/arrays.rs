@@ -1,0 +1,599 @@
+//! Files of parents and levels: one number for every vertex, -1 if it was not reached.
+//!
+//! `.npy` is NumPy's format (one dimension, written in version 1.0 with little-endian 64-bit integers); it is implemented here, since the
+//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`. It is read without the header too, with rows
+//! in any order, and a vertex without a row was not reached. Its last line must end like the others, since a file that is cut off within a
+//! number would otherwise pass as another tree. `.txt` has one value per line; line n, counted from 0, is vertex n.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read, Write},
+    path::Path,
+};
+
+use socbfs::{
+    graph::{NONE, Vertex},
+    words::{numbered, plural},
+};
+
+/// The format of an array in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ArrayFormat {
+    /// NumPy.
+    Npy,
+    /// Rows `vertex,value` after a header line.
+    Csv,
+    /// One value per line.
+    Text,
+}
+
+/// What the values are, which is the header of the second column in CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// Parents.
+    Parent,
+    /// Levels.
+    Level,
+}
+
+impl Column {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parent => "parent",
+            Self::Level => "level",
+        }
+    }
+}
+
+/// Why an array can't be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArrayError {
+    /// The extension names no format.
+    #[error("{0}: the file name must end with .npy, .csv or .txt, which determines the format")]
+    Extension(String),
+    /// The file can't be opened.
+    #[error("{file}: can't open it: {source}{}", advice(.source))]
+    Open {
+        /// The file.
+        file: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The file can't be read.
+    #[error("{file}: can't read it: {source}{}", advice(.source))]
+    Io {
+        /// The file.
+        file: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// A line that does not have the format.
+    #[error("{file}:{line}: {reason}")]
+    Line {
+        /// The file.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// Not a NumPy file that can be used.
+    #[error("{file}: {reason}")]
+    Npy {
+        /// The file.
+        file: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
+    /// A file without content.
+    #[error("{file}: the file is empty; was it cut off while it was written?")]
+    Empty {
+        /// The file.
+        file: String,
+    },
+    /// An array for another graph.
+    #[error("{file} has {found}, but the graph has {} (one value is needed for each)", plural(*.vertices as u64, "vertex", "vertices"))]
+    Length {
+        /// The file.
+        file: String,
+        /// The number of values found ("at least" if the rest was not read).
+        found: String,
+        /// Vertices of the graph.
+        vertices: usize,
+    },
+}
+
+/// Advice for an error of the system.
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "; check the spelling, and that the folder exists",
+        io::ErrorKind::PermissionDenied => "; change its permissions (`ls -l` shows them), or run as its owner",
+        io::ErrorKind::IsADirectory => "; name a file in it",
+        _ => "",
+    }
+}
+
+impl ArrayFormat {
+    /// The format that the extension of `path` names.
+    ///
+    /// # Errors
+    /// [`ArrayError::Extension`] if it names none.
+    pub fn of_path(path: &Path) -> Result<Self, ArrayError> {
+        match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+            Some("npy") => Ok(Self::Npy),
+            Some("csv") => Ok(Self::Csv),
+            Some("txt") => Ok(Self::Text),
+            _ => Err(ArrayError::Extension(path.display().to_string())),
+        }
+    }
+}
+
+/// Writes one number for each vertex, [`NONE`] as -1.
+///
+/// # Errors
+/// Errors of writing to `out`.
+pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, values: &[u32]) -> io::Result<()> {
+    ArrayWriter::begin(out, format, column, values.len())?.write(values)
+}
+
+/// Writes as [`write_array`], but the values in several pieces.
+pub struct ArrayWriter<'o> {
+    out: &'o mut dyn Write,
+    format: ArrayFormat,
+    vertex: u64,
+}
+
+impl std::fmt::Debug for ArrayWriter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArrayWriter").field("format", &self.format).field("vertex", &self.vertex).finish_non_exhaustive()
+    }
+}
+
+impl<'o> ArrayWriter<'o> {
+    /// Writes the header of an array of `length` values.
+    ///
+    /// # Errors
+    /// Errors of writing to `out`.
+    pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
+        match format {
+            ArrayFormat::Npy => out.write_all(&npy_head(length as u64))?,
+            ArrayFormat::Csv => writeln!(out, "vertex,{}", column.name())?,
+            ArrayFormat::Text => {}
+        }
+        Ok(Self { out, format, vertex: 0 })
+    }
+
+    /// Continues at `vertex`: the header and the values of the vertices before it have been written already.
+    pub fn from_vertex(out: &'o mut dyn Write, format: ArrayFormat, vertex: Vertex) -> Self {
+        Self { out, format, vertex: vertex.into() }
+    }
+
+    /// Writes the values of the next vertices.
+    ///
+    /// # Errors
+    /// Errors of writing to `out`.
+    pub fn write(&mut self, values: &[u32]) -> io::Result<()> {
+        for &value in values {
+            let value = if value == NONE { -1 } else { i64::from(value) };
+            match self.format {
+                ArrayFormat::Npy => self.out.write_all(&value.to_le_bytes())?,
+                ArrayFormat::Csv => writeln!(self.out, "{},{value}", self.vertex)?,
+                ArrayFormat::Text => writeln!(self.out, "{value}")?,
+            }
+            self.vertex += 1;
+        }
+        Ok(())
+    }
+}
+
+/// First bytes of every NumPy file.
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+
+fn npy_head(length: u64) -> Vec<u8> {
+    let dictionary = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({length},), }}");
+    // The header, of which 10 bytes precede the dictionary, ends with a line feed and fills a multiple of 64 bytes.
+    let padded = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;
+    let mut head = MAGIC.to_vec();
+    head.extend([1, 0]);
+    // At most 128 bytes: the longest length has 20 digits.
+    head.extend((padded as u16).to_le_bytes());
+    head.extend(format!("{dictionary:<width$}\n", width = padded - 1).bytes());
+    head
+}
+
+/// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and
+/// become [`NONE`]. A vertex without a row in CSV was not reached.
+///
+/// # Errors
+/// [`ArrayError`] with the file, the line if there is one, and what would be right.
+pub fn read_array(path: &Path, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+    let format = ArrayFormat::of_path(path)?;
+    let name = path.display().to_string();
+    let file = File::open(path).map_err(|source| ArrayError::Open { file: name.clone(), source })?;
+    let mut source = Source { name, reader: BufReader::new(file), line: 0, text: String::new() };
+    match format {
+        ArrayFormat::Npy => source.npy(vertices),
+        ArrayFormat::Csv => source.csv(vertices),
+        ArrayFormat::Text => source.text(vertices),
+    }
+}
+
+struct Source<R> {
+    name: String,
+    reader: R,
+    line: usize,
+    text: String,
+}
+
+/// What some editors write before the first character of a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+const MARK: &str = "the file starts with a UTF-8 byte-order mark; save it without one, or remove it: tail -c +4 FILE >NEW";
+
+/// Longest line in bytes: more than two 20-digit numbers and some space. A file without line feeds must not fill the memory.
+const LONGEST_LINE: u64 = 256;
+
+impl<R: BufRead> Source<R> {
+    fn io(&self, source: io::Error) -> ArrayError {
+        ArrayError::Io { file: self.name.clone(), source }
+    }
+
+    fn bad_line(&self, reason: impl Into<String>) -> ArrayError {
+        ArrayError::Line { file: self.name.clone(), line: self.line, reason: reason.into() }
+    }
+
+    fn bad_npy(&self, reason: impl Into<String>) -> ArrayError {
+        ArrayError::Npy { file: self.name.clone(), reason: reason.into() }
+    }
+
+    fn empty(&self) -> ArrayError {
+        ArrayError::Empty { file: self.name.clone() }
+    }
+
+    fn wrong_length(&self, found: String, vertices: usize) -> ArrayError {
+        ArrayError::Length { file: self.name.clone(), found, vertices }
+    }
+
+    /// Reads the next line into `self.text`; false at the end of the file.
+    fn next_line(&mut self) -> Result<bool, ArrayError> {
+        self.line += 1;
+        self.text.clear();
+        let mut bytes = Vec::new();
+        let count = self.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes).map_err(|error| self.io(error))?;
+        if count as u64 == LONGEST_LINE && bytes.last() != Some(&b'\n') {
+            return Err(self.bad_line("the line is too long for a number"));
+        }
+        if self.line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
+            return Err(self.bad_line(MARK));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => self.text = text,
+            Err(_) => return Err(self.bad_line("not text")),
+        }
+        Ok(count > 0)
+    }
+
+    /// Refuses a line without a line end: the file may have been cut off inside its last number, and what is left is a number too.
+    fn refuse_cut_line(&self) -> Result<(), ArrayError> {
+        if self.text.ends_with('\n') {
+            return Ok(());
+        }
+        Err(self.bad_line("the last line has no line end: is the file cut off? (if it is whole, add a line end)"))
+    }
+
+    fn number(&self, text: &str) -> Result<i64, ArrayError> {
+        text.trim().parse().map_err(|_| self.bad_line(format!("{:?} is not a whole number", text.trim())))
+    }
+
+    fn value(&self, text: &str) -> Result<Vertex, ArrayError> {
+        narrow(self.number(text)?).map_err(|reason| self.bad_line(reason))
+    }
+
+    fn text(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let mut values = Vec::with_capacity(vertices);
+        while self.next_line()? {
+            if values.len() == vertices {
+                return Err(self.wrong_length(format!("at least {}", values_of(vertices as u64 + 1)), vertices));
+            }
+            self.refuse_cut_line()?;
+            values.push(self.value(&self.text)?);
+        }
+        match values.len() {
+            found if found == vertices => Ok(values),
+            0 => Err(self.empty()),
+            found => Err(self.wrong_length(values_of(found as u64), vertices)),
+        }
+    }
+
+    fn csv(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let mut values = vec![NONE; vertices];
+        let mut seen = vec![false; vertices];
+        while self.next_line()? {
+            self.refuse_cut_line()?;
+            let Some((vertex, value)) = self.text.split_once(',') else {
+                return Err(self.bad_line("a row is vertex,value"));
+            };
+            if self.line == 1 && vertex.trim().parse::<i64>().is_err() {
+                self.header(vertex, value)?;
+                continue;
+            }
+            let value = self.value(value)?;
+            let number = self.number(vertex)?;
+            let index = usize::try_from(number).unwrap_or(usize::MAX);
+            match seen.get_mut(index) {
+                None => {
+                    return Err(self.bad_line(format!("vertex {number} is not in the graph: it has {}", numbered(vertices as u64))));
+                }
+                Some(true) => return Err(self.bad_line(format!("vertex {index} already has a row"))),
+                Some(seen) => *seen = true,
+            }
+            values[index] = value;
+        }
+        // Also the line after the last one has been counted.
+        if self.line == 1 { Err(self.empty()) } else { Ok(values) }
+    }
+
+    /// Checks the header line of CSV.
+    fn header(&self, vertex: &str, value: &str) -> Result<(), ArrayError> {
+        let is = |text: &str, name: &str| text.trim().eq_ignore_ascii_case(name);
+        if is(vertex, "vertex") && is(value, Column::Parent.name()) {
+            return Ok(());
+        }
+        if is(vertex, "vertex") && is(value, Column::Level.name()) {
+            return Err(self.bad_line("these are levels, but parents are needed; `socbfs run --parents FILE` writes them"));
+        }
+        let shown = self.text.trim();
+        Err(self.bad_line(format!("{shown:?} is neither the header \"vertex,parent\" nor a row of two numbers; correct or remove it")))
+    }
+
+    fn npy(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
+        let is_empty = match self.reader.fill_buf() {
+            Ok(bytes) => bytes.is_empty(),
+            Err(error) => return Err(self.io(error)),
+        };
+        if is_empty {
+            return Err(self.empty());
+        }
+        let mut start = [0; 8];
+        self.exact(&mut start)?;
+        if &start[..6] != MAGIC {
+            return Err(self.bad_npy("not a NumPy file (it does not start as one)"));
+        }
+        let mut length = [0; 4];
+        // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
+        let digits = if start[6] == 1 { 2 } else { 4 };
+        self.exact(&mut length[..digits])?;
+        let length = u32::from_le_bytes(length);
+        if length > 4096 {
+            return Err(self.bad_npy(format!("its header claims {length} bytes, far more than an array of numbers needs")));
+        }
+        let mut head = vec![0; length as usize];
+        self.exact(&mut head)?;
+        let head = String::from_utf8_lossy(&head).into_owned();
+        let descr = field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default();
+        let decode = decoder(descr).ok_or_else(|| {
+            self.bad_npy(format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))"))
+        })?;
+        let shape = field(&head, "shape").unwrap_or_default();
+        let found: u64 = shape
+            .trim_matches(['(', ')'])
+            .trim_end()
+            .trim_end_matches(',')
+            .trim()
+            .parse()
+            .map_err(|_| self.bad_npy(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
+        if found != vertices as u64 {
+            return Err(self.wrong_length(values_of(found), vertices));
+        }
+        let mut values = Vec::with_capacity(vertices);
+        let size = if descr.ends_with('4') { 4 } else { 8 };
+        let mut bytes = [0; 8];
+        for index in 0..vertices {
+            self.exact(&mut bytes[..size])?;
+            let value = decode(bytes);
+            values.push(narrow(value).map_err(|reason| self.bad_npy(format!("entry {index}: {reason}")))?);
+        }
+        Ok(values)
+    }
+
+    fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
+        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.bad_npy("the file ends before its array does; is it cut off?"),
+            _ => self.io(error),
+        })
+    }
+}
+
+/// Converts a number to a vertex or level: -1 and 2^32 - 1 become [`NONE`]. The error says why it is neither.
+fn narrow(value: i64) -> Result<u32, String> {
+    match value {
+        -1 => Ok(NONE),
+        ..-1 => Err(format!("{value} is neither a vertex nor -1, which means that it was not reached")),
+        _ => u32::try_from(value).map_err(|_| format!("{value} is too large for a vertex or a level")),
+    }
+}
+
+fn values_of(count: u64) -> String {
+    plural(count, "value", "values")
+}
+
+/// The value of `key` in the Python dictionary of a NumPy header.
+fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
+    let (_, rest) = head.split_once(&format!("'{key}'"))?;
+    let value = rest.trim_start().strip_prefix(':')?.trim_start();
+    let end = if value.starts_with('(') { value.find(')')? + 1 } else { value.find([',', '}'])? };
+    Some(value[..end].trim())
+}
+
+/// The function that reads a number of the NumPy type `descr` from the first bytes of eight.
+fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
+    fn low(bytes: [u8; 8]) -> [u8; 4] {
+        [bytes[0], bytes[1], bytes[2], bytes[3]]
+    }
+    /// The largest value also means "not reached". Any other value that does not fit is too large, and stays so.
+    fn signed(value: u64) -> i64 {
+        if value == u64::MAX { -1 } else { i64::try_from(value).unwrap_or(i64::MAX) }
+    }
+    Some(match descr {
+        "<i4" => |bytes| i32::from_le_bytes(low(bytes)).into(),
+        ">i4" => |bytes| i32::from_be_bytes(low(bytes)).into(),
+        "<u4" => |bytes| u32::from_le_bytes(low(bytes)).into(),
+        ">u4" => |bytes| u32::from_be_bytes(low(bytes)).into(),
+        "<i8" => i64::from_le_bytes,
+        ">i8" => i64::from_be_bytes,
+        "<u8" => |bytes| signed(u64::from_le_bytes(bytes)),
+        ">u8" => |bytes| signed(u64::from_be_bytes(bytes)),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VALUES: [u32; 5] = [0, 0, NONE, 1, 4_000_000_000];
+
+    fn read(name: &str, bytes: &[u8], vertices: usize) -> Result<Vec<u32>, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        read_array(&path, vertices).map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+    }
+
+    fn written(format: ArrayFormat, values: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        write_array(&mut bytes, format, Column::Parent, values).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn every_format_is_read_back() {
+        for (name, format) in [("a.npy", ArrayFormat::Npy), ("a.csv", ArrayFormat::Csv), ("a.TXT", ArrayFormat::Text)] {
+            for values in [&VALUES[..], &[]] {
+                assert_eq!(read(name, &written(format, values), values.len()).unwrap(), values, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn written_arrays_have_the_documented_form() {
+        assert_eq!(written(ArrayFormat::Text, &VALUES[1..4]), b"0\n-1\n1\n");
+        assert_eq!(written(ArrayFormat::Csv, &VALUES[1..3]), b"vertex,parent\n0,0\n1,-1\n");
+        let npy = written(ArrayFormat::Npy, &VALUES);
+        assert_eq!(npy.len(), 128 + 5 * 8);
+        assert!(npy.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }"));
+        assert_eq!(npy[127], b'\n');
+    }
+
+    #[test]
+    fn other_numpy_types_are_read() {
+        let with = |descr: &str, data: &[u8]| {
+            let mut bytes = written(ArrayFormat::Npy, &[0; 2]);
+            bytes.truncate(128);
+            let head = String::from_utf8_lossy(&bytes[10..]).replace("<i8", descr);
+            bytes.truncate(10);
+            bytes.extend(head.bytes());
+            bytes.extend(data);
+            read("x.npy", &bytes, 2)
+        };
+        assert_eq!(with("<i4", &[7, 0, 0, 0, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        assert_eq!(with("<u4", &[7, 0, 0, 0, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        assert_eq!(with(">i4", &[0, 0, 1, 0, 255, 255, 255, 255]).unwrap(), [256, NONE]);
+        assert_eq!(with("<u8", &[7, 0, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255]).unwrap(), [7, NONE]);
+        // A number that needs all 64 bits is not one of the negative numbers.
+        assert!(with("<u8", &[7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128]).unwrap_err().contains("entry 1"));
+        assert!(with("<f8", &[0; 16]).unwrap_err().contains("int64"));
+        assert!(with("<i8", &[0; 15]).unwrap_err().contains("ends before"));
+        assert!(with("<i8", &[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).unwrap_err().contains("entry 0"));
+    }
+
+    #[test]
+    fn csv_rows_may_come_in_any_order() {
+        assert_eq!(read("a.csv", b"2,1\n0,0\n", 3).unwrap(), [0, NONE, 1]);
+        assert_eq!(read("a.csv", b"vertex,parent\r\n1,0\r\n", 2).unwrap(), [NONE, 0]);
+        assert_eq!(read("a.csv", b"Vertex, Parent\n1,0\n", 2).unwrap(), [NONE, 0]);
+    }
+
+    #[test]
+    fn errors_name_file_and_line() {
+        for (name, text, error) in [
+            ("a.txt", "0\nx\n", "a.txt:2: \"x\" is not a whole number"),
+            ("a.txt", "0\n", "a.txt has 1 value, but the graph has 2 vertices (one value is needed for each)"),
+            ("a.txt", "0\n0\n0\n", "a.txt has at least 3 values, but the graph has 2 vertices (one value is needed for each)"),
+            ("a.txt", "0\n99999999999\n", "a.txt:2: 99999999999 is too large for a vertex or a level"),
+            ("a.csv", "vertex,parent\n0,0\n0,1\n", "a.csv:3: vertex 0 already has a row"),
+            ("a.csv", "vertex,parent\n2,0\n", "a.csv:2: vertex 2 is not in the graph: it has 2 vertices (0 to 1)"),
+            ("a.csv", "0 1\n", "a.csv:1: a row is vertex,value"),
+            ("a.npy", "0\n0\n", "a.npy: the file ends before its array does; is it cut off?"),
+            ("a.npy", "0123456789", "a.npy: not a NumPy file (it does not start as one)"),
+            ("a.dat", "", "a.dat: the file name must end with .npy, .csv or .txt, which determines the format"),
+        ] {
+            assert_eq!(read(name, text.as_bytes(), 2).unwrap_err(), error);
+        }
+        let empty = "the file is empty; was it cut off while it was written?";
+        for name in ["a.txt", "a.csv", "a.npy"] {
+            assert_eq!(read(name, b"", 2).unwrap_err(), format!("{name}: {empty}"));
+            let folder = tempfile::tempdir().unwrap();
+            let error = read_array(&folder.path().join(name), 2).unwrap_err().to_string();
+            assert!(error.contains(&format!("{name}: can't open it: ")) && error.contains("; check the spelling"), "{error}");
+        }
+        for name in ["a.txt", "a.csv"] {
+            let error = read(name, b"\xef\xbb\xbf0,0\n1,0\n", 2).unwrap_err();
+            assert!(error.starts_with(&format!("{name}:1: the file starts with a UTF-8 byte-order mark; save it")), "{error}");
+        }
+        assert!(read("a.txt", &[b'1'; 10_000], 2).unwrap_err().contains("too long"));
+        assert!(read("a.txt", b"\xff\n", 1).unwrap_err().contains("not text"));
+    }
+
+    #[test]
+    fn a_csv_that_is_cut_off_or_holds_something_else_is_refused() {
+        let whole = written(ArrayFormat::Csv, &[0, 0, 1, 12, 12]);
+        for end in 0..whole.len() {
+            let result = read("a.csv", &whole[..end], 5);
+            // Rows may be missing; a line may not.
+            assert_eq!(result.is_ok(), whole[..end].ends_with(b"\n"), "cut to {end}: {result:?}");
+        }
+        assert!(read("a.csv", &whole[..whole.len() - 2], 5).unwrap_err().starts_with("a.csv:6: the last line has no line end"));
+        for (header, reason) in [
+            ("vertex,level", "these are levels, but parents are needed"),
+            ("foo,bar", "\"foo,bar\" is neither the header"),
+            ("vertex,parent,level", "\"vertex,parent,level\" is neither the header"),
+            ("parent,vertex", "\"parent,vertex\" is neither the header"),
+            ("1.0,0", "\"1.0,0\" is neither the header"),
+        ] {
+            let error = read("a.csv", format!("{header}\n0,0\n1,0\n").as_bytes(), 2).unwrap_err();
+            assert!(error.starts_with(&format!("a.csv:1: {reason}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_cut_off_is_refused_also_within_its_last_number() {
+        let whole = written(ArrayFormat::Text, &[0, 0, 1, 12, 12]);
+        for end in 0..whole.len() {
+            assert!(read("a.txt", &whole[..end], 5).is_err(), "cut to {end}");
+        }
+        assert!(read("a.txt", &whole[..whole.len() - 2], 5).unwrap_err().starts_with("a.txt:5: the last line has no line end"));
+    }
+
+    #[test]
+    fn only_minus_one_is_a_vertex_that_was_not_reached() {
+        let reason = "-7 is neither a vertex nor -1, which means that it was not reached";
+        assert_eq!(read("a.txt", b"0\n-7\n", 2).unwrap_err(), format!("a.txt:2: {reason}"));
+        assert_eq!(read("a.csv", b"0,0\n1,-7\n", 2).unwrap_err(), format!("a.csv:2: {reason}"));
+        assert_eq!(read("a.csv", b"-7,0\n", 1).unwrap_err(), "a.csv:1: vertex -7 is not in the graph: it has 1 vertex (0)");
+        let mut npy = npy_head(2);
+        npy.extend([0_i64, -7].iter().flat_map(|value| value.to_le_bytes()));
+        assert_eq!(read("a.npy", &npy, 2).unwrap_err(), format!("a.npy: entry 1: {reason}"));
+    }
+
+    #[test]
+    fn false_headers_are_refused_before_memory_is_allocated() {
+        let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
+        bytes.extend(u32::MAX.to_le_bytes());
+        assert!(read("a.npy", &bytes, 2).unwrap_err().contains("claims 4294967295 bytes"));
+        let mut bytes = npy_head(1 << 40);
+        bytes.extend([0; 16]);
+        assert!(read("a.npy", &bytes, 2).unwrap_err().contains("1099511627776 values"));
+    }
+}

@@ -1,0 +1,336 @@
+//! The benchmark of a board as markdown, for example for an issue.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+use socbfs::power::Watts;
+
+use super::graph500::INVALID;
+use crate::bench::{BoardRecord, Environment};
+use socbfs::{
+    stats,
+    words::{bytes, counted, general, grouped, mteps},
+};
+
+/// The benchmark as markdown, or the line that replaces it if a root failed validation.
+pub fn board(record: &BoardRecord) -> String {
+    if !record.valid {
+        return INVALID.to_owned();
+    }
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, record);
+    text
+}
+
+fn write(out: &mut String, record: &BoardRecord) -> fmt::Result {
+    let machine = record.board.machine.as_deref().or(record.environment.cpu.model.as_deref()).unwrap_or("an unknown machine");
+    writeln!(out, "### socbfs on {}", text(machine))?;
+    writeln!(out, "\n| | |\n|---|---|")?;
+    for (name, value) in facts(record) {
+        writeln!(out, "| {name} | {} |", text(&value))?;
+    }
+    writeln!(out, "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|")?;
+    for run in &record.runs {
+        row(out, run)?;
+    }
+    writeln!(out)?;
+    for note in notes(record) {
+        writeln!(out, "- {}", text(&note))?;
+    }
+    Ok(())
+}
+
+/// The facts about the machine and the runs, by name.
+fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
+    let e = &record.environment;
+    let unknown = || "unknown".to_owned();
+    let mut facts = vec![
+        ("Board", format!("profile {}: {}", record.board.profile, record.board.reason)),
+        ("SoC", record.board.soc.clone().unwrap_or_else(|| "not in the profile".to_owned())),
+        ("CPU", cpu(e)),
+        ("Memory", e.memory_bytes.map_or_else(unknown, bytes)),
+        ("System", e.system.name.clone().unwrap_or_else(unknown)),
+        ("Kernel", e.system.kernel.clone().unwrap_or_else(unknown)),
+        ("OpenCL", opencl(record)),
+        ("Governor", if e.cpu.governors.is_empty() { "n/a: no cpufreq".to_owned() } else { e.cpu.governors.join(", ") }),
+        ("Idle power", idle(record)),
+        ("Hottest zone", temperatures(record)),
+    ];
+    if let Some(run) = record.runs.last() {
+        let s = &run["search"];
+        let threads = counted(s["threads"].as_u64().unwrap_or(0), "thread", "threads");
+        let mut used = vec![threads, word(&s["simd"]).to_owned(), format!("policy {}", word(&s["policy"]))];
+        used.extend(list(&s["devices"]).iter().map(|device| format!("{} by {}", word(&device["name"]), word(&device["memory_way"]))));
+        used.extend(s["fallen_back"].as_str().map(|why| format!("WITHOUT the device for some searches: {why}")));
+        facts.push(("Search", used.join(", ")));
+    }
+    facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
+    // The path of the program may be private, so it is left out.
+    let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
+    facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
+    facts
+}
+
+fn word(value: &Value) -> &str {
+    value.as_str().unwrap_or("unknown")
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The scale of a run.
+fn scale(run: &Value) -> u32 {
+    run["graph"]["scale"].as_u64().and_then(|scale| scale.try_into().ok()).unwrap_or(0)
+}
+
+/// A statistic of the measured energy.
+fn energy(run: &Value, pointer: &str) -> Option<f64> {
+    run["energy"]["measured"]["summary"].pointer(pointer)?.as_f64()
+}
+
+/// Why a run has no such statistics.
+fn why_no_energy(run: &Value) -> Option<&str> {
+    let energy = &run["energy"];
+    energy["unavailable"].as_str().or_else(|| energy["measured"]["problem"].as_str())
+}
+
+fn cpu(e: &Environment) -> String {
+    let model = e.cpu.model.as_deref().unwrap_or("unknown");
+    // CPUs are grouped by their highest clock, since big.LITTLE systems have several.
+    let mut clocks: Vec<(u64, usize)> = Vec::new();
+    for &khz in &e.cpu.max_khz {
+        match clocks.iter_mut().find(|(known, _)| *known == khz) {
+            Some((_, count)) => *count += 1,
+            None => clocks.push((khz, 1)),
+        }
+    }
+    let clocks: String = clocks.iter().map(|(khz, count)| format!(", {count} of up to {} MHz", khz / 1000)).collect();
+    format!("{model}, {}{clocks}", counted(e.cpu.usable as u64, "CPU", "CPUs"))
+}
+
+fn opencl(record: &BoardRecord) -> String {
+    if let Some(problem) = &record.opencl.problem {
+        return format!("none: {problem}");
+    }
+    let device = |device: &crate::bench::DriverRecord| {
+        let unusable = device.unusable.as_ref().map_or_else(String::new, |why| format!(" (unusable: {why})"));
+        format!("{} ({}), {}, driver {}{unusable}", device.name, device.platform, device.version, device.driver)
+    };
+    record.opencl.devices.iter().map(device).collect::<Vec<_>>().join("; ")
+}
+
+/// Idle power: the median of the values measured in each run, with the sensors.
+fn idle(record: &BoardRecord) -> String {
+    let measured: Vec<f64> = record.runs.iter().filter_map(|run| energy(run, "/idle_watts")).collect();
+    let sensors = record.runs.iter().map(|run| &run["energy"]["measured"]).find(|measured| measured.is_object());
+    match (stats::Summary::of(&measured), sensors) {
+        (Some(idle), Some(of)) => {
+            let sensors: Vec<&str> = list(&of["sensors"]).iter().map(word).collect();
+            format!("{} ({}: {})", Watts(idle.median), word(&of["scope"]), sensors.join(" + "))
+        }
+        _ => format!("n/a: {}", record.runs.iter().find_map(why_no_energy).unwrap_or("nothing was measured")),
+    }
+}
+
+fn temperatures(record: &BoardRecord) -> String {
+    fn hottest<'t>(zones: impl Iterator<Item = (&'t str, f64)>) -> Option<(&'t str, f64)> {
+        zones.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+    let shown = |zone: Option<(&str, f64)>| zone.map_or_else(|| "n/a".to_owned(), |(zone, celsius)| format!("{celsius:.0} °C ({zone})"));
+    let before = hottest(record.environment.temperatures.iter().map(|zone| (zone.zone.as_str(), zone.celsius)));
+    let zones = record.runs.iter().flat_map(|run| list(&run["environment"]["temperatures_after"]));
+    let after = hottest(zones.filter_map(|zone| Some((word(&zone["zone"]), zone["celsius"].as_f64()?))));
+    match (before, after) {
+        (None, None) => "n/a: the system shows none".to_owned(),
+        (before, after) => format!("{} before, {} after a run", shown(before), shown(after)),
+    }
+}
+
+fn row(out: &mut String, run: &Value) -> fmt::Result {
+    let number = |teps: f64| mteps(teps).trim_end_matches(" MTEPS").to_owned();
+    let teps = |statistic: &str| run["summary"]["teps"][statistic].as_f64();
+    let speed = teps("harmonic_mean").map_or_else(
+        || "n/a: a search traversed no edge".to_owned(),
+        |mean| number(mean) + &teps("harmonic_stddev").map_or_else(String::new, |spread| format!(" ± {}", number(spread))),
+    );
+    let mean = |pointer: &str| energy(run, pointer).map_or_else(|| "n/a".to_owned(), |mean| general(mean, 4));
+    writeln!(out, "| {} | {} | {} | {} |", scale(run), text(&speed), mean("/watts/mean"), mean("/mteps_per_watt/mean"))
+}
+
+/// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
+fn notes(record: &BoardRecord) -> Vec<String> {
+    let mut notes = Vec::new();
+    let roots = || record.runs.iter().map(|run| list(&run["roots"]).len() as u64);
+    if let (Some(run), Some(fewest), Some(most)) = (record.runs.first(), roots().min(), roots().max()) {
+        let trees: u64 = roots().sum();
+        notes.push(format!(
+            "MTEPS: harmonic mean over {} and its standard error; Kronecker graphs, edgefactor {}. {} passed the five checks of Graph500.",
+            if fewest == most { counted(most, "root", "roots") } else { format!("{} to {} roots", grouped(fewest), grouped(most)) },
+            run["graph"]["edge_factor"],
+            match trees {
+                1 => "The tree".to_owned(),
+                trees => format!("All {trees} trees"),
+            }
+        ));
+    }
+    let has_energy = |run: &Value| energy(run, "/idle_watts").is_some();
+    if record.runs.iter().any(has_energy) {
+        notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned());
+    }
+    let without =
+        |run: &Value| if has_energy(run) { Vec::new() } else { vec![why_no_energy(run).unwrap_or("nothing was measured").to_owned()] };
+    let without: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), without(run))).collect();
+    let reasons = by_scale(without.iter().map(|(scale, reasons)| (*scale, &reasons[..])));
+    notes.extend(reasons.into_iter().map(|(scales, reason)| match scales {
+        Some(scales) => format!("No watts ({scales}): {reason}."),
+        None => format!("No watts: {reason}."),
+    }));
+    notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
+    let strings = |run: &Value| list(&run["warnings"]).iter().map(|warning| word(warning).to_owned()).collect();
+    let warnings: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), strings(run))).collect();
+    let warnings = by_scale(warnings.iter().map(|(scale, warnings)| (*scale, &warnings[..])));
+    notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
+        Some(scales) => format!("Warning ({scales}): {warning}"),
+        None => format!("Warning: {warning}"),
+    }));
+    notes
+}
+
+/// Every warning (or reason) of several runs once, with the scales of the runs that have it (`None`: all have it).
+pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(Option<String>, &'w str)> {
+    let all = runs.len();
+    let mut found: Vec<(&str, Vec<String>)> = Vec::new();
+    for (scale, warnings) in runs {
+        for warning in warnings {
+            match found.iter_mut().find(|(known, _)| *known == warning.as_str()) {
+                Some((_, scales)) => scales.push(scale.to_string()),
+                None => found.push((warning, vec![scale.to_string()])),
+            }
+        }
+    }
+    let place = |scales: &[String]| format!("{} {}", if scales.len() == 1 { "scale" } else { "scales" }, scales.join(", "));
+    found.into_iter().map(|(warning, scales)| ((scales.len() != all).then(|| place(&scales)), warning)).collect()
+}
+
+/// Escapes what would break a table.
+fn text(value: &str) -> String {
+    value.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bench::{BoardIdentity, DriverRecord, Drivers, EnergyRecord, LeftOut, Record},
+        report::tests::{measured_energy, record},
+    };
+
+    fn report(runs: Vec<Record>) -> BoardRecord {
+        let mut environment = record(&[0.001]).environment;
+        environment.cpu.model = Some("Cortex | A15".into());
+        environment.cpu.max_khz = vec![1_400_000, 1_400_000, 2_000_000];
+        environment.cpu.usable = 3;
+        environment.cpu.governors = vec!["ondemand".into()];
+        environment.memory_bytes = Some(2 << 30);
+        environment.command = vec!["/home/me/socbfs".into(), "bench".into()];
+        let board = BoardIdentity {
+            profile: "odroid-xu4".into(),
+            reason: "the device tree says hardkernel,odroid-xu4".into(),
+            machine: Some("Hardkernel Odroid XU4".into()),
+            soc: Some("Samsung Exynos 5422".into()),
+        };
+        let device = DriverRecord {
+            name: "Mali-T628".into(),
+            platform: "ARM Platform".into(),
+            version: "OpenCL 1.2".into(),
+            driver: "r12p0".into(),
+            unusable: None,
+        };
+        let mut report = BoardRecord::new(environment, board, Drivers { problem: None, devices: vec![device] });
+        runs.into_iter().for_each(|run| report.add(serde_json::to_value(run).unwrap()));
+        report
+    }
+
+    #[test]
+    fn every_fact_and_every_scale_has_a_row() {
+        let (mut small, mut large) = (record(&[0.001, 0.002]), record(&[0.004]));
+        small.energy = measured_energy();
+        small.graph.scale = 16;
+        small.warnings = vec!["hot".into()];
+        large.warnings = vec!["hot".into(), "busy".into()];
+        let mut report = report(vec![small, large]);
+        report.left_out = vec![LeftOut { scale: 22, reason: "too large".into() }];
+        let text = board(&report);
+        for part in [
+            "### socbfs on Hardkernel Odroid XU4\n",
+            "| Board | profile odroid-xu4: the device tree says hardkernel,odroid-xu4 |\n",
+            "| SoC | Samsung Exynos 5422 |\n",
+            "| CPU | Cortex \\| A15, 3 CPUs, 2 of up to 1400 MHz, 1 of up to 2000 MHz |\n",
+            "| Memory | 2.0 GiB |\n",
+            "| OpenCL | Mali-T628 (ARM Platform), OpenCL 1.2, driver r12p0 |\n",
+            "| Governor | ondemand |\n",
+            "| Idle power | 5.000 W (cpu-package: powercap:intel-rapl:0) |\n",
+            "| Command | `socbfs bench` |\n",
+            "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
+            "All 3 trees passed",
+            "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning (scale 20): busy\n",
+        ] {
+            assert!(text.contains(part), "{part:?} in\n{text}");
+        }
+        let columns = |line: &str| line.replace("\\|", "").matches('|').count();
+        assert!(text.lines().filter(|line| line.starts_with('|')).all(|line| [3, 5].contains(&columns(line))), "{text}");
+    }
+
+    #[test]
+    fn runs_of_different_numbers_of_roots_are_counted_from_the_fewest_to_the_most() {
+        let text = board(&report(vec![record(&[0.001]), record(&[0.001; 3]), record(&[0.001; 2])]));
+        assert!(text.contains("harmonic mean over 1 to 3 roots and its"), "{text}");
+        assert!(board(&report(vec![record(&[0.001; 3])])).contains("harmonic mean over 3 roots and its"));
+    }
+
+    #[test]
+    fn a_warning_that_some_runs_have_names_their_scales() {
+        let runs = [(10, "busy"), (11, "busy"), (12, "hot")].map(|(scale, warning)| {
+            let mut run = record(&[0.001]);
+            (run.graph.scale, run.warnings) = (scale, vec![warning.to_owned()]);
+            run
+        });
+        let text = board(&report(runs.into()));
+        assert!(text.contains("- Warning (scales 10, 11): busy\n- Warning (scale 12): hot\n"), "{text}");
+    }
+
+    #[test]
+    fn each_scale_without_watts_has_its_reason() {
+        let run = |scale: u32, reason: Option<&str>| {
+            let mut run = record(&[0.001]);
+            run.graph.scale = scale;
+            run.energy = reason.map_or_else(measured_energy, |reason| EnergyRecord::unavailable(reason, None));
+            run
+        };
+        let text = board(&report(vec![run(10, None), run(11, Some("silent")), run(12, Some("silent")), run(13, Some("gated"))]));
+        let watts = "- Watts: mean power while nothing but searches ran, idle power included.\n";
+        assert!(text.contains(&format!("{watts}- No watts (scales 11, 12): silent.\n- No watts (scale 13): gated.\n")), "{text}");
+        let text = board(&report(vec![run(10, Some("silent")), run(11, None)]));
+        assert!(text.contains(&format!("{watts}- No watts (scale 10): silent.\n")), "{text}");
+        assert!(!board(&report(vec![run(10, None), run(11, None)])).contains("No watts"));
+    }
+
+    #[test]
+    fn without_a_sensor_the_reason_is_given() {
+        let text = board(&report(vec![record(&[0.001])]));
+        assert!(text.contains("| Idle power | n/a: no power sensor was found on this machine |\n"), "{text}");
+        assert!(text.contains("- No watts: no power sensor was found on this machine.\n"), "{text}");
+        assert!(text.contains("The tree passed"), "{text}");
+    }
+
+    #[test]
+    fn a_failed_validation_hides_all_speeds() {
+        let mut bad = record(&[0.001]);
+        bad.valid = false;
+        let report = report(vec![record(&[0.001]), bad]);
+        assert!(!report.valid);
+        assert_eq!(board(&report), INVALID);
+    }
+}

@@ -1,0 +1,102 @@
+//! A calibration as text.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+
+use super::policies::aligned;
+use socbfs::{
+    measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers},
+    words::{counted, mteps, seconds},
+};
+
+/// The result of `socbfs calibrate`, as its `--json` writes it.
+#[derive(Debug, Serialize)]
+pub struct CalibrationReport {
+    /// The file to which the calibration was written.
+    pub file: String,
+    /// The content of that file.
+    pub calibration: Calibration,
+}
+
+const COLUMNS: [&str; 8] = ["strategy", "mean speed", "quartiles, MTEPS", "levels", "fastest at", "residual", "by Zhang", "power"];
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+fn cells(numbers: &StrategyNumbers, levels: usize) -> Vec<String> {
+    vec![
+        numbers.strategy.name().to_owned(),
+        mteps(1e6 * numbers.mean_mega_edges_per_s),
+        format!(
+            "{:.1} .. {:.1} .. {:.1}",
+            numbers.first_quartile_mega_edges_per_s, numbers.median_mega_edges_per_s, numbers.third_quartile_mega_edges_per_s
+        ),
+        numbers.levels.to_string(),
+        percent(numbers.fastest_levels as f64 / levels.max(1) as f64),
+        percent(numbers.residual),
+        percent(numbers.residual_zhang),
+        numbers.watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W")),
+    ]
+}
+
+fn contest_cells(candidate: &Candidate) -> Vec<String> {
+    vec![candidate.policy.to_string(), percent(candidate.regret), percent(candidate.worst_regret)]
+}
+
+/// The calibration as text: the machine, a table of strategies, and the policy that `auto` uses.
+pub fn calibration(report: &CalibrationReport) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, report);
+    text
+}
+
+fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
+    let Calibration { identity, made, graphs, strategies, power, device: device_numbers, .. } = &report.calibration;
+    let device = identity.device.as_ref().map_or_else(String::new, |device| format!(", {} by {}", device.name, device.memory_way));
+    writeln!(out, "{}, {}, {}{device}", identity.board, counted(identity.threads as u64, "thread", "threads"), identity.simd)?;
+    let (roots, levels) = (graphs.iter().map(|graph| graph.roots).sum::<usize>(), graphs.iter().map(|graph| graph.levels).sum::<usize>());
+    writeln!(
+        out,
+        "{}, {}, {}, measured in {}\n",
+        counted(graphs.len() as u64, "graph", "graphs"),
+        counted(roots as u64, "root", "roots"),
+        counted(levels as u64, "level", "levels"),
+        seconds(made.seconds)
+    )?;
+    aligned(out, &COLUMNS, &strategies.iter().map(|numbers| cells(numbers, levels)).collect::<Vec<_>>())?;
+    writeln!(out)?;
+    if let Some(numbers) = device_numbers.as_ref().filter(|numbers| !numbers.work_groups.is_empty()) {
+        let all: Vec<String> = numbers.work_groups.iter().map(|group| format!("{} {:.2}x", group.items, group.relative)).collect();
+        writeln!(out, "time by size of work-group, over that of the first: {}", all.join(", "))?;
+    }
+    for key in ParallelKey::ALL {
+        let all: Vec<String> = report.calibration.parallel.iter().filter(|times| times.key == key).map(times_cell).collect();
+        if !all.is_empty() {
+            writeln!(out, "time by {}, over that of the first: {}", key.name(), all.join(", "))?;
+        }
+    }
+    if let Some(permille) = device_numbers.as_ref().and_then(|numbers| numbers.bottom_up_permille) {
+        writeln!(out, "bottom-up on the device costs {:.2} times what sampled assumes without it", f64::from(permille) / 1e3)?;
+    }
+    if let Some(power) = power {
+        let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
+        writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
+    }
+    match &report.calibration.auto {
+        Some(contest) => {
+            writeln!(out, "on {} held out of the fit, beyond the per-level oracle:", counted(contest.graphs as u64, "graph", "graphs"))?;
+            let rows: Vec<Vec<String>> = contest.candidates.iter().map(contest_cells).collect();
+            aligned(out, &["policy", "mean regret", "worst"], &rows)?;
+            writeln!(out, "auto decides by {}", contest.policy)?;
+        }
+        None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}", report.calibration.decider())?,
+    }
+    writeln!(out, "written to {}", report.file)
+}
+
+fn times_cell(times: &ParallelTimes) -> String {
+    format!("{} {:.2}x", times.value, times.relative)
+}

@@ -1,0 +1,584 @@
+//! Two recorded runs side by side.
+
+use std::{collections::BTreeSet, fmt::Write};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::{POLICIES_SCHEMA, possible::possible};
+use crate::{
+    analysis,
+    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
+};
+use socbfs::{
+    graph::Vertex,
+    stats,
+    words::{counted, general, mteps, seconds},
+};
+
+/// The fields of a recorded run that are compared.
+#[derive(Debug, Deserialize)]
+pub struct Run {
+    schema: String,
+    schema_version: u32,
+    environment: Map<String, Value>,
+    graph: Map<String, Value>,
+    layout: Map<String, Value>,
+    search: Map<String, Value>,
+    valid: bool,
+    roots: Vec<Root>,
+    summary: Option<Figures>,
+    #[serde(default)]
+    energy: Value,
+    /// Absent if one process searched.
+    #[serde(default)]
+    cluster: Value,
+}
+
+#[derive(Debug, Deserialize)]
+struct Root {
+    root: Vertex,
+    edges: u64,
+    seconds: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Figures {
+    teps: Teps,
+    teps_without_mapping: Teps,
+    seconds: Median,
+}
+
+#[derive(Debug, Deserialize)]
+struct Teps {
+    harmonic_mean: f64,
+    harmonic_stddev: Option<f64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Median {
+    median: f64,
+}
+
+/// Why two runs can't be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// Not a record of `socbfs bench`.
+    #[error("{name} is not a record of `socbfs bench --json` (line {line}: {reason})")]
+    NotARecord {
+        /// File name.
+        name: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A record of something else than a run.
+    #[error("{name} is a record of {kind}; only records of `socbfs bench --json` can be compared")]
+    Kind {
+        /// File name.
+        name: String,
+        /// The command that writes such records, or their schema.
+        kind: String,
+    },
+    /// A run that can't have been measured.
+    #[error("{name} is not the record of a run as it was measured: {reason}")]
+    Impossible {
+        /// File name.
+        name: String,
+        /// What is impossible.
+        reason: String,
+    },
+    /// A record of another version.
+    #[error("{name} has schema {schema} version {version}; this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}")]
+    Version {
+        /// File name.
+        name: String,
+        /// Schema found.
+        schema: String,
+        /// Version found.
+        version: u32,
+    },
+    /// A run without figures.
+    #[error("{0} is the record of a run that failed validation: it has no speed")]
+    Invalid(String),
+    /// Runs over different graphs, whose figures can't be compared.
+    #[error("the runs searched different graphs ({0}); --force compares them all the same")]
+    DifferentGraphs(String),
+}
+
+/// Fields of a graph's record that are equal if two graphs are the same.
+const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
+
+/// Fields that differ between any two runs.
+const ALWAYS_DIFFERENT: [&str; 6] = [
+    "environment.time",
+    "environment.command",
+    "environment.load",
+    "environment.temperatures",
+    "environment.temperatures_after",
+    "graph.acquisition_seconds",
+];
+
+/// 95 % of a normal distribution lie within this many standard deviations of the mean.
+pub(super) const TWO_SIDED_95: f64 = 1.96;
+
+/// The 95 % interval around the ratio of the harmonic means of B and A, each with its standard error: half of its width.
+pub(super) fn interval([a, b]: [(f64, Option<f64>); 2]) -> Option<f64> {
+    // The errors of the two means are independent, so their relative squares add up.
+    Some(TWO_SIDED_95 * b.0 / a.0 * (a.1? / a.0).hypot(b.1? / b.0))
+}
+
+/// Which of the runs A and B is faster, by their harmonic means with their standard errors, and by A's time over B's for the `roots` that
+/// both searched. A mean alone decides nothing, since a disturbance of a few searches moves it. From the same roots, three quarters of the
+/// ratios must be on its side; from other roots, the interval around the ratio of the means must not contain 1.
+pub(super) fn verdict(means: [(f64, Option<f64>); 2], roots: Option<&stats::Summary>) -> String {
+    let ratio = means[1].0 / means[0].0;
+    let (least, most, what) = match (roots, interval(means)) {
+        (Some(roots), _) if roots.count > 1 => (roots.first_quartile, roots.third_quartile, "root by root, half of the ratios are"),
+        (None, Some(half)) => (ratio - half, ratio + half, "the 95 % interval of the ratio is"),
+        _ => return "No difference is certain: one search shows no spread.".to_owned(),
+    };
+    let spread = format!("{what} {} to {}", general(least, 4), general(most, 4));
+    if least > 1.0 && ratio > 1.0 {
+        format!("B is faster: {spread}.")
+    } else if most < 1.0 && ratio < 1.0 {
+        format!("A is faster: {spread}.")
+    } else if least > 1.0 || most < 1.0 {
+        format!("No difference is certain: {spread}, but the ratio of the means is {}.", general(ratio, 4))
+    } else {
+        format!("No difference is certain: {spread}.")
+    }
+}
+
+/// Two runs side by side. "B over A" above 1 is in favour of B.
+#[derive(Debug)]
+pub struct Comparison {
+    /// Harmonic mean TEPS of A and B.
+    pub harmonic_mean: [f64; 2],
+    /// Harmonic mean TEPS of A and B, without the time for mapping back to original numbers.
+    pub without_mapping: [f64; 2],
+    /// Median time of a search of A and B, in seconds.
+    pub median_seconds: [f64; 2],
+    /// MTEPS/W of A and B, if both measured energy and their scope is the same.
+    pub mteps_per_watt: Option<[f64; 2]>,
+    /// A's time over B's, over the common roots (`None` if there is no common root).
+    pub root_ratios: Option<stats::Summary>,
+    /// Which run is faster, if that is certain.
+    pub verdict: String,
+    /// Every field that differs: its name, and its values in A and B. For `roots`, numbers of roots.
+    pub differences: Vec<(String, [String; 2])>,
+}
+
+impl Run {
+    /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
+    ///
+    /// # Errors
+    /// [`ComparisonError`] if the text is not a record of a run, has another version, or can't have been measured.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
+        let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
+            name: name.to_owned(),
+            line: error.line().max(1),
+            reason: error.to_string(),
+        };
+        let value = read_record(text).map_err(not_a_record)?;
+        // The version is checked first, since a record of another version may lack any other field.
+        let schema = value.get("schema").and_then(Value::as_str);
+        let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
+        if let Some(schema) = schema.filter(|&schema| schema != SCHEMA) {
+            return Err(ComparisonError::Kind { name: name.to_owned(), kind: kind(schema) });
+        }
+        match (schema, version) {
+            (Some(SCHEMA), Some(SCHEMA_VERSION)) | (None, _) | (_, None) => {}
+            (Some(schema), Some(version)) => {
+                return Err(ComparisonError::Version { name: name.to_owned(), schema: schema.to_owned(), version });
+            }
+        }
+        // Parsed from the text again, since only these errors have line numbers.
+        let run: Self = serde_json::from_str(text).map_err(not_a_record)?;
+        debug_assert!(run.schema == SCHEMA && run.schema_version == SCHEMA_VERSION);
+        possible(&value).map_err(|reason| ComparisonError::Impossible { name: name.to_owned(), reason })?;
+        Ok(run)
+    }
+}
+
+impl Comparison {
+    /// Compares run `a` with run `b`. Runs over different graphs are compared only with `force`.
+    ///
+    /// # Errors
+    /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
+    pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
+        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Figures, ComparisonError> {
+            run.summary.as_ref().filter(|_| run.valid).ok_or_else(|| ComparisonError::Invalid(name.to_owned()))
+        }
+        let of = [figures(a)?, figures(b)?];
+        let (a, b) = (a.1, b.1);
+        if !force {
+            same_graph(a, b)?;
+        }
+        let mut differences = Vec::new();
+        for (name, left, right) in [
+            ("environment", &a.environment, &b.environment),
+            ("graph", &a.graph, &b.graph),
+            ("layout", &a.layout, &b.layout),
+            ("search", &a.search, &b.search),
+        ] {
+            differing(name, &Value::Object(left.clone()), &Value::Object(right.clone()), &mut differences);
+        }
+        if a.cluster.is_null() == b.cluster.is_null() {
+            differing("cluster", &a.cluster, &b.cluster, &mut differences);
+        } else {
+            // One process has none of the other settings of ranks.
+            let processes = |run: &Run| run.cluster["processes"].as_u64().unwrap_or(1).to_string();
+            differences.push(("cluster.processes".to_owned(), [processes(a), processes(b)]));
+        }
+        differences.extend(different_roots(a, b));
+        let mteps_per_watt = efficiency(&a.energy, &b.energy);
+        if mteps_per_watt.is_some() {
+            // The same scope may have been measured by different sensors.
+            let sensors = |run: &Run| run.energy["measured"]["sensors"].clone();
+            differing("energy.sensors", &sensors(a), &sensors(b), &mut differences);
+        }
+        let root_ratios = stats::Summary::of(&root_ratios(a, b));
+        Ok(Self {
+            harmonic_mean: of.map(|of| of.teps.harmonic_mean),
+            without_mapping: of.map(|of| of.teps_without_mapping.harmonic_mean),
+            median_seconds: of.map(|of| of.seconds.median),
+            mteps_per_watt,
+            verdict: verdict(of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev)), root_ratios.as_ref()),
+            root_ratios,
+            differences,
+        })
+    }
+
+    /// The comparison as a text table, without the differences (the command prints those as warnings).
+    pub fn table(&self, names: [&str; 2]) -> String {
+        let mut text = String::new();
+        let mut row = |name: &str, cells: [String; 2], ratio: Option<f64>| {
+            let ratio = ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{name:<24}{:>16}{:>16}{ratio:>10}", cells[0], cells[1]);
+        };
+        row("", ["A".into(), "B".into()], None);
+        let speed = |[a, b]: [f64; 2]| ([mteps(a), mteps(b)], Some(b / a));
+        let (cells, ratio) = speed(self.harmonic_mean);
+        row("harmonic mean", cells, ratio);
+        // The two are equal if no layout renumbers vertices.
+        if self.without_mapping != self.harmonic_mean {
+            let (cells, ratio) = speed(self.without_mapping);
+            row("  without mapping", cells, ratio);
+        }
+        row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
+        let roots = self.root_ratios.map_or(0, |ratios| ratios.count) as u64;
+        row("per root, median", [counted(roots, "root", "roots"), String::new()], self.root_ratios.map(|ratios| ratios.median));
+        if let Some([a, b]) = self.mteps_per_watt {
+            row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
+        }
+        let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
+        format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B did better.\n{}\n", names[0], names[1], self.verdict)
+    }
+}
+
+/// What writes records of `schema`.
+fn kind(schema: &str) -> String {
+    match schema {
+        analysis::SCHEMA => "`socbfs analyze` or `socbfs reproduce`".to_owned(),
+        BOARD_SCHEMA => "`socbfs bench --report board`".to_owned(),
+        POLICIES_SCHEMA => "`socbfs policies`".to_owned(),
+        other => format!("another kind ({other})"),
+    }
+}
+
+/// MTEPS/W of both runs, as means over their windows; `None` if their scopes differ.
+fn efficiency(a: &Value, b: &Value) -> Option<[f64; 2]> {
+    let measured = |energy: &Value| energy["measured"]["summary"]["mteps_per_watt"]["mean"].as_f64();
+    let both = [measured(a)?, measured(b)?];
+    (a["measured"]["scope"] == b["measured"]["scope"]).then_some(both)
+}
+
+fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
+    for field in SAME_GRAPH {
+        let (left, right) = (a.graph.get(field), b.graph.get(field));
+        if left != right {
+            let show = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_string);
+            return Err(ComparisonError::DifferentGraphs(format!("{field}: {} and {}", show(left), show(right))));
+        }
+    }
+    // The sizes are equal. If the graphs are too, the same root traverses the same number of edges.
+    for root in &a.roots {
+        if let Some(other) = b.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
+            let reason = format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges);
+            return Err(ComparisonError::DifferentGraphs(reason));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of roots, if the runs searched from different ones: their means are then over different searches.
+fn different_roots(a: &Run, b: &Run) -> Option<(String, [String; 2])> {
+    let roots = |run: &Run| run.roots.iter().map(|root| root.root).collect::<BTreeSet<_>>();
+    let (left, right) = (roots(a), roots(b));
+    let common = left.intersection(&right).count();
+    (left != right).then(|| ("roots".to_owned(), [left.len().to_string(), format!("{}, {common} of them in common", right.len())]))
+}
+
+/// A's time over B's for every root that both searched.
+fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
+    let time_in_b = |root: Vertex| b.roots.iter().find(|other| other.root == root)?.seconds.filter(|seconds| *seconds > 0.0);
+    a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
+}
+
+/// Collects the leaves at which two values differ. Skips fields that a run measures, since they are not settings.
+fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
+    let measured = ALWAYS_DIFFERENT.contains(&name)
+        || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")
+        || matches!(name, "cluster.graph" | "cluster.arcs_max_over_mean" | "cluster.roots")
+        || name.ends_with(".handover")
+        || name.starts_with("cluster.devices[") && (name.ends_with(".bands") || name.ends_with(".levels"));
+    // A record of an older build may lack a key that is null or empty in a newer one.
+    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if measured || a == b || (nothing(a) && nothing(b)) {
+        return;
+    }
+    match (a, b) {
+        (Value::Object(left), Value::Object(right)) => {
+            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
+                let value = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
+                differing(&format!("{name}.{key}"), &value(left), &value(right), found);
+            }
+        }
+        // A device that one run lacks is taken apart like the others, since a part of its record is measured.
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() || name == "search.devices" => {
+            let none = Value::Object(Map::new());
+            for index in 0..left.len().max(right.len()) {
+                let of = |all: &[Value]| all.get(index).unwrap_or(&none).clone();
+                differing(&format!("{name}[{index}]"), &of(left), &of(right), found);
+            }
+        }
+        _ => {
+            let show = |value: &Value| match value {
+                Value::Null => "unknown".to_owned(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            found.push((name.to_owned(), [show(a), show(b)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bench::{ClusterRecord, ClusterRoot, Record},
+        report::tests::{measured_energy, record},
+    };
+    use socbfs_cluster::{Exchange, PartCounts};
+
+    fn run(record: &Record) -> Run {
+        Run::parse(&serde_json::to_string(record).unwrap(), "x.json").unwrap()
+    }
+
+    fn compare(a: &Record, b: &Record, force: bool) -> Result<Comparison, ComparisonError> {
+        Comparison::new(("a.json", &run(a)), ("b.json", &run(b)), force)
+    }
+
+    #[test]
+    fn ratios_say_how_much_faster_b_is() {
+        let c = compare(&record(&[0.002, 0.004, 0.008]), &record(&[0.001, 0.001, 0.004]), false).unwrap();
+        let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
+        // All roots have the same number of edges, so the harmonic means are in inverse proportion to the sums of the times.
+        near(c.harmonic_mean[1] / c.harmonic_mean[0], 14.0 / 6.0);
+        let roots = c.root_ratios.unwrap();
+        near(roots.median, 2.0);
+        assert_eq!(roots.count, 3);
+        assert!(c.differences.is_empty(), "{:?}", c.differences);
+        let table = c.table(["a.json", "b.json"]);
+        assert!(table.contains("2.333") && table.contains("B over A"), "{table}");
+    }
+
+    #[test]
+    fn a_side_is_called_faster_only_if_three_quarters_of_the_roots_are() {
+        let verdict = |a: &Record, b: &Record| {
+            let verdict = compare(a, b, true).unwrap().verdict;
+            // The page says the same.
+            let [left, right] = [a, b].map(|run| serde_json::to_value(run).unwrap());
+            let page = crate::report::figures::compared(&left, &right).unwrap();
+            assert!(page.figures[0].sentence.starts_with(&verdict), "{verdict} {page:?}");
+            verdict
+        };
+        let steady = record(&[0.001; 16]);
+        // Three searches were disturbed: the means differ by a factor of 2.1, the medians by none.
+        let mut disturbed = [0.001; 16];
+        (disturbed[2], disturbed[5], disturbed[9]) = (0.004, 0.007, 0.009);
+        let same = "No difference is certain: root by root, half of the ratios are 1 to 1.";
+        assert_eq!(verdict(&steady, &record(&disturbed)), same);
+        assert_eq!(verdict(&record(&disturbed), &steady), same);
+        // Most roots are a little faster, and a few much slower.
+        let mixed = disturbed.map(|seconds| if seconds == 0.001 { 0.0009 } else { seconds });
+        assert_eq!(
+            verdict(&steady, &record(&mixed)),
+            "No difference is certain: root by root, half of the ratios are 1.111 to 1.111, but the ratio of the means is 0.5047."
+        );
+        // The times of the roots differ by more than those of the runs, and each root is faster.
+        let times: Vec<f64> = (1..=16).map(|root| 0.001 * f64::from(root)).collect();
+        let slower: Vec<f64> = times.iter().map(|seconds| 1.05 * seconds).collect();
+        assert_eq!(verdict(&record(&slower), &record(&times)), "B is faster: root by root, half of the ratios are 1.05 to 1.05.");
+        assert!(verdict(&record(&times), &record(&slower)).starts_with("A is faster: "));
+        assert_eq!(verdict(&record(&[0.002]), &record(&[0.001])), "No difference is certain: one search shows no spread.");
+        // From other roots.
+        let elsewhere = |run: &Record| {
+            let mut run = run.clone();
+            run.roots.iter_mut().for_each(|root| root.root += 100);
+            run
+        };
+        assert!(verdict(&record(&slower), &elsewhere(&record(&times))).starts_with("No difference is certain: the 95 % interval"));
+        assert!(verdict(&record(&[0.002, 0.0021, 0.0022]), &elsewhere(&steady)).starts_with("B is faster: the 95 % interval"));
+    }
+
+    #[test]
+    fn every_differing_field_is_named() {
+        let mut other = record(&[0.001]);
+        other.search.threads = 4;
+        other.environment.cpu.model = Some("Cortex-A72".into());
+        other.environment.time = "another".into();
+        other.layout.construction_seconds = 9.0;
+        let c = compare(&record(&[0.001]), &other, false).unwrap();
+        let expected = [
+            ("environment.cpu.model".to_owned(), ["unknown".to_owned(), "Cortex-A72".to_owned()]),
+            ("search.threads".to_owned(), ["2".to_owned(), "4".to_owned()]),
+        ];
+        assert_eq!(c.differences, expected);
+    }
+
+    #[test]
+    fn different_sensors_are_listed_as_a_difference() {
+        let (mut a, mut b) = (record(&[0.001]), record(&[0.001]));
+        (a.energy, b.energy) = (measured_energy(), measured_energy());
+        assert!(compare(&a, &b, false).unwrap().differences.is_empty());
+        b.energy.measured.as_mut().unwrap().sensors = vec!["powercap:intel-rapl:1".into()];
+        let c = compare(&a, &b, false).unwrap();
+        assert!(c.mteps_per_watt.is_some());
+        assert_eq!(c.differences[0].0, "energy.sensors[0]");
+    }
+
+    #[test]
+    fn runs_over_different_ranks_are_told_apart() {
+        let over = |processes, sorted| {
+            let mut run = record(&[0.001]);
+            run.cluster = Some(ClusterRecord {
+                processes,
+                library: "Open MPI".into(),
+                exchange: Exchange::Found,
+                batch: 4096,
+                sorted,
+                devices: Vec::new(),
+                graph: PartCounts::default(),
+                arcs_max_over_mean: processes as f64,
+                roots: vec![ClusterRoot { received_most: 8, sent: 8 * processes as u64, wait_ns: 9, levels: Vec::new() }],
+            });
+            run
+        };
+        let differences = |a: &Record, b: &Record| compare(a, b, false).unwrap().differences;
+        let expected = |name: &str, a: &str, b: &str| (name.to_owned(), [a.to_owned(), b.to_owned()]);
+        assert_eq!(differences(&over(2, true), &over(2, true)), []);
+        let found = differences(&over(2, true), &over(4, false));
+        assert_eq!(found, [expected("cluster.processes", "2", "4"), expected("cluster.sorted", "true", "false")]);
+        assert_eq!(differences(&record(&[0.001]), &over(2, true)), [expected("cluster.processes", "1", "2")]);
+    }
+
+    #[test]
+    fn devices_of_ranks_are_compared_without_what_was_measured() {
+        let with = |rank, levels, bands| {
+            let mut run = serde_json::to_value(record(&[0.001])).unwrap();
+            let device = serde_json::json!({ "rank": rank, "name": "GPU", "levels": levels, "bands": { "gpu_from": bands } });
+            run["cluster"] = serde_json::json!({ "processes": 2, "devices": [device] });
+            Run::parse(&run.to_string(), "x.json").unwrap()
+        };
+        let differences = |a: &Run, b: &Run| Comparison::new(("a", a), ("b", b), false).unwrap().differences;
+        assert_eq!(differences(&with(0, 5, 1000), &with(0, 6, 2000)), []);
+        assert_eq!(differences(&with(0, 5, 1000), &with(1, 5, 1000))[0].0, "cluster.devices[0].rank");
+    }
+
+    #[test]
+    fn a_device_that_one_run_lacks_is_named_without_what_was_measured() {
+        let mut with = serde_json::to_value(record(&[0.001])).unwrap();
+        with["search"]["devices"] = serde_json::json!([{ "name": "GPU", "handover": { "ways": [{ "way": "copy" }] } }]);
+        let with = Run::parse(&with.to_string(), "x.json").unwrap();
+        let differences = Comparison::new(("a", &run(&record(&[0.001]))), ("b", &with), false).unwrap().differences;
+        assert_eq!(differences, [("search.devices[0].name".to_owned(), ["unknown".to_owned(), "GPU".to_owned()])]);
+    }
+
+    #[test]
+    fn runs_from_different_roots_are_told_apart() {
+        let differences = |a: &Record, b: &Record| compare(a, b, false).unwrap().differences;
+        let (three, mut other) = (record(&[0.001, 0.002, 0.004]), record(&[0.001, 0.002, 0.004]));
+        let expected = |a: &str, b: &str| [("roots".to_owned(), [a.to_owned(), b.to_owned()])];
+        assert_eq!(differences(&three, &record(&[0.001])), expected("3", "1, 1 of them in common"));
+        other.roots[0].root = 9;
+        assert_eq!(differences(&three, &other), expected("3", "3, 2 of them in common"));
+        // The order of the roots changes no mean.
+        other.roots[0].root = 0;
+        other.roots.swap(0, 2);
+        assert_eq!(differences(&three, &other), []);
+    }
+
+    #[test]
+    fn different_graphs_are_compared_only_by_force() {
+        let mut other = record(&[0.001]);
+        other.graph.counts.edges += 1;
+        let refused = compare(&record(&[0.001]), &other, false).unwrap_err().to_string();
+        assert!(refused.contains("edges: 16775900 and 16775901"), "{refused}");
+        let forced = compare(&record(&[0.001]), &other, true).unwrap();
+        assert_eq!(forced.differences[0].0, "graph.edges");
+        let mut other = record(&[0.001]);
+        other.roots[0].edges = 5;
+        assert!(compare(&record(&[0.001]), &other, false).unwrap_err().to_string().contains("root 0"));
+    }
+
+    #[test]
+    fn failed_runs_and_foreign_files_are_refused() {
+        let mut failed = record(&[0.001]);
+        failed.valid = false;
+        assert!(matches!(compare(&failed, &record(&[0.001]), true), Err(ComparisonError::Invalid(name)) if name == "a.json"));
+        assert!(matches!(Run::parse("{}", "f"), Err(ComparisonError::NotARecord { .. })));
+        assert!(matches!(Run::parse("not json", "f"), Err(ComparisonError::NotARecord { line: 1, .. })));
+        let newer = serde_json::to_string(&record(&[0.001])).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
+        assert!(matches!(Run::parse(&newer, "f"), Err(ComparisonError::Version { version: 2, .. })));
+    }
+
+    #[test]
+    fn records_of_another_kind_are_named() {
+        for (schema, kind) in [
+            ("socbfs-analysis", "`socbfs analyze` or `socbfs reproduce`"),
+            ("socbfs-board", "`socbfs bench --report board`"),
+            ("socbfs-policies", "`socbfs policies`"),
+            ("x", "another kind (x)"),
+        ] {
+            let error = Run::parse(&format!("{{\"schema\": \"{schema}\", \"schema_version\": 2}}"), "f").unwrap_err().to_string();
+            assert!(error.starts_with(&format!("f is a record of {kind}; only records of `socbfs bench --json`")), "{error}");
+        }
+    }
+
+    #[test]
+    fn runs_that_cannot_have_been_measured_are_refused() {
+        let mut impossible = record(&[0.001, 0.002]);
+        impossible.roots[1].seconds = Some(-1.0);
+        let refused = |record: &Record| Run::parse(&serde_json::to_string(record).unwrap(), "f.json").unwrap_err().to_string();
+        assert!(refused(&impossible).contains("f.json is not the record of a run as it was measured: root 1 has a time of -1 s"));
+        impossible.roots.clear();
+        assert!(refused(&impossible).contains("its summary is of 2 roots, and its list has 0"));
+    }
+
+    #[test]
+    fn speeds_without_mapping_are_compared_if_anything_is_mapped() {
+        let mut plain = record(&[0.001]);
+        let table = |a: &Record, b: &Record| compare(a, b, false).unwrap().table(["a", "b"]);
+        assert!(table(&plain, &plain).contains("without mapping"));
+        let mapped = plain.clone();
+        plain.roots[0].mapping_seconds = Some(0.0);
+        plain.summary = crate::bench::Summary::new(&plain.roots, plain.graph.counts.edges);
+        assert!(!table(&plain, &plain).contains("without mapping") && table(&plain, &mapped).contains("without mapping"));
+    }
+}

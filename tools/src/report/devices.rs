@@ -1,0 +1,252 @@
+//! The OpenCL devices of a machine, as text and as JSON.
+
+use std::{
+    collections::BTreeSet,
+    fmt::{self, Write},
+};
+
+use serde::Serialize;
+
+use socbfs::{
+    measure::{HandoverTable, WayTimes},
+    memory::SharingMode,
+    opencl::{DeviceInfo, PlatformInfo},
+    words::{bytes, counted, significant},
+};
+
+/// Width of the column of names.
+const NAMES: usize = 16;
+/// Width of a column of times.
+const TIMES: usize = 17;
+
+/// The OpenCL platforms and devices of a machine.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Devices {
+    /// Why there is no OpenCL (`None`: there is).
+    pub problem: Option<String>,
+    /// The platforms, each an OpenCL implementation.
+    pub platforms: Vec<Platform>,
+}
+
+/// An OpenCL platform and its devices.
+#[derive(Debug, Clone, Serialize)]
+pub struct Platform {
+    /// Its name.
+    pub name: String,
+    /// Its vendor.
+    pub vendor: String,
+    /// Its version.
+    pub version: String,
+    /// Why it shows no device.
+    pub problem: Option<String>,
+    /// Its devices.
+    pub devices: Vec<DeviceReport>,
+}
+
+/// A device and the cost of handovers on it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeviceReport {
+    /// What the device reports about itself.
+    #[serde(flatten)]
+    pub info: DeviceInfo,
+    /// The cost of handovers (`None`: the device could not be opened).
+    pub handover: Option<HandoverTable>,
+    /// Why the device could not be opened.
+    pub problem: Option<String>,
+    /// The sharing mode chosen for each size.
+    pub chosen: Vec<ChosenWay>,
+}
+
+/// The sharing mode chosen for a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ChosenWay {
+    /// Size of the array in bytes.
+    pub bytes: u64,
+    /// The sharing mode.
+    pub way: SharingMode,
+}
+
+impl Platform {
+    /// Calls `found` for each device of the platform, to get the cost of handovers or the reason why the device can't be opened.
+    pub fn new(info: PlatformInfo, found: impl Fn(&DeviceInfo) -> Result<HandoverTable, String>) -> Self {
+        let devices = info.devices.into_iter().map(|device| {
+            let result = found(&device);
+            DeviceReport::new(device, result)
+        });
+        Self { devices: devices.collect(), name: info.name, vendor: info.vendor, version: info.version, problem: info.problem }
+    }
+}
+
+impl DeviceReport {
+    fn new(info: DeviceInfo, found: Result<HandoverTable, String>) -> Self {
+        match found {
+            Ok(table) => {
+                let chosen = sizes(&table).into_iter().map(|bytes| ChosenWay { bytes, way: table.best(bytes) }).collect();
+                Self { info, handover: Some(table), problem: None, chosen }
+            }
+            Err(problem) => Self { info, handover: None, problem: Some(problem), chosen: Vec::new() },
+        }
+    }
+}
+
+/// All measured sizes, in ascending order.
+fn sizes(table: &HandoverTable) -> Vec<u64> {
+    let mut sizes: Vec<u64> = table.ways.iter().flat_map(|way| &way.sizes).map(|times| times.bytes).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// The devices as text.
+pub fn devices(all: &Devices) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text, all);
+    text
+}
+
+fn write(out: &mut String, all: &Devices) -> fmt::Result {
+    if let Some(problem) = &all.problem {
+        writeln!(out, "No OpenCL: {problem}.")?;
+        return writeln!(out, "Searches run on the CPU, which needs no OpenCL.");
+    }
+    for (index, platform) in all.platforms.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        writeln!(out, "{}, {}", platform.name, platform.version)?;
+        if let Some(problem) = &platform.problem {
+            writeln!(out, "  {problem}")?;
+        }
+        for device in &platform.devices {
+            write_device(out, device)?;
+        }
+    }
+    Ok(())
+}
+
+fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
+    writeln!(out, "    {name:<NAMES$}{value}")
+}
+
+fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
+    let info = &device.info;
+    writeln!(out, "  {} ({})", info.name, info.kind)?;
+    if let Some(reason) = &info.unusable {
+        row(out, "unusable", reason)?;
+    } else if let Some(problem) = &device.problem {
+        row(out, "unusable", problem)?;
+    }
+    row(out, "vendor", &info.vendor)?;
+    row(out, "driver", &info.driver)?;
+    row(out, "version", format_args!("{}; {}", info.version, info.c_version))?;
+    row(out, "compute units", info.compute_units)?;
+    row(out, "work-group", format_args!("at most {}", counted(info.max_work_group as u64, "item", "items")))?;
+    let unified = if info.unified_memory { "shared with the CPU" } else { "its own" };
+    row(out, "memory", format_args!("{}, {unified}; largest buffer {}", bytes(info.global_bytes), bytes(info.max_alloc_bytes)))?;
+    let dedicated = if info.local_is_dedicated { "of its own" } else { "in global memory" };
+    row(out, "local memory", format_args!("{}, {dedicated}", bytes(info.local_bytes)))?;
+    let svm = match (info.svm_coarse, info.svm_fine) {
+        (_, true) => "fine-grained",
+        (true, false) => "coarse-grained",
+        (false, false) => "none",
+    };
+    row(out, "shared virtual", svm)?;
+    row(out, "alignment", format_args!("{} bytes; cache line {}", info.base_align_bytes, info.cacheline))?;
+    if let Some(table) = &device.handover {
+        write_table(out, table, &device.chosen)?;
+    }
+    Ok(())
+}
+
+/// Writes a line for each sharing mode, with a column for each size: to the device / to the host. A star marks the chosen mode.
+fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) -> fmt::Result {
+    write!(out, "    {:<NAMES$}", "handover in us")?;
+    for choice in chosen {
+        write!(out, "{:>TIMES$}", bytes(choice.bytes))?;
+    }
+    writeln!(out, "{:>TIMES$}", "first")?;
+    for way in &table.ways {
+        write!(out, "    {:<NAMES$}", way.way)?;
+        for choice in chosen {
+            let star = if choice.way == way.way { "*" } else { "" };
+            let cell = way
+                .sizes
+                .iter()
+                .find(|times| times.bytes == choice.bytes)
+                .map_or_else(|| "-".to_owned(), |times| format!("{star}{} / {}", micro(times.to_device_ns), micro(times.to_host_ns)));
+            write!(out, "{cell:>TIMES$}")?;
+        }
+        let first = way
+            .sizes
+            .last()
+            .map_or_else(|| "-".to_owned(), |times| format!("{} / {}", micro(times.first_to_device_ns), micro(times.first_to_host_ns)));
+        writeln!(out, "{first:>TIMES$}{}", remarks(way))?;
+    }
+    let problems: BTreeSet<&str> = table.ways.iter().filter_map(|way| way.problem.as_deref()).collect();
+    for problem in problems {
+        writeln!(out, "    {:<NAMES$}{problem}", "")?;
+    }
+    writeln!(out, "    {:<NAMES$}to the device / to the host; * chosen; first: of the largest size", "")
+}
+
+fn remarks(way: &WayTimes) -> String {
+    let moved = way.sizes.iter().any(|times| times.pointer_moved);
+    let mut remarks = Vec::new();
+    if way.copies {
+        remarks.push("copies");
+    }
+    if moved {
+        remarks.push("moves");
+    }
+    if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
+}
+
+/// Microseconds, with three significant digits or without decimals.
+fn micro(ns: u64) -> String {
+    significant(ns as f64 / 1e3, 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socbfs::measure::HandoverTimes;
+
+    #[test]
+    fn missing_opencl_is_reported_as_information() {
+        let all = Devices { problem: Some("no library".into()), platforms: vec![] };
+        assert_eq!(devices(&all), "No OpenCL: no library.\nSearches run on the CPU, which needs no OpenCL.\n");
+    }
+
+    #[test]
+    fn the_table_marks_the_chosen_way_of_every_size() {
+        let times = |bytes, ns| HandoverTimes {
+            bytes,
+            first_to_device_ns: 2 * ns,
+            first_to_host_ns: 3 * ns,
+            to_device_ns: ns,
+            to_host_ns: ns,
+            device_fill_ns: bytes / 10,
+            host_read_ns: bytes / 10,
+            ..HandoverTimes::default()
+        };
+        let mapped = WayTimes {
+            way: SharingMode::AllocHostPtr,
+            copies: false,
+            sizes: vec![times(1 << 10, 12_000), times(1 << 20, 12_500)],
+            problem: None,
+        };
+        let copied = WayTimes { way: SharingMode::Copy, copies: true, sizes: vec![times(1 << 10, 900)], problem: Some("no memory".into()) };
+        let table = HandoverTable { ways: vec![mapped, copied] };
+        let chosen = [ChosenWay { bytes: 1 << 10, way: SharingMode::Copy }, ChosenWay { bytes: 1 << 20, way: SharingMode::AllocHostPtr }];
+        let mut text = String::new();
+        write_table(&mut text, &table, &chosen).unwrap();
+        let expected = "    handover in us            1.0 KiB          1.0 MiB            first
+    alloc-host-ptr        12.0 / 12.0     *12.5 / 12.5      25.0 / 37.5
+    copy                 *0.90 / 0.90                -      1.80 / 2.70  copies
+                    no memory
+                    to the device / to the host; * chosen; first: of the largest size
+";
+        assert_eq!(text, expected);
+    }
+}

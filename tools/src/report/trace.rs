@@ -1,0 +1,220 @@
+//! One search as text, level by level.
+
+use std::fmt::Write;
+
+use super::policies::aligned;
+use crate::{
+    analysis::{ExactLevel, TouchedBytes, TouchedStep},
+    bench::ChosenPolicy,
+};
+use socbfs::{
+    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
+    runtime::Bound,
+    words::{bytes, general, grouped, seconds},
+};
+
+/// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
+/// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
+/// indexed by level, replace those that the policy saw.
+pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
+    const HEAD: [&str; COLUMNS] = [
+        "level",
+        "direction",
+        "on",
+        "frontier",
+        "its edges",
+        "unvisited",
+        "their edges",
+        "found",
+        "time",
+        "convert",
+        "hand over",
+        "decide",
+        "probes",
+    ];
+    let rows: Vec<[String; COLUMNS]> = records.iter().map(|record| cells(record, exact)).collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in std::iter::once(HEAD.map(str::to_owned)).chain(rows) {
+        let line = row.iter().zip(widths).fold(String::new(), |mut line, (cell, width)| {
+            // Writing to a String can't fail.
+            let _ = write!(line, "{cell:>width$}  ");
+            line
+        });
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A table of the bytes that each step of a search touches, per array. Levels that ran together share a line, with the sum of their bytes.
+pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -> String {
+    let mut rows: Vec<(String, TouchedBytes)> = Vec::new();
+    for (step, bytes) in steps {
+        let name = match *step {
+            TouchedStep::Reset => "reset".to_owned(),
+            TouchedStep::MapBack => "map back".to_owned(),
+            TouchedStep::Level(level, _) => match records.iter().rfind(|record| record.stats.level <= level) {
+                Some(record) => levels_of(record),
+                None => level.to_string(),
+            },
+        };
+        match rows.last_mut().filter(|(last, _)| *last == name) {
+            Some((_, sum)) => *sum = sum.and(bytes),
+            None => rows.push((name, *bytes)),
+        }
+    }
+    let total = steps.iter().fold(TouchedBytes::default(), |sum, (_, bytes)| sum.and(bytes));
+    rows.push(("all".to_owned(), total));
+    let mut head = vec!["level"];
+    head.extend(total.arrays().map(|(name, _)| name));
+    head.push("touched");
+    let cell = |count: u64| if count == 0 { "-".to_owned() } else { bytes(count) };
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, bytes)| {
+            std::iter::once(name).chain(bytes.arrays().map(|(_, bytes)| cell(bytes))).chain([cell(bytes.total())]).collect()
+        })
+        .collect();
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = aligned(&mut text, &head, &rows);
+    text
+}
+
+/// The number of the level, or the range of levels, of a record.
+fn levels_of(record: &LevelRecord) -> String {
+    let level = record.stats.level;
+    match record.levels {
+        0 | 1 => level.to_string(),
+        levels => format!("{level}-{}", level + levels - 1),
+    }
+}
+
+/// The bounds with which a policy places levels, a line each: the key in a board profile, the value, and where it came from.
+pub fn bands(bands: &[Bound]) -> String {
+    let mut text = String::new();
+    for band in bands {
+        let value = band.value.map_or_else(|| "never".to_owned(), grouped);
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{:<32}{value:<16}{}", format!("adaptive.{}", band.key), band.origin);
+    }
+    text
+}
+
+/// The policy that decided, the reason for it, and its bounds.
+pub fn chosen(chosen: &ChosenPolicy) -> String {
+    format!("policy {} ({}: {})\n{}", chosen.policy, chosen.origin, chosen.reason, bands(&chosen.bands))
+}
+
+const COLUMNS: usize = 13;
+
+/// Where a level ran: `cpu`, the kernel's name, or the share of the GPU, with the kernel if it is neither TG nor BG.
+fn place(plan: LevelPlan) -> String {
+    let other = || match plan.kernel() {
+        Some(kernel @ (GpuKernel::Tgm | GpuKernel::Bgc)) => format!(" {}", kernel.name()),
+        _ => String::new(),
+    };
+    match plan.placement {
+        Placement::Cpu => "cpu".to_owned(),
+        Placement::Gpu(kernel) => kernel.name().to_owned(),
+        Placement::Split { gpu_permille, .. } => format!("cpu+gpu {:.1} %{}", f64::from(gpu_permille) / 10.0, other()),
+        Placement::Apart { gpu_permille } => format!("cpu|gpu {:.1} %", f64::from(gpu_permille) / 10.0),
+    }
+}
+
+/// A count, marked if it is an estimate.
+fn about(value: u64, estimated: bool) -> String {
+    format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
+}
+
+fn cells(record: &LevelRecord, exact: &[ExactLevel]) -> [String; COLUMNS] {
+    let stats = &record.stats;
+    let [vertices, arcs, unvisited, their_arcs] = match exact.get(stats.level as usize) {
+        Some(exact) => [exact.vertices, exact.arcs, exact.unvisited_vertices, exact.unvisited_arcs].map(grouped),
+        None => [
+            about(stats.frontier_vertices, stats.vertices_are_estimated),
+            about(stats.frontier_edges, stats.frontier_is_estimated),
+            about(stats.unvisited_vertices, stats.vertices_are_estimated),
+            about(stats.unvisited_edges, stats.unvisited_is_estimated),
+        ],
+    };
+    let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
+    [
+        levels_of(record),
+        match record.plan.direction {
+            Direction::TopDown => "top-down".to_owned(),
+            Direction::BottomUp => "bottom-up".to_owned(),
+        },
+        place(record.plan),
+        vertices,
+        arcs,
+        unvisited,
+        their_arcs,
+        grouped(record.found),
+        time(record.elapsed_ns),
+        time(record.conversion_ns),
+        time(record.handover_ns),
+        time(record.decision_ns),
+        stats.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::level;
+
+    #[test]
+    fn columns_line_up() {
+        let text = trace(&[level(0), level(1)], &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3);
+        assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
+        assert!(
+            lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
+            "{text}"
+        );
+        assert_eq!(trace(&[], &[]).lines().count(), 1);
+    }
+
+    #[test]
+    fn levels_that_ran_in_one_step_share_a_line_of_bytes() {
+        let bytes = |queues| TouchedBytes { queues, ..TouchedBytes::default() };
+        let level = |level| TouchedStep::Level(level, Direction::TopDown);
+        let mut records = [self::level(0), self::level(1)];
+        (records[0].levels, records[1].levels, records[1].stats.level) = (1, 2, 1);
+        let steps = [(TouchedStep::Reset, bytes(0)), (level(0), bytes(64)), (level(1), bytes(128)), (level(2), bytes(1024 - 192))];
+        let text = touched(&records, &steps);
+        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(
+            cells[0],
+            ["level", "queues", "notes", "offsets", "lists", "columns", "names", "bitmaps", "parents", "output", "touched"]
+        );
+        let of: Vec<(&str, String)> = cells[1..].iter().map(|row| (row[0], row[1..].join(" "))).collect();
+        assert_eq!(of.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["reset", "0", "1-2", "all"]);
+        assert!(
+            of[0].1.starts_with("- - -") && of[2].1.starts_with(&super::bytes(960)) && of[3].1.starts_with(&super::bytes(1024)),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn estimates_are_marked_and_replaced_by_exact_counts() {
+        let mut records = [level(0), level(1)];
+        records[1].stats.frontier_is_estimated = true;
+        records[1].stats.unvisited_is_estimated = true;
+        records[1].stats.vertices_are_estimated = true;
+        let text = trace(&records, &[]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(!lines[1].contains('~'), "{text}");
+        for count in ["~501", "~40", "~900", "~12,345"] {
+            assert!(lines[2].contains(&format!(" {count} ")), "{count} in\n{text}");
+        }
+        let exact =
+            |level: u32| ExactLevel { level, vertices: 500, arcs: 41, unvisited_vertices: 7, unvisited_arcs: 8, ..ExactLevel::default() };
+        let text = trace(&records, &[exact(0), exact(1)]);
+        assert!(!text.contains('~') && text.lines().nth(2).unwrap().contains("  500         41          7            8 "), "{text}");
+    }
+}

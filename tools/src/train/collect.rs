@@ -1,0 +1,103 @@
+//! Measures searches by SURF's rules (section 4.3, and the data module that its authors published).
+
+use crate::{
+    bench::{RootSource, roots},
+    calibrate::{LevelTable, Turns, measure_levels},
+    train::records::{LevelSample, SearchSample},
+};
+use socbfs::{
+    bfs::Strategy,
+    graph::Vertex,
+    search::{Search, SearchError},
+};
+
+/// What is measured, and which searches count.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// Number of searches wanted of each graph.
+    pub roots: usize,
+    /// Least share of the vertices (those without an edge left out) that a search must reach; else another root is drawn.
+    pub least_vertices: f64,
+    /// Least share of the edges that a search must reach.
+    pub least_edges: f64,
+    /// Number of roots tried for each search wanted.
+    pub tries: usize,
+    /// How often each search is run in either direction; the first quartile counts.
+    pub turns: Turns,
+    /// Strategies for top-down levels; the fastest one counts.
+    pub top_down: Vec<Strategy>,
+    /// Strategies for bottom-up levels; the fastest one counts.
+    pub bottom_up: Vec<Strategy>,
+    /// Seed from which roots are drawn.
+    pub seed: u64,
+}
+
+/// Why a graph gives no searches.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// A search failed.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
+
+/// Roots drawn as for a benchmark, without those whose searches reach too little. Fewer than wanted, or none, if the graph consists of
+/// small components.
+///
+/// # Errors
+/// [`CollectError::Search`] where a search fails.
+pub fn eligible(search: &mut Search<'_>, rules: &Rules) -> Result<Vec<Vertex>, CollectError> {
+    let layout = search.layout();
+    let source = RootSource { seed1: rules.seed, seed2: rules.seed.wrapping_add(1) };
+    let drawn = roots(layout.vertices(), |v| layout.input_degree(v), rules.roots * rules.tries.max(1), source);
+    let (vertices, edges) = (layout.stats().vertices - layout.stats().isolated, layout.stats().edges);
+    let mut eligible = Vec::new();
+    for root in drawn {
+        if eligible.len() == rules.roots {
+            break;
+        }
+        let outcome = search.run(root)?;
+        let enough = |reached: u64, all: u64, least: f64| reached as f64 >= least * all as f64;
+        if enough(outcome.reached, vertices, rules.least_vertices) && enough(outcome.edges, edges, rules.least_edges) {
+            eligible.push(root);
+        }
+    }
+    Ok(eligible)
+}
+
+/// Measures the search from `root` in both directions. `None` where a level could not be measured in one of them.
+///
+/// # Errors
+/// [`CollectError::Search`] where the search was not set up for the strategies, or a device fails.
+pub fn collect(search: &mut Search<'_>, graph: &str, root: Vertex, rules: &Rules) -> Result<Option<SearchSample>, CollectError> {
+    let strategies: Vec<Strategy> = rules.top_down.iter().chain(&rules.bottom_up).copied().collect();
+    let table = measure_levels(search, root, &strategies, &rules.turns)?;
+    Ok(sample(graph, &table, rules))
+}
+
+fn sample(graph: &str, table: &LevelTable, rules: &Rules) -> Option<SearchSample> {
+    let mut levels = Vec::with_capacity(table.levels.len());
+    for times in &table.levels {
+        let fastest = |strategies: &[Strategy]| strategies.iter().filter_map(|&strategy| times.own_ns(strategy)).min_by(f64::total_cmp);
+        let (top_down, bottom_up) = (fastest(&rules.top_down)?, fastest(&rules.bottom_up)?);
+        levels.push(LevelSample {
+            frontier_vertices: times.stats.frontier_vertices,
+            frontier_edges: times.stats.frontier_edges,
+            unvisited_vertices: times.stats.unvisited_vertices,
+            unvisited_edges: times.stats.unvisited_edges,
+            sampled_probes: times.stats.sampled_probes,
+            sampled_hubs: times.stats.sampled_hubs,
+            top_down_ns: top_down as u64,
+            bottom_up_ns: bottom_up as u64,
+        });
+    }
+    let first = table.levels.first()?.stats;
+    Some(SearchSample {
+        graph: graph.to_owned(),
+        root: table.root,
+        vertices: first.vertices,
+        arcs: first.arcs,
+        hub_share: first.hub_share,
+        levels,
+    })
+}
