@@ -42,31 +42,10 @@
 //!
 //! The programs in `examples/` read a file, choose a device, measure the energy of a search, and define a policy.
 //!
-//! # The rooms
-//!
-//! Data flows one way: input, graph, layout, then a policy and an engine per level, tree, validation, record.
-//!
-//! | Room | What it holds |
-//! |---|---|
-//! | [`graph`], [`input`] | [`EdgeList`](graph::EdgeList), [`Layout`]; reading, writing and generating graphs |
-//! | [`search`], [`runtime`] | [`Search`]: one search after another over a layout; [`Runtime`]: searches with this machine's settings |
-//! | [`many`] | [`ManySearch`]: up to 64 roots in one pass |
-//! | [`policy`], [`bfs`] | [`Policy`]: decides the direction and the placement of a level; statistics and plans of levels |
-//! | [`engine`], [`memory`] | vector instructions, devices of a search; memory that CPU and GPU share |
-//! | [`validate`], [`mod@bench`], [`stats`] | Graph500's five checks; roots, energy windows, records; quartiles |
-//! | [`board`], [`calibrate`] | profiles of boards; what handovers and strategies cost on this machine |
-//! | [`power`] | power sensors, and the energy of a window of time |
-//! | [`cluster`] | one search over several ranks |
-//! | `report`, `analysis`, `train` (with `cli`) | tables and pages; what the papers count and draw; networks that learn |
-//! | [`files`], [`words`] | output files that appear complete or not at all; numbers, counts and errors as text |
-//!
 //! # Features
 //!
-//! - `cli` (default): the command `socbfs` and its reports. A program that only searches leaves it out with
-//!   `default-features = false`, and compiles 40 crates.
-//! - `compression` (in `cli`): graph files compressed with gzip, xz and zstd are read.
-//! - `mpi`: one search over several machines; compiled with Open MPI or MPICH, and libclang.
-//! - `nvml`: discrete GPUs of NVIDIA as power sensors. `train`: `socbfs train` trains networks.
+//! - `compression` (default): graph files compressed with gzip, xz and zstd are read.
+//! - `nvml`: discrete GPUs of NVIDIA as power sensors.
 
 pub mod bfs;
 pub mod board;

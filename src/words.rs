@@ -126,6 +126,25 @@ pub fn significant(value: f64, digits: usize) -> String {
     format!("{value:.*}", digits.saturating_sub(before_the_point))
 }
 
+/// The name in `known` that `given` may be a misspelling of: the one with the fewest letters inserted, removed or replaced, if these are at
+/// most two in five.
+pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |name: &str| {
+        // A row of the table of distances between the beginnings of both names.
+        let mut row: Vec<usize> = (0..=name.len()).collect();
+        for (i, a) in given.bytes().enumerate() {
+            let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+            for (j, b) in name.bytes().enumerate() {
+                let least = (diagonal + usize::from(!a.eq_ignore_ascii_case(&b))).min(row[j] + 1).min(row[j + 1] + 1);
+                diagonal = std::mem::replace(&mut row[j + 1], least);
+            }
+        }
+        row[name.len()]
+    };
+    let near = known.map(|name| (distance(name), name)).filter(|&(changes, name)| 5 * changes <= 2 * name.len().max(given.len()));
+    near.min_by_key(|&(changes, _)| changes).map(|(_, name)| name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,5 +194,13 @@ mod tests {
         assert_eq!(bytes(1_610_612_736), "1.5 GiB");
         assert_eq!(mteps(10_712e6), "10,712 MTEPS");
         assert_eq!(mteps(56.214e6), "56.21 MTEPS");
+    }
+
+    #[test]
+    fn the_nearest_name_is_a_similar_one_or_none() {
+        let nearest = |given| nearest(given, ["threads", "cpus", "clusters"].into_iter());
+        assert_eq!(nearest("thread"), Some("threads"));
+        assert_eq!(nearest("cluster"), Some("clusters"));
+        assert_eq!(nearest("colour"), None);
     }
 }

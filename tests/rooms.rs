@@ -1,4 +1,5 @@
-//! Checks the order of the rooms of `src/`: a room imports only rooms before it. Also checks that the build script sees what they include.
+//! Checks the order of the rooms that ARCHITECTURE.md lists for each crate: a room imports only rooms before it. Also checks that the build
+//! script sees what they include.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
@@ -8,41 +9,26 @@ use std::{
     process::Command,
 };
 
-/// The rooms in their order. A room may be listed before it exists.
-const ROOMS: [&str; 25] = [
-    "words",
-    "stats",
-    "machine",
-    "files",
-    "opencl",
-    "memory",
-    "graph",
-    "input",
-    "board",
-    "bfs",
-    "policy",
-    "engine",
-    "search",
-    "many",
-    "calibrate",
-    "validate",
-    "cluster",
-    "bench",
-    "runtime",
-    "train",
-    "analysis",
-    "report",
-    "doctor",
-    "cli",
-    "main",
-];
+/// The folders of the crates that have rooms, each with the name by which its own program and tests import it.
+const CRATES: [(&str, &str); 2] = [("src", "socbfs"), ("tools/src", "socbfs_tools")];
 
-/// Every `room` that `text` names as `crate::room` or `socbfs::room`, in `use` lines (grouped ones too) and in paths, with its line
-/// number. Comments and string literals are ignored.
-fn imports(text: &str) -> Vec<(usize, String)> {
+fn architecture() -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap()
+}
+
+/// The rooms of the crate in `folder`, in their order.
+fn rooms(folder: &str) -> Vec<String> {
+    let page = architecture();
+    let table = page.split(&format!("<!-- rooms of {folder}: begin -->")).nth(1).unwrap().split("<!-- rooms: end -->").next().unwrap();
+    table.lines().filter_map(|line| Some(line.strip_prefix("| `")?.split('`').next()?.to_owned())).collect()
+}
+
+/// Every `room` that `text` names as `crate::room` or `own::room`, in `use` lines (grouped ones too) and in paths, with its line number.
+/// Comments and string literals are ignored.
+fn imports(own: &str, text: &str) -> Vec<(usize, String)> {
     let code = without_comments_and_strings(text);
     let mut found = Vec::new();
-    for name in ["crate", "socbfs"] {
+    for name in ["crate", own] {
         for (at, _) in code.match_indices(&format!("{name}::")) {
             // `mycrate::` is another crate.
             if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_') {
@@ -113,14 +99,14 @@ fn without_comments_and_strings(text: &str) -> String {
     code
 }
 
-/// The forbidden imports of a file of `room`, each with its line number.
-fn violations(room: &str, text: &str) -> Vec<String> {
-    let place = |room: &str| ROOMS.iter().position(|known| *known == room);
-    let Some(own) = place(room) else { return vec![format!("0: room {room} has no place in the list")] };
-    imports(text)
+/// The forbidden imports of a file of `room`, one of `rooms` of the crate `own`, each with its line number.
+fn violations(rooms: &[String], own: &str, room: &str, text: &str) -> Vec<String> {
+    let place = |room: &str| rooms.iter().position(|known| known == room);
+    let Some(at) = place(room) else { return vec![format!("0: room {room} has no place in the list")] };
+    imports(own, text)
         .into_iter()
         // Names that are not rooms, such as macros and items of lib.rs, are ignored.
-        .filter(|(_, import)| import != room && place(import).is_some_and(|other| other > own))
+        .filter(|(_, import)| import != room && place(import).is_some_and(|other| other > at))
         .map(|(line, import)| format!("{line}: {room} imports {import}, which comes after it in the list"))
         .collect()
 }
@@ -137,9 +123,9 @@ pub fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The files of all rooms: room, path within `src/`, text. `lib.rs` is not among them, since it declares all rooms and links to them.
-fn sources() -> Vec<(String, PathBuf, String)> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// The files of the rooms in `folder`: room, path within `folder`, text. `lib.rs` and `main.rs` are not among them: they declare and call.
+fn sources(folder: &str) -> Vec<(String, PathBuf, String)> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut all = Vec::new();
     files(&source, &mut all);
     assert!(all.len() > 20, "only {} files found", all.len());
@@ -148,23 +134,28 @@ fn sources() -> Vec<(String, PathBuf, String)> {
         let inside = path.strip_prefix(&source).unwrap().to_owned();
         (room(&inside), inside, fs::read_to_string(path).unwrap())
     });
-    all.filter(|(room, ..)| room != "lib").collect()
+    all.filter(|(room, ..)| room != "lib" && room != "main").collect()
 }
 
 #[test]
 fn every_room_imports_only_rooms_below_it() {
-    let (mut found, mut rooms) = (Vec::new(), BTreeSet::new());
-    for (room, inside, text) in sources() {
-        found.extend(violations(&room, &text).into_iter().map(|violation| format!("src/{}:{violation}", inside.display())));
-        rooms.insert(room);
+    for (folder, own) in CRATES {
+        let (rooms, mut found, mut seen) = (rooms(folder), Vec::new(), BTreeSet::new());
+        for (room, inside, text) in sources(folder) {
+            found.extend(
+                violations(&rooms, own, &room, &text).into_iter().map(|violation| format!("{folder}/{}:{violation}", inside.display())),
+            );
+            seen.insert(room);
+        }
+        assert_eq!(seen, rooms.into_iter().collect(), "{folder}");
+        assert!(found.is_empty(), "\n{}", found.join("\n"));
     }
-    assert!(rooms.len() >= 10, "{rooms:?}");
-    assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]
 fn planted_violations_are_found() {
-    let bad = |room: &str, text: &str| violations(room, text);
+    let rooms = ["stats", "memory", "graph", "input", "board", "bfs", "policy", "bench", "report", "cli"].map(str::to_owned);
+    let bad = |room: &str, text: &str| violations(&rooms, "socbfs", room, text);
     assert_eq!(bad("graph", "use crate::cli::main;"), ["1: graph imports cli, which comes after it in the list"]);
     assert_eq!(
         bad("graph", "//! x\nuse crate::{memory::Slab, bfs::{A, B}, stats};"),
@@ -173,33 +164,17 @@ fn planted_violations_are_found() {
     assert_eq!(bad("stats", "fn f() { crate::report::table(); }"), ["1: stats imports report, which comes after it in the list"]);
     assert_eq!(bad("input", "pub(crate) use crate::{\n    graph::{Csr, EdgeList},\n    board::Board,\n};").len(), 1);
     assert_eq!(bad("bfs", "let q = '\"'; use crate::policy::Policy;").len(), 1);
-    assert_eq!(bad("report", "socbfs_tools::cli::main()").len(), 1);
+    assert_eq!(bad("report", "socbfs::cli::main()").len(), 1);
     assert_eq!(bad("attic", "").len(), 1);
-}
-
-#[test]
-fn allowed_imports_are_not_reported() {
     for (room, text) in [
         ("cli", "use crate::{bench::Record, graph::{Layout, Vertex}, report};"),
         ("graph", "use crate::graph::Csr; use crate::memory::Slab; use super::cli;"),
         ("graph", "// use crate::cli::main;\n/* crate::bench */ /// see [`crate::bench`]\n"),
         ("graph", "const X: &str = \"crate::cli \\\" crate::bench\";"),
-        ("main", "fn main() { socbfs_tools::cli::main() }"),
         ("stats", "use othercrate::cli::x;"),
     ] {
-        assert_eq!(violations(room, text), Vec::<String>::new(), "{text}");
+        assert_eq!(bad(room, text), Vec::<String>::new(), "{text}");
     }
-}
-
-#[test]
-fn the_architecture_page_lists_the_rooms_in_their_order() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
-    let table = page.split("<!-- rooms: begin -->").nth(1).unwrap().split("<!-- rooms: end -->").next().unwrap();
-    let listed: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
-    let exists = |room: &&str| ["", ".rs"].iter().any(|end| root.join(format!("src/{room}{end}")).exists());
-    let built: Vec<&str> = ROOMS.iter().copied().filter(|room| *room != "main").filter(exists).collect();
-    assert_eq!(listed, built);
 }
 
 /// Draws which room imports which: a row for each room, in the order of the list, and a column for each room that another imports.
@@ -240,15 +215,14 @@ fn a_drawing_has_a_row_for_each_room_and_a_column_for_each_that_is_imported() {
 fn the_architecture_page_draws_the_imports_of_the_rooms() {
     // Unit tests may import more than the code that they test.
     let code = |text: &str| text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned();
-    let (mut imported, mut built) = (BTreeSet::new(), BTreeSet::new());
-    for (room, _, text) in sources() {
-        imported.extend(imports(&code(&text)).into_iter().map(|(_, other)| (room.clone(), other)));
-        built.insert(room);
+    for (folder, own) in CRATES {
+        let rooms = rooms(folder);
+        let imported = sources(folder).into_iter().flat_map(|(room, _, text)| {
+            imports(own, &code(&text)).into_iter().map(move |(_, other)| (room.clone(), other)).collect::<Vec<_>>()
+        });
+        let drawing = drawing(&rooms.iter().map(String::as_str).collect::<Vec<_>>(), &imported.collect());
+        assert!(architecture().contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing of {folder}:\n{drawing}");
     }
-    let rooms: Vec<&str> = ROOMS.iter().copied().filter(|room| *room != "main" && built.contains(*room)).collect();
-    let drawing = drawing(&rooms, &imported);
-    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("ARCHITECTURE.md")).unwrap();
-    assert!(page.contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing:\n{drawing}");
 }
 
 /// Of the paths in `files`, the folders and files at the root that `page` does not name.
@@ -260,7 +234,7 @@ fn strangers<'f>(page: &str, files: impl IntoIterator<Item = &'f str>) -> BTreeS
 #[test]
 fn the_architecture_page_names_all_that_lies_at_the_root() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let page = architecture();
     let listed = Command::new(root.join("tests/files")).output().expect("tests/files can't be run");
     let listed = String::from_utf8(listed.stdout).unwrap();
     let files: Vec<&str> = listed.split_terminator('\0').collect();
@@ -274,17 +248,18 @@ fn the_architecture_page_names_all_that_lies_at_the_root() {
 /// The commit that records name is marked if a file of the program differs from it, so the build script has to run when one changes.
 #[test]
 fn the_build_script_watches_all_that_is_compiled_in() {
-    let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("build.rs")).unwrap();
-    // The sensors are a crate of their own.
-    let mut parts = BTreeSet::from(["power".to_owned(), "src".to_owned()]);
-    for (_, inside, text) in sources() {
+    let script = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/build.rs")).unwrap();
+    // Crates with rooms, and those without.
+    let mut parts = BTreeSet::from(["cluster/src", "power", "src", "tools/src"].map(str::to_owned));
+    for (_, inside, text) in sources("src") {
         let root = "../".repeat(inside.components().count());
         for line in text.lines().filter(|line| line.contains("include_str!(") || line.contains("include_bytes!(")) {
             let path = line.split('"').nth(1).unwrap();
             parts.extend(path.strip_prefix(root.as_str()).and_then(|path| path.split('/').next()).map(str::to_owned));
         }
     }
+    parts.remove("tests");
     assert!(parts.contains("kernels") && parts.contains("boards"), "{parts:?}");
     let unseen: Vec<_> = parts.iter().filter(|part| !script.contains(&format!("\"{part}\""))).collect();
-    assert!(unseen.is_empty(), "build.rs does not watch {unseen:?}");
+    assert!(unseen.is_empty(), "tools/build.rs does not watch {unseen:?}");
 }

@@ -1,33 +1,24 @@
-//! Finds out what the compiler can do, and records which source and which compiler the binary was made from.
+//! Records which source and which compiler the program was made from.
 //!
 //! Works without git and from an unpacked archive: what can't be found out is "unknown".
 
 use std::{env, path::Path, process::Command};
 
 /// What the program is made of.
-const SOURCES: [&str; 7] = ["Cargo.lock", "Cargo.toml", "boards", "build.rs", "kernels", "power", "src"];
+const SOURCES: [&str; 9] = ["Cargo.lock", "Cargo.toml", "boards", "build.rs", "cluster/src", "kernels", "power", "src", "tools/src"];
 
 fn main() {
-    let source = env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
+    // The crate is a folder of the checkout.
+    let source = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into())).join("..");
     let compiler = env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
     let version = output(Command::new(compiler).arg("--version"));
-    println!("cargo::rustc-check-cfg=cfg(socbfs_avx512)");
-    // `std::arch` has AVX-512 since Rust 1.89; older compilers build without it.
-    if version.as_deref().and_then(minor).is_some_and(|minor| minor >= 89) {
-        println!("cargo::rustc-cfg=socbfs_avx512");
-    }
     set("SOCBFS_COMPILER", version);
-    set("SOCBFS_COMMIT", commit(Path::new(&source)));
+    set("SOCBFS_COMMIT", commit(&source));
     set("SOCBFS_TARGET", env::var("TARGET").ok());
     set("SOCBFS_TARGET_FEATURES", env::var("CARGO_CFG_TARGET_FEATURE").ok());
     set("SOCBFS_OPT_LEVEL", env::var("OPT_LEVEL").ok());
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=src");
-}
-
-/// 89 of "rustc 1.89.0 (...)".
-fn minor(version: &str) -> Option<u32> {
-    version.split_whitespace().nth(1)?.split('.').nth(1)?.parse().ok()
 }
 
 fn set(name: &str, value: Option<String>) {
@@ -51,7 +42,7 @@ fn commit(source: &Path) -> Option<String> {
     }
     // A path that does not exist would make Cargo run this script at every build.
     for path in SOURCES.iter().filter(|path| source.join(path).exists()) {
-        println!("cargo::rerun-if-changed={path}");
+        println!("cargo::rerun-if-changed={}", source.join(path).display());
     }
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let status = [&["status", "--porcelain", "--untracked-files=no", "--"][..], &SOURCES].concat();

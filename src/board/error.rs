@@ -3,6 +3,7 @@
 use std::io;
 
 use super::{Document, Kind, document::line_at};
+use crate::words;
 
 /// A reason why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -109,32 +110,15 @@ fn with_nearest(message: &str) -> String {
     let Some(given) = names.next() else { return message.to_owned() };
     let known: Vec<&str> = names.collect();
     let what = if message.starts_with("unknown field") { "unknown key" } else { "unknown value" };
-    match nearest(given, known.iter().copied()) {
+    match words::nearest(given, known.iter().copied()) {
         Some(nearest) => format!("{what} `{given}`; did you mean `{nearest}`?"),
         None => format!("{what} `{given}`; known here: {}", known.join(", ")),
     }
 }
 
-/// The name in `known` that `given` may be a misspelling of.
-pub(super) fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    known
-        .map(|name| (strsim::normalized_damerau_levenshtein(given, name), name))
-        .filter(|(similarity, _)| *similarity >= 0.6)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, name)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_nearest_name_is_a_similar_one_or_none() {
-        let nearest = |given| nearest(given, ["threads", "cpus", "clusters"].into_iter());
-        assert_eq!(nearest("thread"), Some("threads"));
-        assert_eq!(nearest("cluster"), Some("clusters"));
-        assert_eq!(nearest("colour"), None);
-    }
 
     #[test]
     fn expected_types_are_those_of_toml() {

@@ -17,6 +17,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
+use crate::words;
+
 pub use check::{Violation, check_work_group, is_work_group};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
@@ -170,7 +172,7 @@ fn check_estimates(estimates: &[String], document: &Document<'_>) -> Result<(), 
             return refuse(format!("names {name} twice"));
         }
         if !document.has(name) {
-            let nearest = error::nearest(name, document.paths());
+            let nearest = words::nearest(name, document.paths());
             let hint = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
             return refuse(format!("names {name}, which this profile does not set{hint}"));
         }

@@ -21,6 +21,7 @@ use socbfs::{
         self, Format, ReadOptions,
         generate::{Generator, NAMES},
     },
+    words,
 };
 
 /// The help text below the options of a command: the argument GRAPH, and `examples`.
@@ -175,11 +176,8 @@ pub(super) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
 fn misspelt(text: &Path) -> Option<String> {
     // A path, such as ./kronecker:20, means a file.
     let (kind, parameters) = text.to_str()?.split_once(':').filter(|(kind, _)| kind.bytes().all(|byte| byte.is_ascii_alphabetic()))?;
-    let (similarity, meant) = NAMES
-        .map(|(known, _)| (strsim::normalized_damerau_levenshtein(&kind.to_ascii_lowercase(), known), known))
-        .into_iter()
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    (similarity >= 0.6).then(|| format!("{meant}:{parameters}"))
+    let meant = words::nearest(kind, NAMES.into_iter().map(|(known, _)| known))?;
+    Some(format!("{meant}:{parameters}"))
 }
 
 fn example(kind: &str) -> &'static str {
