@@ -7,11 +7,7 @@
 
 use std::{env, error::Error};
 
-use socbfs::{
-    BuildOptions, DeviceChoice, Layout, Outcome, Runtime, devices,
-    input::generate::Generator,
-    runtime::{Given, Profile, Setting},
-};
+use socbfs::{BuildOptions, DeviceChoice, Generator, Given, Layout, Outcome, Profile, Runtime, Setting, devices};
 
 /// Searches a Kronecker graph with the device that `choice` means. Returns the names of the OpenCL devices (none: the CPU searched
 /// alone), and the outcome.

@@ -12,10 +12,8 @@ use std::{
 };
 
 use socbfs::{
-    BuildOptions, Layout, Search, SearchOptions,
-    input::generate::Generator,
+    BuildOptions, Generator, Layout, Profile, Search, SearchOptions,
     power::{Energy, Meter, Selection, Tree, discover},
-    runtime::Profile,
 };
 
 /// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.

@@ -7,10 +7,7 @@
 use std::error::Error;
 
 use socbfs::{
-    BuildOptions, Layout,
-    bfs::{Direction, LevelPlan, LevelStats, Placement, Planner, Records, level_loop},
-    engine::{CpuEngine, Simd, Team},
-    input::generate::Generator,
+    BuildOptions, CpuEngine, Direction, Generator, Layout, LevelPlan, LevelStats, Placement, Planner, Records, Simd, Team, level_loop,
 };
 
 /// Switches to bottom-up once: at the first level whose frontier has more than a given share of the graph's arcs.

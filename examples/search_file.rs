@@ -16,7 +16,7 @@ pub fn search_file(path: &Path, root: u32) -> Result<Outcome, Box<dyn Error>> {
     let mut search = Search::new(&layout, &SearchOptions::default())?;
     let outcome = search.run(root)?;
     // Graph500's five checks, against the edges as they were read.
-    validate::validate(&edges, layout.directed(), root, search.parents())?;
+    validate(&edges, layout.directed(), root, search.parents())?;
     Ok(outcome)
 }
 

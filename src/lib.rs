@@ -6,7 +6,7 @@
 //! # On the CPU
 //!
 //! ```
-//! use socbfs::{BuildOptions, Layout, Search, SearchOptions, input::generate::Generator};
+//! use socbfs::{BuildOptions, Generator, Layout, Search, SearchOptions};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let edges = Generator::graph500(10).generate(&|_| ())?; // or socbfs::read(path, &ReadOptions::default())
@@ -25,7 +25,7 @@
 //! between CPU and GPU. Without a device the CPU searches alone, and that is not an error.
 //!
 //! ```
-//! use socbfs::{BuildOptions, DeviceChoice, Layout, Runtime, input::generate::Generator, runtime::{Given, Profile, Setting}};
+//! use socbfs::{BuildOptions, DeviceChoice, Generator, Given, Layout, Profile, Runtime, Setting};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let edges = Generator::graph500(10).generate(&|_| ())?;
@@ -47,34 +47,66 @@
 //! - `compression` (default): graph files compressed with gzip, xz and zstd are read.
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors.
 
+// The door for the crates above: public and hidden, it changes without notice. What a program needs is exported below.
+#[doc(hidden)]
 pub mod bfs;
+#[doc(hidden)]
 pub mod board;
+#[doc(hidden)]
 pub mod engine;
+#[doc(hidden)]
 pub mod files;
+#[doc(hidden)]
 pub mod graph;
+#[doc(hidden)]
 pub mod input;
+#[doc(hidden)]
 pub mod machine;
+#[doc(hidden)]
 pub mod many;
+#[doc(hidden)]
 pub mod measure;
+#[doc(hidden)]
 pub mod memory;
-// Public for the tests and the benchmarks of this repository; the items that a program needs are re-exported below.
 #[doc(hidden)]
 pub mod opencl;
 pub mod policy;
+#[doc(hidden)]
 pub mod runtime;
+#[doc(hidden)]
 pub mod search;
+#[doc(hidden)]
 pub mod stats;
+#[doc(hidden)]
 pub mod validate;
+#[doc(hidden)]
 pub mod words;
 
-pub use graph::{BuildOptions, Layout};
-pub use input::{ReadOptions, read};
-pub use many::ManySearch;
-#[doc(inline)]
-pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
+pub use graph::{
+    BuildOptions, EdgeList, GraphError, GraphInfo, Layout, LayoutStats, Listing, MAX_VERTICES, NONE, Order, StepRecord, Stopper, Vertex,
+    info,
+};
+pub use input::{
+    Format, InputError, ReadOptions, WriteOptions,
+    generate::{GenerateError, Generator},
+    read, write,
+};
+
+pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, level_loop};
+pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
-pub use runtime::Runtime;
-pub use search::{Outcome, Output, Search, SearchOptions, Until};
+pub use search::{End, Outcome, Output, OwnedSearch, Partial, Search, SearchError, SearchOptions, Until};
+
+pub use engine::{CpuEngine, GpuOptions, GpuSetup, ParallelThresholds, Simd, Team};
+pub use memory::{OutOfMemory, SharingMode};
+pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
+
+pub use board::{Board, CpuList, DocumentError};
+pub use runtime::{
+    CalibrationChoice, Choice, FoundCalibration, Given, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting,
+};
+pub use validate::{Check, ValidateError, Validated, Validator, Violation, validate};
+
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;
 

@@ -19,7 +19,7 @@ pub fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
-/// The first [`MOST`] bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
+/// The first `MOST` bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
 /// machine, a pipe would block, and opening a device through a link could have side effects.
 pub fn bytes(path: &Path) -> Option<Vec<u8>> {
     if !fs::metadata(path).ok()?.is_file() {

@@ -11,7 +11,7 @@ use std::{
 /// Number of names that are tried before giving up.
 const ATTEMPTS: usize = 1000;
 
-/// The path of a file that is removed on drop, unless [`persist`](Self::persist) has renamed it.
+/// The path of a file that is removed on drop, unless `persist` has renamed it.
 #[derive(Debug)]
 pub struct Temporary(PathBuf);
 

@@ -467,7 +467,7 @@ impl Layout {
         if self.order == Order::Degree { self.to_original[internal as usize] } else { internal }
     }
 
-    /// Original vertex to internal number (`padded + 1`: dropped; [`first_leaf`](Self::first_leaf)` + i`: the `i`-th leaf). Empty in the
+    /// Original vertex to internal number (`padded + 1`: dropped; `first_leaf + i`: the `i`-th leaf). Empty in the
     /// original order.
     pub fn internal_places(&self) -> &[Vertex] {
         &self.places

@@ -113,7 +113,7 @@ impl FromStr for Simd {
 }
 
 /// The kernels of one kind. All are `unsafe`: the CPU must have the instructions, and the arguments must be as
-/// [`BottomUp`], [`Visited`], [`Settle`] and [`MapBack`] say.
+/// [`BottomUp`], `Visited`, `Settle` and `MapBack` say.
 #[derive(Debug, Clone, Copy)]
 pub struct SimdKernels {
     /// Runs a bottom-up level over a range of words, and counts what it finds. The last argument has room for every vertex of the range.
