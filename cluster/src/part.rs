@@ -26,8 +26,8 @@ const COLUMNS: [usize; 2] = [2, 4];
 /// The part of a graph that one rank keeps: the lists of its own vertices, the same arcs indexed by their source, and what all ranks keep
 /// (the order of vertices and a few bits of each).
 ///
-/// Vertices are numbered and ordered as in a [`Layout`](socbfs::graph::Layout), and dealt by words of 64 ([`Deal`]). *Leaves*, vertices with
-/// one neighbour, are not searched: a leaf is reached exactly if its neighbour is.
+/// Vertices are numbered and ordered as in a [`Layout`](socbfs::graph::Layout), and dealt by words of 64 ([`Deal`]). *Leaves*, vertices
+/// with one neighbour, are not searched: a leaf is reached exactly if its neighbour is.
 #[derive(Debug)]
 pub struct Part {
     pub(super) deal: Deal,

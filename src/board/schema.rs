@@ -102,7 +102,8 @@ pub struct Cpu {
     pub threads: Option<usize>,
     /// CPUs that the threads are bound to, one each in turn.
     pub cpus: Option<CpuList>,
-    /// Vertices of the frontier that a thread of a search over several processes works off at a time: as many as fit a cache or a local memory.
+    /// Vertices of the frontier that a thread of a search over several processes works off at a time: as many as fit a cache or a local
+    /// memory.
     pub batch: Option<usize>,
     /// Least arcs of a top-down level that threads share.
     pub parallel_arcs: Option<u64>,

@@ -342,8 +342,8 @@ impl Runtime {
         }
     }
 
-    /// The device of a search that splits no level. A device that was named runs all levels; one that was found runs those inside the bounds
-    /// of the board and the calibration. `None`: the search runs on the CPU.
+    /// The device of a search that splits no level. A device that was named runs all levels; one that was found runs those inside the
+    /// bounds of the board and the calibration. `None`: the search runs on the CPU.
     ///
     /// # Errors
     /// [`RuntimeError`] if a requested device or calibration is not available.

@@ -138,7 +138,10 @@ pub fn misbehaving_library(folder: &Path) -> Option<PathBuf> {
 /// Builds `NAME.c` of this folder, a layer over the system's OpenCL library. Fails if it can't be built for any other reason than the two.
 fn library(folder: &Path, name: &str) -> Option<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/implementations/{name}.c"));
+    // Crates of the workspace share these files.
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let sources = ["tests", "../tests"].map(|tests| here.join(tests).join(format!("implementations/{name}.c")));
+    let source = sources.into_iter().find(|source| source.exists()).unwrap();
     let built = Command::new("cc")
         .args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"])
         .arg(&library)
