@@ -22,8 +22,9 @@ use std::{
 use serde_json::{Value, json};
 use socbfs::{
     bfs::GpuKernel,
-    engine::{GpuOptions, GpuSetup},
     files::AtomicFile,
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     input::generate::Generator,
     measure,

@@ -13,7 +13,7 @@ use std::{env, thread, time::Duration};
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use socbfs::{
     bfs::Strategy,
-    engine::Simd,
+    cpu::Simd,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     policy::{AlphaBeta, Policy},

@@ -9,7 +9,7 @@
 //   RENUMBERED      1 if parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
 //   SLOT, SLOTS, ... number of words in a counter slot, number of slots, and the index of each word; FLIP_..., IS_... bits of its STATE;
-//                   FORMS, TERMS size of a guard (src/engine/gpu/slots.rs documents all of them)
+//                   FORMS, TERMS size of a guard (src/gpu/slots.rs documents all of them)
 //
 // Only the parameters of kernels are `restrict`. If a function with such parameters is inlined, Clang emits a call of
 // llvm.experimental.noalias.scope.decl, which Oclgrind 21.10 rejects ("Undefined external function").

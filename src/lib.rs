@@ -53,11 +53,17 @@ pub mod bfs;
 #[doc(hidden)]
 pub mod board;
 #[doc(hidden)]
+pub mod cpu;
+#[doc(hidden)]
 pub mod engine;
 #[doc(hidden)]
 pub mod files;
 #[doc(hidden)]
+pub mod gpu;
+#[doc(hidden)]
 pub mod graph;
+#[doc(hidden)]
+pub mod hybrid;
 #[doc(hidden)]
 pub mod input;
 #[doc(hidden)]
@@ -97,7 +103,9 @@ pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
 pub use search::{End, Outcome, Output, OwnedSearch, Partial, Search, SearchError, SearchOptions, Until};
 
-pub use engine::{CpuEngine, GpuOptions, GpuSetup, ParallelThresholds, Simd, Team};
+pub use cpu::{CpuEngine, ParallelThresholds, Simd};
+pub use engine::Team;
+pub use gpu::{GpuOptions, GpuSetup};
 pub use memory::{OutOfMemory, SharingMode};
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
 

@@ -21,8 +21,10 @@ use std::{
 };
 
 use crate::{
-    engine::{HybridError, Team, prefetch, share},
+    cpu::{prefetch, share},
+    engine::Team,
     graph::{Layout, NONE, Order, Place, Vertex},
+    hybrid::HybridError,
     memory::{self, Plain, Shared, Slab, as_wide_atomics},
     search::{SearchError, Stopper, threads_of},
 };

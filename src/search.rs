@@ -11,8 +11,11 @@ pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Records, level_loop_until},
-    engine::{DeviceUse, GpuSetup, HybridEngine, HybridError, HybridUse, ParallelThresholds, Simd, Team},
+    cpu::{ParallelThresholds, Simd},
+    engine::Team,
+    gpu::{DeviceUse, GpuSetup},
     graph::{Layout, NONE, Place, Vertex},
+    hybrid::{HybridEngine, HybridError, HybridUse},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
     words::numbered,
@@ -348,7 +351,7 @@ impl<'g> Search<'g> {
     }
 
     /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
-    /// [`GpuOptions::bins`](crate::engine::GpuOptions::bins)).
+    /// [`GpuOptions::bins`](crate::gpu::GpuOptions::bins)).
     pub fn set_bins(&mut self, bins: bool) {
         self.engine.set_bins(bins);
         for (used, now) in self.devices.iter_mut().zip(self.engine.devices()) {

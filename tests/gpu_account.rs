@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use socbfs::{
     bfs::{GpuKernel, LevelPlan, LevelRecord, Placement, Strategy},
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

@@ -4,7 +4,8 @@
 
 use socbfs::{
     bfs::GpuKernel,
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},

@@ -22,7 +22,9 @@ use nix::{
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, Placement},
-    engine::{GpuOptions, GpuSetup, ParallelThresholds},
+    cpu::ParallelThresholds,
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},

@@ -9,7 +9,8 @@ use std::{sync::Arc, time::Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{Placement, Strategy},
-    engine::{GpuOptions, GpuSetup, GraphMemory},
+    gpu::GpuSetup,
+    gpu::{GpuOptions, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     measure::choose_claims,
     memory::SharingMode,

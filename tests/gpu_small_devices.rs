@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use socbfs::{
     bfs::Placement,
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     input::generate::Generator,
     memory::SharingMode,

@@ -6,7 +6,7 @@ mod counting;
 use counting::calls;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
-    engine::Simd,
+    cpu::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Policy, Replay},
     search::{Output, Search, SearchOptions, Until},

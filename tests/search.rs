@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use socbfs::{
     bfs::{LevelRecord, Strategy},
-    engine::{ParallelThresholds, Simd},
+    cpu::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Policy, Replay},
     search::{End, Search, SearchError, SearchOptions, Until},
@@ -124,7 +124,7 @@ fn larger_graphs_share_their_levels() {
     }
 }
 
-/// Graphs large enough for levels that record positions in the frontier (`engine/cpu/wide.rs`), with isolated vertices, repeats and
+/// Graphs large enough for levels that record positions in the frontier (`cpu/wide.rs`), with isolated vertices, repeats and
 /// self-loops.
 #[test]
 fn wide_levels_of_graphs_in_original_order() {

@@ -19,8 +19,9 @@ use std::{
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
     board::MOST_THREADS,
-    engine::{CpuEngineError, HybridError},
+    cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
+    hybrid::HybridError,
     input::{InputError, ReadOptions},
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},

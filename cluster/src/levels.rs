@@ -23,10 +23,10 @@ use super::{
 };
 use socbfs::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
-    engine::{
-        BottomUp, DeviceUse, GpuEngineError, GpuSetup, OnHost, PartFrontier, PartGpu, PartState, SharedBuffers, SimdKernels, Team,
-        check_parents, share, share_and_sum,
-    },
+    cpu::{BottomUp, SharedBuffers, SimdKernels, share, share_and_sum},
+    engine::{OnHost, Team},
+    gpu::{DeviceUse, GpuSetup},
+    gpu::{GpuEngineError, PartFrontier, PartGpu, PartState, check_parents},
     graph::{NONE, Vertex},
     memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,

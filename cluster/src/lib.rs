@@ -53,7 +53,8 @@ pub use self::{
 pub use mpi::MpiRanks;
 
 use socbfs::{
-    engine::{GpuEngineError, SimdError},
+    cpu::SimdError,
+    gpu::GpuEngineError,
     graph::{GraphError, Vertex},
     memory::OutOfMemory,
     words::numbered,

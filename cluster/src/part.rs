@@ -10,7 +10,7 @@ use super::{
     search::all_or_none,
 };
 use socbfs::{
-    engine::PartArrays,
+    gpu::PartArrays,
     graph::{
         Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},

@@ -13,7 +13,7 @@ use super::{
 use socbfs::{
     bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     board::NEVER,
-    engine::GpuSetup,
+    gpu::GpuSetup,
     graph::Vertex,
     policy::{Band, Bands, PolicyPlanner},
     runtime::UndividedDevice,

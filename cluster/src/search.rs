@@ -12,7 +12,8 @@ use super::{
 };
 use socbfs::{
     bfs::{LevelRecord, Records, level_loop},
-    engine::{DeviceUse, Simd},
+    cpu::Simd,
+    gpu::DeviceUse,
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,

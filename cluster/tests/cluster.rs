@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use socbfs::{
     bfs::Strategy,
-    engine::Simd,
+    cpu::Simd,
     graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
     input::{Format, ReadOptions, WriteOptions, generate::Generator, write},
     policy::Policy,

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use socbfs::{
     bfs::{GpuKernel, Placement, Strategy},
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     input::generate::Generator,
     memory::SharingMode,

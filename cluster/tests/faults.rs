@@ -5,7 +5,8 @@ use std::{error::Error, fs, sync::Arc};
 
 use socbfs::{
     bfs::GpuKernel,
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     policy::{Band, Bands},

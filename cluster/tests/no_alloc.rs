@@ -17,7 +17,8 @@ use implementations::on_each;
 use searches::is_slow;
 use socbfs::{
     bfs::{GpuKernel, Placement},
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

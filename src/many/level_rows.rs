@@ -9,7 +9,8 @@ use std::ops::Range;
 
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use crate::{
-    engine::{SPREAD, Team, prefetch, share},
+    cpu::{SPREAD, prefetch, share},
+    engine::Team,
     graph::{Layout, NONE, Place, Vertex},
     memory::{Plain, Shared},
 };

@@ -11,7 +11,7 @@ use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained
 use crate::{
     bfs::Strategy,
     board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
-    engine::Simd,
+    cpu::Simd,
     memory::SharingMode,
     policy::{Bands, CostModel, CostModelError, mlp::Form},
 };

@@ -9,7 +9,7 @@ use std::{
 use super::{Costs, Origin, Runtime, RuntimeError};
 use crate::{
     board::DocumentError,
-    engine::Simd,
+    cpu::Simd,
     machine,
     measure::{Calibration, Identity, OpenClIdentity},
     memory::SharingMode,

@@ -391,7 +391,7 @@ mod tests {
     use crate::measure::example;
     use crate::{
         board::{Board, Evidence, KEYS, key},
-        engine::ParallelThresholds,
+        cpu::ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
         measure::{Calibration, ParallelKey},
         memory::SharingMode,

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{FoundCalibration, Origin, Runtime, Setting};
 use crate::{
     board::CpuList,
-    engine::ParallelThresholds,
+    cpu::ParallelThresholds,
     machine::{Cache, caches},
     measure::{ParallelKey, best_parallel},
 };

@@ -8,7 +8,8 @@ use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
     bfs::GpuKernel,
     board::OpenClDevice,
-    engine::{DeviceUse, GpuOptions, GpuSetup, GraphMemory},
+    gpu::{DeviceUse, GpuSetup},
+    gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
     measure::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_permitted, thresholds},
     memory::SharingMode,

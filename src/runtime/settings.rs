@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     board::{CpuList, MOST_THREADS},
-    engine::Simd,
+    cpu::Simd,
     graph::{Stopper, Vertex},
     memory::SharingMode,
     opencl::DeviceChoice,

@@ -126,10 +126,10 @@ mod memory {
 
 // What the models do not use is dead code here, and what stands in for unsafe calls is safe.
 #[allow(dead_code)]
-#[path = "../../src/engine/cpu/prefetch.rs"]
+#[path = "../../src/cpu/prefetch.rs"]
 mod prefetch;
 #[allow(dead_code)]
-#[path = "../../src/engine/cpu/share.rs"]
+#[path = "../../src/cpu/share.rs"]
 mod share;
 #[allow(dead_code)]
 #[path = "../../src/graph/stop.rs"]
@@ -138,7 +138,7 @@ mod stop;
 #[path = "../../src/engine/team.rs"]
 mod team;
 #[allow(dead_code)]
-#[path = "../../src/engine/cpu/top_down.rs"]
+#[path = "../../src/cpu/top_down.rs"]
 mod top_down;
 
 /// Looks for work before a thread goes to sleep: each is another place at which it may find some, and the first is like all.

@@ -9,7 +9,8 @@ use std::{
 
 use socbfs::{
     bfs::{GpuKernel, LevelPlan},
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use socbfs::{
     bfs::{GpuKernel, LevelRecord, Placement},
-    engine::{GpuOptions, GpuSetup},
+    gpu::GpuOptions,
+    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     input::generate::Generator,
     memory::SharingMode,

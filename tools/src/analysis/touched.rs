@@ -3,7 +3,7 @@
 use crate::analysis::Levels;
 use socbfs::{
     bfs::{Direction, LevelRecord},
-    engine::is_wide,
+    cpu::is_wide,
     graph::{Layout, NONE, ROW_CONTINUES, Vertex},
 };
 

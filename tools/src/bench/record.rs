@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{ClusterRecord, EnergyRecord, Environment, Summary};
 use socbfs::{
     bfs::LevelRecord,
-    engine::Simd,
+    cpu::Simd,
     graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
     measure::ParallelKey,
     measure::{Decider, Measured},

@@ -7,7 +7,7 @@ use crate::{
 };
 use socbfs::{
     board,
-    engine::DeviceUse,
+    gpu::DeviceUse,
     graph::Layout,
     memory::SharingMode,
     opencl::OpenClError,

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::comparison::ComparisonError;
 use socbfs::{
-    engine::ParallelThresholds,
+    cpu::ParallelThresholds,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     measure::{ParallelKey, ParallelTimes},

@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
     use socbfs::{
-        engine::Simd,
+        cpu::Simd,
         measure::{OpenClIdentity, ParallelKey},
     };
 

@@ -22,7 +22,7 @@ use crate::{
 };
 use socbfs::{
     board::{self, Board, Detection, Entry},
-    engine::Simd,
+    cpu::Simd,
     measure::Calibration,
     opencl::DeviceInfo,
     policy::{Objective, Policy},

@@ -31,7 +31,7 @@ use crate::{
 use socbfs::{
     bfs::Strategy,
     board::{MOST_BATCH, NEVER},
-    engine::Simd,
+    cpu::Simd,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,

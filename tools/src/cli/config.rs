@@ -24,7 +24,7 @@ use super::{
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
     board::{self, CpuList},
-    engine::Simd,
+    cpu::Simd,
     files,
     graph::{BuildOptions, Order},
     input::Format,

@@ -56,7 +56,7 @@ pub(crate) mod tests {
     };
     use socbfs::{
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
-        engine::Simd,
+        cpu::Simd,
         graph::{LayoutStats, Order, StepRecord},
         policy::Objective,
     };

@@ -31,12 +31,9 @@ pub use tuning::ParallelThresholds;
 
 use self::distances::Distances;
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET};
-use super::{
-    Team,
-    state::{Frontier, OnHost, SearchState},
-};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
+    engine::{Frontier, OnHost, SearchState, Team},
     graph::{Layout, NONE, Order, Vertex},
     memory::{OutOfMemory, Shared, Slab},
 };
@@ -167,7 +164,7 @@ impl<'g> CpuEngine<'g> {
     }
 
     /// The team of threads.
-    pub(in crate::engine) fn team(&mut self) -> &mut Team {
+    pub(crate) fn team(&mut self) -> &mut Team {
         &mut self.team
     }
 

@@ -9,7 +9,7 @@ use super::{
     },
 };
 use crate::{
-    engine::state::{Frontier, SearchState},
+    engine::{Frontier, SearchState},
     graph::{NONE, Vertex},
     opencl::DeviceError,
 };
@@ -137,12 +137,12 @@ pub fn check_parents(parents: &[Vertex], vertices: usize) -> Result<(), DeviceEr
 }
 
 /// Checks that at most `searched` vertices were visited, or the root alone, which may be a vertex without an edge.
-pub(in crate::engine) fn check_total(visited: u64, searched: u64) -> Result<(), DeviceError> {
+pub(crate) fn check_total(visited: u64, searched: u64) -> Result<(), DeviceError> {
     demand(visited <= searched.max(1))
 }
 
 /// Checks that the number of vertices found is that of the new bits.
-pub(in crate::engine) fn check_found(found: u64, bits: u64) -> Result<(), DeviceError> {
+pub(crate) fn check_found(found: u64, bits: u64) -> Result<(), DeviceError> {
     demand(found == bits)
 }
 

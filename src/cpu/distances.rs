@@ -12,7 +12,7 @@ use super::{
     tuning::{MAPPED, RESET, SHARED_WORDS, WORDS},
 };
 use crate::{
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_byte_atomics},
 };
@@ -64,7 +64,7 @@ impl Distances {
 
 impl CpuEngine<'_> {
     /// Sets whether searches record levels, from the next one on.
-    pub(in crate::engine) fn note_distances(&mut self, are_wanted: bool) {
+    pub(crate) fn note_distances(&mut self, are_wanted: bool) {
         (self.distances.are_wanted, self.distances.are_known) = (are_wanted, false);
     }
 
@@ -143,7 +143,7 @@ impl CpuEngine<'_> {
 
     /// Writes the recorded level of every original vertex ([`NONE`]: not reached); `all` as for the parents. Returns `false` if levels were
     /// not recorded or one did not fit.
-    pub(in crate::engine) fn noted_distances_into(&mut self, out: &mut [u32], all: bool) -> bool {
+    pub(crate) fn noted_distances_into(&mut self, out: &mut [u32], all: bool) -> bool {
         if !self.distances.are_known || !self.note_leaves(all) {
             return false;
         }

@@ -3,9 +3,8 @@
 use super::{GpuSetup, HybridEngine, HybridError};
 use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, Placement},
-    engine::{
-        GpuOptions,
-        gpu::{GpuEngine, GpuEngineError},
+    gpu::{
+        GpuOptions, {GpuEngine, GpuEngineError},
     },
     graph::Vertex,
     opencl::{DeviceError, KnownDriver},

@@ -8,11 +8,9 @@ use std::{
 use super::{HybridEngine, locked};
 use crate::{
     bfs::{Ahead, Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
-    engine::{
-        CpuEngine,
-        gpu::{GpuEngine, check_total},
-        state::{Frontier, SearchState},
-    },
+    cpu::CpuEngine,
+    engine::{Frontier, SearchState},
+    gpu::{GpuEngine, check_total},
     graph::Layout,
     opencl::DeviceError,
     policy::SampledCosts,

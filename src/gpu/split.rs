@@ -1,7 +1,7 @@
 //! The device's part of a level that it shares with the CPU: its input, and the transfer of its results.
 
 use super::{GpuEngine, arguments as args};
-use crate::{engine::state::SearchState, opencl::DeviceError};
+use crate::{engine::SearchState, opencl::DeviceError};
 
 impl GpuEngine<'_> {
     /// Changes words of the visited bitmap on the device: from entry `first` on, the queue holds `count` pairs of an index (of a 32-bit

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     bfs::LevelWork,
-    engine::state::Frontier,
+    engine::Frontier,
     graph::Vertex,
     memory::{Shared, as_atomics},
 };

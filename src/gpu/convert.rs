@@ -2,7 +2,7 @@
 
 use super::{GpuEngine, arguments as args};
 use crate::{
-    engine::state::{Frontier, SearchState},
+    engine::{Frontier, SearchState},
     opencl::DeviceError,
 };
 

@@ -8,7 +8,7 @@ use std::{
 use super::{CpuEngine, share::share};
 use crate::{
     bfs::LevelWork,
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{NONE, Vertex},
     memory::Shared,
 };
@@ -26,19 +26,19 @@ pub fn thousandths(part: u64, rest: u64) -> u16 {
 
 /// The result of [`CpuEngine::merge_apart`].
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Merged {
+pub(crate) struct Merged {
     /// Vertices reached.
-    pub(in crate::engine) reached: u64,
+    pub(crate) reached: u64,
     /// The deepest level of a vertex found after the searches parted (0: no vertex was found).
-    pub(in crate::engine) deepest: u32,
+    pub(crate) deepest: u32,
     /// Vertices that both searches found: repeated work (Remis 2016, section 5.3).
-    pub(in crate::engine) repeated: u64,
+    pub(crate) repeated: u64,
 }
 
 impl CpuEngine<'_> {
     /// Turns the frontier into a queue without repeats, and brings the visited bitmap up to date. Returns the queue's length, and the
     /// number of vertices that had been counted twice.
-    pub(in crate::engine) fn frontier_to_queue(&mut self) -> (usize, u64) {
+    pub(crate) fn frontier_to_queue(&mut self) -> (usize, u64) {
         let repeats = self.resolve_claims();
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
@@ -49,7 +49,7 @@ impl CpuEngine<'_> {
 
     /// Finds where to cut the first `len` entries of the queue so that about `permille` thousandths of their arcs lie behind the cut.
     /// Returns the place of the cut, and the numbers of arcs before and behind it.
-    pub(in crate::engine) fn cut_queue(&self, len: usize, permille: u16) -> (usize, u64, u64) {
+    pub(crate) fn cut_queue(&self, len: usize, permille: u16) -> (usize, u64, u64) {
         let (queue, csr) = (&self.state.queue[..len], self.layout.csr());
         let sums: [AtomicU64; BLOCKS] = std::array::from_fn(|_| AtomicU64::new(0));
         let block = len.div_ceil(BLOCKS).max(1);
@@ -79,7 +79,7 @@ impl CpuEngine<'_> {
 
     /// Finds the word at which to cut the bitmap so that about `permille` thousandths of the unvisited vertices' arcs lie behind the cut.
     /// Also returns how many thousandths these are.
-    pub(in crate::engine) fn cut_words(&self, permille: u16) -> (usize, u16) {
+    pub(crate) fn cut_words(&self, permille: u16) -> (usize, u16) {
         let (words, offsets) = (self.excluded.len(), &self.layout.incoming().offsets);
         let visited = &self.state.visited[self.state.current];
         let vertices = self.layout.csr().vertices();
@@ -101,7 +101,7 @@ impl CpuEngine<'_> {
     }
 
     /// Runs the CPU's part of a top-down level: the first `len` entries of the queue, which `edges` arcs leave.
-    pub(in crate::engine) fn top_down_part(&mut self, len: usize, edges: u64) -> LevelWork {
+    pub(crate) fn top_down_part(&mut self, len: usize, edges: u64) -> LevelWork {
         let (all, single) = (self.state.frontier_edges, self.single_levels);
         self.state.frontier_edges = edges;
         self.state.frontier = Frontier::Queue { len, claims: false };
@@ -114,14 +114,14 @@ impl CpuEngine<'_> {
     }
 
     /// Runs the CPU's part of a bottom-up level: the vertices of `words`. [`CpuEngine::end_bottom_up`] ends the level.
-    pub(in crate::engine) fn bottom_up_part(&mut self, words: Range<usize>) -> (u64, u32) {
+    pub(crate) fn bottom_up_part(&mut self, words: Range<usize>) -> (u64, u32) {
         let (found, threads) = self.bottom_up_over(words);
         (found.vertices, threads)
     }
 
     /// Adds what a device found to the next frontier: the vertices `found`, each once, with their `parents`. A vertex that already has a
     /// parent was found by another device or the CPU too. Returns the number of new vertices.
-    pub(in crate::engine) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
+    pub(crate) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
         let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
         let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
         let capacity = queue.len();
@@ -154,7 +154,7 @@ impl CpuEngine<'_> {
 
     /// Merges what a device found in a bottom-up level for the vertices of `words`: copies their words of the next visited bitmap from
     /// `next`, and the parents of new vertices from `parents`.
-    pub(in crate::engine) fn merge_words(&mut self, words: Range<usize>, next: &[u64], parents: &[Vertex]) {
+    pub(crate) fn merge_words(&mut self, words: Range<usize>, next: &[u64], parents: &[Vertex]) {
         let [first, second] = &mut self.state.visited;
         let (now, into) = if self.state.current == 0 { (&*first, second) } else { (&*second, first) };
         let (into, parent) = (Shared::new(into), Shared::new(&mut self.state.parent));
@@ -176,7 +176,7 @@ impl CpuEngine<'_> {
     }
 
     /// Ends a bottom-up level after all of its words are written.
-    pub(in crate::engine) fn end_bottom_up(&mut self, found: u64) {
+    pub(crate) fn end_bottom_up(&mut self, found: u64) {
         self.state.current = 1 - self.state.current;
         self.state.bitmap_is_current = true;
         self.state.previous_frontier = self.state.frontier.len();
@@ -184,7 +184,7 @@ impl CpuEngine<'_> {
     }
 
     /// Stores `level` in `level_of` for every vertex of the frontier.
-    pub(in crate::engine) fn stamp(&self, level_of: &mut [u32], level: u32) {
+    pub(crate) fn stamp(&self, level_of: &mut [u32], level: u32) {
         match self.state.frontier {
             Frontier::Queue { .. } => {
                 for &v in self.frontier_queue() {
@@ -209,7 +209,7 @@ impl CpuEngine<'_> {
     }
 
     /// Copies all of `from` to the beginning of `into`, on all threads.
-    pub(in crate::engine) fn copy(&self, from: &[u32], into: &mut [u32]) {
+    pub(crate) fn copy(&self, from: &[u32], into: &mut [u32]) {
         let into = Shared::new(&mut into[..from.len()]);
         share(&self.team, from.len(), 16 * GRAIN, from.len() < 16 * GRAIN, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside both.
@@ -219,7 +219,7 @@ impl CpuEngine<'_> {
 
     /// Merges two searches: every vertex gets the smaller of its two levels, and the parent that belongs to that level. A vertex found
     /// before the searches parted has level 0 in both.
-    pub(in crate::engine) fn merge_apart(&mut self, parents: &[Vertex], levels: &[u32], others: &[u32]) -> Merged {
+    pub(crate) fn merge_apart(&mut self, parents: &[Vertex], levels: &[u32], others: &[u32]) -> Merged {
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
         let (reached, deepest, repeated) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
@@ -257,7 +257,8 @@ mod tests {
     use super::*;
     use crate::{
         bfs::{Direction, Engine, LevelPlan, Placement},
-        engine::{Simd, Team},
+        cpu::Simd,
+        engine::Team,
         graph::{BuildOptions, EdgeList, Layout, Listing},
     };
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelWork, Placement},
-    engine::state::{Frontier, SearchState},
+    engine::{Frontier, SearchState},
     opencl::{DeviceError, Kernel},
 };
 

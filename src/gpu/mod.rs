@@ -23,7 +23,7 @@ pub use {
 };
 
 use self::{arrivals::Completions, graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
-use super::state::Allocate;
+use crate::engine::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
     graph::Layout,
@@ -42,6 +42,37 @@ pub enum GraphMemory {
     InPlace,
     /// A copy in the device's memory.
     Device,
+}
+
+/// A device to search on.
+#[derive(Debug, Clone)]
+pub struct GpuSetup {
+    /// The device.
+    pub device: Arc<Device>,
+    /// How memory is shared with it.
+    pub way: SharingMode,
+    /// Options of the engine that runs on it.
+    pub options: GpuOptions,
+}
+
+/// A device of a search, with its settings.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct DeviceUse {
+    /// Name of the device.
+    pub name: String,
+    /// Name of its platform.
+    pub platform: String,
+    /// Version of its driver.
+    pub driver: String,
+    /// Items in a work-group.
+    pub group: usize,
+    /// Buffers over which the neighbours are spread.
+    pub parts: usize,
+    /// Whether it reads the host's own arrays of neighbours.
+    pub zero_copy: bool,
+    /// Whether TG claims vertices by bins instead of by atomics.
+    #[serde(default)]
+    pub bins: bool,
 }
 
 /// Options of the GPU engine: how its kernels are compiled and launched, and where the graph lies.

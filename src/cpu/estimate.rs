@@ -7,7 +7,7 @@ use super::{
     tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
 };
 use crate::{
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{NONE, Vertex},
     memory::Shared,
 };
@@ -120,7 +120,7 @@ impl CpuEngine<'_> {
     }
 
     /// Records the hubs that were visited while another engine owned the state.
-    pub(in crate::engine) fn recount_hubs(&mut self) {
+    pub(crate) fn recount_hubs(&mut self) {
         let (visited, hubs) = (self.visited_hubs(), self.hubs.len());
         self.hubs.copy_from_slice(&visited[..hubs]);
     }

@@ -8,7 +8,7 @@ use super::{
     slots::IS_QUEUE,
 };
 use crate::{
-    engine::state::{Frontier, SearchState},
+    engine::{Frontier, SearchState},
     graph::Vertex,
     opencl::DeviceError,
 };

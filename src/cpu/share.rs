@@ -135,7 +135,7 @@ mod tests {
         {
             // Words of 2^16 vertices, of Kronecker 20 without its leaves, and of 2^21.
             for (words, most) in [(1 << 10, 1.09), (7907, 1.01), (1 << 15, 1.005)] {
-                let pieces = Pieces::new(words, crate::engine::cpu::tuning::WORDS, speeds.len());
+                let pieces = Pieces::new(words, crate::cpu::tuning::WORDS, speeds.len());
                 let mut free = vec![0.0; speeds.len()];
                 let first = |free: &[f64]| (0..free.len()).min_by(|&a, &b| free[a].total_cmp(&free[b])).unwrap();
                 let mut core = first(&free);

@@ -19,13 +19,13 @@ use crate::{
 
 /// The kernels' source, in the order in which it is compiled.
 pub(super) const SOURCES: [&str; 7] = [
-    include_str!("../../../kernels/common.cl"),
-    include_str!("../../../kernels/reset.cl"),
-    include_str!("../../../kernels/convert.cl"),
-    include_str!("../../../kernels/top_down.cl"),
-    include_str!("../../../kernels/bottom_up.cl"),
-    include_str!("../../../kernels/samples.cl"),
-    include_str!("../../../kernels/split.cl"),
+    include_str!("../../kernels/common.cl"),
+    include_str!("../../kernels/reset.cl"),
+    include_str!("../../kernels/convert.cl"),
+    include_str!("../../kernels/top_down.cl"),
+    include_str!("../../kernels/bottom_up.cl"),
+    include_str!("../../kernels/samples.cl"),
+    include_str!("../../kernels/split.cl"),
 ];
 
 /// Work-items in a work-group by default, unless the device is a CPU or allows fewer.

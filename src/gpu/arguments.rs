@@ -50,7 +50,7 @@ arguments! {
 mod tests {
     use super::*;
     use crate::{
-        engine::gpu::{setup::SOURCES, slots},
+        gpu::{setup::SOURCES, slots},
         opencl::{Device, Limits, devices},
     };
 

@@ -18,15 +18,13 @@ use std::{
     time::Instant,
 };
 
-use super::{
-    CpuEngine, CpuEngineError, GpuOptions, ParallelThresholds, Simd, Span, Team,
-    gpu::{GpuEngine, GpuEngineError, OnDevice, check_parents},
-    state::{OnHost, SearchState},
-};
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
+    cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd},
+    engine::{OnHost, SearchState, Span, Team},
+    gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
     graph::{Layout, NONE, Vertex},
-    memory::{OutOfMemory, ShareError, SharingMode, Slab},
+    memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, Launch, is_forked},
     policy::SampledCosts,
 };
@@ -50,17 +48,6 @@ impl HybridUse {
     pub fn covers(self, other: Self) -> bool {
         (self.alone || !other.alone) && (self.together || !other.together)
     }
-}
-
-/// A device to search on.
-#[derive(Debug, Clone)]
-pub struct GpuSetup {
-    /// The device.
-    pub device: Arc<Device>,
-    /// How memory is shared with it.
-    pub way: SharingMode,
-    /// Options of the engine that runs on it.
-    pub options: GpuOptions,
 }
 
 /// A reason why a hybrid engine can't be set up.
@@ -520,26 +507,6 @@ impl<'g> HybridEngine<'g> {
     pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
         self.cpu.leaf_is_below(levels)
     }
-}
-
-/// A device of a search, with its settings.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct DeviceUse {
-    /// Name of the device.
-    pub name: String,
-    /// Name of its platform.
-    pub platform: String,
-    /// Version of its driver.
-    pub driver: String,
-    /// Items in a work-group.
-    pub group: usize,
-    /// Buffers over which the neighbours are spread.
-    pub parts: usize,
-    /// Whether it reads the host's own arrays of neighbours.
-    pub zero_copy: bool,
-    /// Whether TG claims vertices by bins instead of by atomics.
-    #[serde(default)]
-    pub bins: bool,
 }
 
 impl Engine for HybridEngine<'_> {

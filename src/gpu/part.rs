@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     bfs::GpuKernel,
-    engine::{DeviceUse, GpuSetup, state::Allocate},
+    engine::Allocate,
+    gpu::{DeviceUse, GpuSetup},
     graph::{Csr, Vertex},
     memory::{Plain, ShareError, SharedSlice, SharingMode, Slab},
     opencl::{Buffer, Device, DeviceError, Kernel},

@@ -7,7 +7,7 @@ use super::{
     tuning::{HOST_WORDS, SHARED_HOST_WORDS},
 };
 use crate::{
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{Layout, NONE, Vertex},
     memory::Shared,
 };
@@ -85,13 +85,13 @@ impl CpuEngine<'_> {
     }
 
     /// Whether a left-out leaf is deeper than all searched vertices; `None`: not recorded.
-    pub(in crate::engine) fn leaf_is_deepest(&self) -> Option<bool> {
+    pub(crate) fn leaf_is_deepest(&self) -> Option<bool> {
         if self.layout.leaves().hosts().is_empty() { Some(false) } else { self.leaf_is_deepest }
     }
 
     /// As [`leaf_is_deepest`](Self::leaf_is_deepest), but computed from the parents in original numbers, if the searched vertices lie on
     /// `levels` levels. It walks from vertices that have leaves to the root.
-    pub(in crate::engine) fn leaf_is_below(&self, levels: u32) -> bool {
+    pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
         let (parents, leaves) = (self.parents(), self.layout.leaves());
         let is_last = |name: Vertex| {
             let (mut at, mut depth) = (name as usize, 0);
@@ -106,7 +106,7 @@ impl CpuEngine<'_> {
     }
 
     /// Forgets whether a leaf is deepest, because another engine continues the search.
-    pub(in crate::engine) fn forget_deepest(&mut self) {
+    pub(crate) fn forget_deepest(&mut self) {
         self.leaf_is_deepest = None;
     }
 

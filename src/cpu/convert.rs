@@ -9,7 +9,7 @@ use super::{
     tuning::{MAPPED, SHARED_WORDS, WORDS},
 };
 use crate::{
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{NONE, Vertex},
     memory::{Shared, as_atomics},
 };
@@ -22,7 +22,7 @@ impl CpuEngine<'_> {
 
     /// As [`CpuEngine::map_back`]. Unless `all` was searched, the frontier is at the greatest depth that was asked for, and the leaves of
     /// its vertices get no parent.
-    pub(in crate::engine) fn map_back_to(&mut self, all: bool) {
+    pub(crate) fn map_back_to(&mut self, all: bool) {
         if self.layout.internal_places().is_empty() {
             return;
         }
@@ -37,7 +37,7 @@ impl CpuEngine<'_> {
 
     /// Writes the parents in the order of the original vertices into the caller's array, one entry for each. `all`: see
     /// [`CpuEngine::map_back_to`].
-    pub(in crate::engine) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
+    pub(crate) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
         if !self.layout.internal_places().is_empty() {
             self.enter_leaves(all);
@@ -69,7 +69,7 @@ impl CpuEngine<'_> {
 
     /// The number of vertices with a parent, and the sum of their `degrees`; both slices have one entry for each original vertex.
     /// (`parents` may also hold levels: a vertex that was not reached is [`NONE`] in both.)
-    pub(in crate::engine) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
+    pub(crate) fn count_reached(&self, parents: &[Vertex], degrees: &[u32]) -> (u64, u64) {
         let parents = &parents[..degrees.len()];
         let alone = parents.len() < SHARED_WORDS * 64;
         let ([reached, arcs], _) = share_and_sum(&self.team, parents.len(), MAPPED.end, alone, &|_, vertices| {
@@ -87,7 +87,7 @@ impl CpuEngine<'_> {
 
     /// Writes the level of every original vertex ([`NONE`]: not reached), found from its nearest ancestor with a known level. Returns
     /// `false` if the parents are not a tree; the levels are then useless.
-    pub(in crate::engine) fn levels_into(&self, levels: &mut [u32]) -> bool {
+    pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
         let vertices = levels.len();
         let parents = &self.parents()[..vertices];
         let levels = as_atomics(levels);
@@ -191,7 +191,7 @@ impl CpuEngine<'_> {
 
     /// Brings the state into a form that needs no memory of the CPU engine: no repeats in the queue, and an up-to-date visited bitmap.
     /// Returns the number of frontier vertices that had been counted twice.
-    pub(in crate::engine) fn resolve_claims(&mut self) -> u64 {
+    pub(crate) fn resolve_claims(&mut self) -> u64 {
         self.remove_repeats();
         let repeats = self.enter_frontier();
         self.without_frontier = None;

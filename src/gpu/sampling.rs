@@ -6,7 +6,7 @@ use super::{
     slots::{ASKED, HUBS, PROBES, SAMPLED, Slot},
 };
 use crate::{
-    engine::state::{Frontier, SearchState},
+    engine::{Frontier, SearchState},
     opencl::DeviceError,
 };
 

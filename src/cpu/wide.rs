@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     bfs::LevelWork,
-    engine::state::Frontier,
+    engine::Frontier,
     graph::{Csr, Layout, NONE, Order, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_short_atomics},
 };
@@ -133,7 +133,8 @@ mod tests {
     use super::*;
     use crate::{
         bfs::{Direction, Engine, LevelPlan, Placement},
-        engine::{Simd, Team},
+        cpu::Simd,
+        engine::Team,
         graph::{BuildOptions, EdgeList, Listing},
         input::generate::Generator,
     };

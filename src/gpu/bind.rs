@@ -2,7 +2,7 @@
 
 use super::{GpuEngine, RUN_LEVELS, arguments as args, graph::Places, sampling::HUB_PLACES};
 use crate::{
-    engine::state::SearchState,
+    engine::SearchState,
     opencl::{Buffer, DeviceError},
 };
 

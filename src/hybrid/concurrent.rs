@@ -8,7 +8,9 @@ use std::{
 use super::{Helper, HybridEngine, locked};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelWork, Placement},
-    engine::{CpuEngine, Team, cpu::thousandths, gpu::check_found},
+    cpu::{CpuEngine, thousandths},
+    engine::Team,
+    gpu::check_found,
     opencl::{Device, DeviceError},
 };
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::HybridEngine;
 use crate::{
     bfs::{GpuKernel, LevelPlan, LevelWork},
-    engine::gpu::check_total,
+    gpu::check_total,
     opencl::DeviceError,
 };
 
