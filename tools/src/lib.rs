@@ -9,9 +9,11 @@ pub mod calibrate;
 mod cli;
 mod doctor;
 pub mod report;
+mod shell;
 pub mod train;
 
-pub use cli::{Allocator as CommandAllocator, main as command};
+pub use cli::main as command;
+pub use shell::fatal::Allocator as CommandAllocator;
 
 /// Files of other machines, for tests.
 #[cfg(test)]

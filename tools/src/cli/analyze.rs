@@ -10,11 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bench::{ROOT, graph_record},
-    config::{GraphsArgs, without_effect},
     energy::EnergyArgs,
+    policies::{Among, Compared, compare, energies},
+};
+use crate::shell::{
+    config::{GraphsArgs, without_effect},
     error::Failure,
     output::{Output, both, print_documents, take_stdout, value},
-    policies::{Among, Compared, compare, energies},
     progress::{self, Progress},
     so_far::{EARLIER, SoFar},
     source::{self, Source, with_graph_help},

@@ -9,8 +9,10 @@ use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 use super::{
     board_report::{self, Scales},
-    config::{LayoutArgs, SearchArgs},
     energy::EnergyArgs,
+};
+use crate::shell::{
+    config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{self, Output, both},
     progress::{self, Progress},

@@ -8,7 +8,7 @@ use std::{
 use clap::{ArgMatches, Args, Subcommand};
 use serde_json::json;
 
-use super::{
+use crate::shell::{
     config::{LayoutArgs, RootArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print, print_json},
@@ -273,7 +273,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     }
     let printed = print(&good);
     let Some(last) = bad.pop() else { return printed };
-    bad.iter().for_each(super::tell);
+    bad.iter().for_each(crate::shell::tell);
     both(printed, Err(last))
 }
 

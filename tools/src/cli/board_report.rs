@@ -5,8 +5,8 @@ use std::{path::Path, str::FromStr};
 use clap::ArgMatches;
 use serde_json::Value;
 
-use super::{
-    bench::{BenchArgs, ROOT, verdict},
+use super::bench::{BenchArgs, ROOT, verdict};
+use crate::shell::{
     error::Failure,
     interrupt::Words,
     output::{Output, both, publish, value},

@@ -8,9 +8,9 @@ use std::{
 
 use clap::{ArgMatches, Args};
 
-use super::{
+use super::energy::SensorArgs;
+use crate::shell::{
     config::{SearchArgs, without_effect},
-    energy::SensorArgs,
     error::Failure,
     interrupt,
     output::{Output, publish},

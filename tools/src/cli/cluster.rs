@@ -11,14 +11,16 @@ use twox_hash::XxHash3_128;
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
-    config::{LayoutArgs, SearchArgs, without_effect},
     energy::lost,
+    run::{Array, RunArgs},
+    validate::ValidateArgs,
+};
+use crate::shell::{
+    config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
-    run::{Array, RunArgs},
     source::{Source, start_pool},
-    validate::ValidateArgs,
 };
 use crate::{
     bench::{
@@ -133,7 +135,7 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
 
 /// Prints a failure as `main` does, which does not see it: with its cure and the environment variables that it names.
 fn tell(failure: &Failure) {
-    super::tell(failure);
+    crate::shell::tell(failure);
     if let Ok((_, matches)) = super::parse() {
         super::tell_variables(failure, &matches);
     }
@@ -346,7 +348,7 @@ fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(
         return Err(of_all(ranks, &failure));
     }
     let origin = if matches!(asked.value, Policy::Auto(_)) { Origin::BuiltIn } else { asked.origin };
-    let chosen = ChosenPolicy { policy: policy.to_string(), origin: origin.name(), reason: reason.to_owned(), bands: Vec::new() };
+    let chosen = ChosenPolicy { policy: policy.to_string(), origin, reason: reason.to_owned(), bands: Vec::new() };
     Ok((policy, chosen))
 }
 
@@ -679,7 +681,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let trees = [tree];
     if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {
         if ranks.rank() == 0 {
-            super::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            crate::shell::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
         }
         return Err(Failure::Invalid);
     }

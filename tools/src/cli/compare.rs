@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
+use crate::shell::{
     error::Failure,
     output::{Output, both, print, protect, take_stdout},
 };

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Args;
 
-use super::{
+use crate::shell::{
     error::Failure,
     output::Output,
     progress::Progress,

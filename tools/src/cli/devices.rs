@@ -2,12 +2,12 @@
 
 use clap::Args;
 
-use super::{
+use crate::report::{self, Devices, Platform};
+use crate::shell::{
     error::Failure,
     output::{print, print_json},
     progress::Progress,
 };
-use crate::report::{self, Devices, Platform};
 use socbfs::{
     measure::{HandoverTable, measure, measure_quickly},
     opencl::{self, Device, DeviceInfo, Limits, OpenClError},

@@ -15,15 +15,17 @@ use serde::Deserialize;
 use socbfs::power::{Tree, discover};
 
 use super::{
-    child,
-    config::{self, RootArgs},
     energy::profile_at,
-    error::Failure,
-    output::{both, print, print_json},
-    progress::Progress,
     sensors::{automatic, started},
 };
 use crate::doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus};
+use crate::shell::{
+    child,
+    config::{self, RootArgs},
+    error::Failure,
+    output::{both, print, print_json},
+    progress::Progress,
+};
 use socbfs::{
     board,
     opencl::exact_choices,

@@ -14,7 +14,9 @@ use clap::{ArgMatches, Args, parser::ValueSource};
 use serde::Serialize;
 use socbfs::power::{Energy, Meter, Profile, RailEnergy, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover};
 
-use super::{
+#[cfg(feature = "mpi")]
+use crate::bench::measure_cluster_energy;
+use crate::shell::{
     config::{self, Root, root},
     error::Failure,
     interrupt,
@@ -22,8 +24,6 @@ use super::{
     progress::Progress,
     say,
 };
-#[cfg(feature = "mpi")]
-use crate::bench::measure_cluster_energy;
 use crate::{
     bench::{EnergyError, EnergyOptions, EnergyRecord, RootRecord, measure_energy},
     report,
@@ -189,7 +189,7 @@ impl EnergyArgs {
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
         let (meter, options) = self.windows(board);
-        let host = Host::read(&self.sensors.sysfs_root);
+        let host = socbfs_cluster::Host::read(&self.sensors.sysfs_root);
         let progress = (ranks.rank() == 0).then(|| Progress::still("Measuring energy", options.repeats as u64 + 1));
         let mut finished = |done| {
             if let Some(progress) = &progress {
@@ -336,7 +336,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
         let mut child = match Command::new(&arguments.command[0]).args(&arguments.command[1..]).spawn() {
             Ok(child) => child,
             Err(error) => {
-                super::tell(
+                crate::shell::tell(
                     &Failure::because(&format!("can't run {}", record.command[0]), &error).cure("check the spelling of the command"),
                 );
                 // The exit codes of a shell for a command that does not exist, and for one that can't be run.
@@ -372,7 +372,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     }
     // The exit code of a command that failed is passed on, also if the record could not be written.
     if let Err(failure) = written {
-        super::tell(&failure);
+        crate::shell::tell(&failure);
     }
     Err(Failure::Command(u8::try_from(code).unwrap_or(u8::MAX)))
 }

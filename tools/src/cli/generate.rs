@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use super::{
-    convert,
+use super::convert;
+use crate::shell::{
     error::Failure,
     source::{self, FormatParser, Source},
 };

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
+use crate::report;
+use crate::shell::{
     error::Failure,
     output::{print, print_json},
     progress::Progress,
     source::{FormatParser, Source, with_graph_help},
 };
-use crate::report;
 use socbfs::{graph, input::Format};
 
 const EXAMPLES: &str = "\

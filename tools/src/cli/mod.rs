@@ -8,38 +8,28 @@ mod bench;
 mod board;
 mod board_report;
 mod calibrate;
-mod child;
 #[cfg(feature = "mpi")]
 mod cluster;
 mod compare;
 mod completions;
-mod config;
 mod convert;
 mod devices;
 mod doctor;
 mod energy;
-mod error;
-mod fatal;
 mod generate;
 mod info;
-mod interrupt;
 mod man;
-mod output;
 mod policies;
-mod progress;
 mod report;
 mod reproduce;
 mod run;
 mod sensors;
-mod shown;
-mod so_far;
-mod source;
 mod train;
 mod validate;
 
 use std::{
     borrow::Cow,
-    io::{Write, stderr, stdout},
+    io::{Write, stdout},
     process::ExitCode,
 };
 
@@ -50,8 +40,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use error::Failure;
-pub use fatal::Allocator;
+use crate::shell::{child, error::Failure, fatal, interrupt, progress, say, shown, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -240,16 +229,6 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// Prints `error: ...` and the cure.
-fn tell(failure: &Failure) {
-    if let Failure::Error { message, cure } = failure {
-        say(&shown::line(&format!("error: {message}")));
-        if let Some(cure) = cure {
-            say(&shown::line(&format!("  help: {cure}")));
-        }
-    }
-}
-
 /// Names the environment variables whose flag or value `failure` names, since neither stands on the command line.
 fn tell_variables(failure: &Failure, matches: &ArgMatches) {
     let Failure::Error { message, cure } = failure else { return };
@@ -282,11 +261,6 @@ fn names_value(message: &str, value: &str) -> bool {
     let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
     let is_word = |at: usize| is_end(message[..at].chars().next_back()) && is_end(message[at + value.len()..].chars().next());
     !is_common && message.match_indices(value).any(|(at, _)| is_word(at))
-}
-
-/// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
-fn say(line: &str) {
-    let _ = writeln!(stderr(), "{}", shown::text(line));
 }
 
 /// Starts logging to standard error. Flags override SOCBFS_LOG; without both, only warnings and errors are logged.

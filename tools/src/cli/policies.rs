@@ -6,8 +6,10 @@ use clap::{ArgMatches, Args};
 
 use super::{
     bench::ROOT,
-    config::{GraphsArgs, PolicyArg, without_effect},
     energy::{EnergyArgs, kept},
+};
+use crate::shell::{
+    config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
     output::{Output, both, publish, value},
     progress::{self, Progress},

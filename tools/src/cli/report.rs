@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
-use super::{
+use crate::shell::{
     error::Failure,
     output::{Output, both, print_documents, protect},
 };

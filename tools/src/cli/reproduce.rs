@@ -8,6 +8,8 @@ use super::{
     analyze::{self, AnalyzeArgs},
     bench::ROOT,
     energy::EnergyArgs,
+};
+use crate::shell::{
     error::Failure,
     output::{Output, both},
 };

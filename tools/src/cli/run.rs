@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{ArgMatches, Args};
 
-use super::{
+use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{Output, both, print},

@@ -11,9 +11,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use socbfs::power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
-use super::{
+use super::energy::{GLANCE, profile_at};
+use crate::shell::{
     config::RootArgs,
-    energy::{GLANCE, profile_at},
     error::Failure,
     output::{print, print_json},
     shown,

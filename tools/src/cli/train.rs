@@ -9,7 +9,7 @@ use std::{
 use clap::{ArgMatches, Args, builder::RangedU64ValueParser};
 use serde::Serialize;
 
-use super::{
+use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print, protect, take_stdout},

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{
+use crate::report::read_array;
+use crate::shell::{
     error::Failure,
     output::{both, print},
     progress::Progress,
     source::{FormatParser, Source, with_graph_help},
 };
-use crate::report::read_array;
 use socbfs::{
     graph::Vertex,
     input::Format,

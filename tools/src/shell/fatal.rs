@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Allocator {
 }
 
 /// Installs the panic hook and the handler of an allocation that failed.
-pub(super) fn watch() {
+pub(crate) fn watch() {
     std::panic::set_hook(Box::new(panicked));
     let aborted = || {
         let bytes = REFUSED.load(Relaxed);
@@ -120,9 +120,9 @@ mod tests {
             std::thread::sleep(std::time::Duration::from_secs(60));
             return;
         }
-        let test = "cli::fatal::tests::a_panic_ends_the_process_as_an_error";
+        let test = "shell::fatal::tests::a_panic_ends_the_process_as_an_error";
         for (thread, words) in [
-            ("any", &["error: a bug in socbfs, at tools/src/cli/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
+            ("any", &["error: a bug in socbfs, at tools/src/shell/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
             (socbfs::input::READING, &["error: the data are damaged: decompression failed"]),
         ] {
             let mut command = Command::new(std::env::current_exe().unwrap());

@@ -45,7 +45,7 @@ fn child() -> std::sync::MutexGuard<'static, Option<Child>> {
 }
 
 /// Installs the signal handlers, and starts the thread that acts on signals.
-pub(super) fn watch() -> Result<(), Failure> {
+pub(crate) fn watch() -> Result<(), Failure> {
     let watch = || {
         let ends: Vec<i32> = [consts::SIGINT, consts::SIGTERM, consts::SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
         let mut signals = Signals::new(ends.iter().copied().chain([consts::SIGQUIT].into_iter().filter(|&signal| !is_ignored(signal))))?;
@@ -120,18 +120,18 @@ fn in_foreground() -> bool {
 }
 
 /// Passes signals on to the program that is about to start, until the result is dropped.
-pub(super) fn passing() -> Passing {
+pub(crate) fn passing() -> Passing {
     *child() = Some(Child { process: None, signal: None });
     Passing
 }
 
 /// While this exists, signals are passed on to a child program.
 #[must_use]
-pub(super) struct Passing;
+pub(crate) struct Passing;
 
 impl Passing {
     /// Sets the process id of the program, and passes on a signal that came earlier.
-    pub(super) fn to(&self, process: u32) {
+    pub(crate) fn to(&self, process: u32) {
         let process = i32::try_from(process).ok().map(Pid::from_raw);
         let early = child().as_mut().and_then(|child| {
             child.process = process;
@@ -143,7 +143,7 @@ impl Passing {
     }
 
     /// Whether this process received a signal.
-    pub(super) fn interrupted(&self) -> bool {
+    pub(crate) fn interrupted(&self) -> bool {
         child().is_some_and(|child| child.signal.is_some())
     }
 }
@@ -155,14 +155,14 @@ impl Drop for Passing {
 }
 
 /// Makes an interruption call `speak`, until the returned [`Words`] are dropped.
-pub(super) fn last_words(speak: impl FnOnce() + Send + 'static) -> Words {
+pub(crate) fn last_words(speak: impl FnOnce() + Send + 'static) -> Words {
     *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(speak));
     Words
 }
 
 /// While this exists, an interruption prints the results so far of the command in progress.
 #[must_use]
-pub(super) struct Words;
+pub(crate) struct Words;
 
 impl Drop for Words {
     fn drop(&mut self) {

@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt::Write};
 const MOST: usize = 2000;
 
 /// Escapes control characters, except line feeds and tabs, and characters that change the direction of writing.
-pub(super) fn text(text: &str) -> Cow<'_, str> {
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_active) {
         return Cow::Borrowed(text);
     }
@@ -24,7 +24,7 @@ pub(super) fn text(text: &str) -> Cow<'_, str> {
 }
 
 /// Escapes the same characters in JSON as JSON does: they stand only in strings, and have at most four hexadecimal digits.
-pub(super) fn json(json: &str) -> String {
+pub(crate) fn json(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {
         if is_active(c) {
@@ -38,12 +38,12 @@ pub(super) fn json(json: &str) -> String {
 }
 
 /// Makes a message safe as [`text`] does, [cuts](cut) it, and indents all lines but the first, so that none looks like another message.
-pub(super) fn line(message: &str) -> String {
+pub(crate) fn line(message: &str) -> String {
     text(&cut(message)).replace('\n', "\n    ")
 }
 
 /// Leaves out the middle of a `message` that is too long to read.
-pub(super) fn cut(message: &str) -> Cow<'_, str> {
+pub(crate) fn cut(message: &str) -> Cow<'_, str> {
     let count = message.chars().count();
     if count <= MOST {
         return Cow::Borrowed(message);

@@ -17,18 +17,18 @@ use crate::report::{
 use socbfs::files::{self, AtomicFile, Claim};
 
 /// Prints a result on standard output.
-pub(super) fn print(text: &str) -> Result<(), Failure> {
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
 }
 
 /// Prints a result as one line of JSON on standard output.
-pub(super) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
     let json = serde_json::to_string(record).map_err(|error| Failure::because("can't write JSON", &error))?;
     to_stdout(|out| writeln!(out, "{}", shown::json(&json)))
 }
 
 /// Prints documents, in colours on a terminal.
-pub(super) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
+pub(crate) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
     let variable = std::env::var_os;
     let colours = io::stdout().is_terminal() && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     let text: String = documents.iter().map(|document| figures::text(document, colours)).collect();
@@ -48,24 +48,24 @@ fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
 }
 
 /// Writes `record` as a page of charts.
-pub(super) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
+pub(crate) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
     let record = value(record)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     output.finish_page(&html::page(&[document]))
 }
 
 /// Whether one of `outputs` takes standard output, so that no text may go there.
-pub(super) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Output>>) -> bool {
+pub(crate) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Output>>) -> bool {
     outputs.into_iter().any(|output| matches!(output, Some(Output::Stdout(_))))
 }
 
 /// Converts a record to a JSON value.
-pub(super) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
+pub(crate) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
 }
 
 /// Writes `record` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
-pub(super) fn publish(
+pub(crate) fn publish(
     json: Option<Output>,
     html: Option<Output>,
     record: &impl Serialize,
@@ -80,7 +80,7 @@ pub(super) fn publish(
 
 /// Combines the results of two outputs, or of an output and a check. If both failed, returns the failure with the higher exit code (the
 /// first if the codes are equal), so that a closed pipe hides no other failure. Prints the other one.
-pub(super) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
     match (first, second) {
         (Err(first), Err(second)) => {
             let (kept, told) = if second.code() > first.code() { (second, first) } else { (first, second) };
@@ -97,7 +97,7 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
 }
 
 /// Makes sure that no output of this command replaces the file at `path`, which the command reads. Called before it is read.
-pub(super) fn protect(path: &Path) -> Result<(), Failure> {
+pub(crate) fn protect(path: &Path) -> Result<(), Failure> {
     files::protect(path).map_err(|error| unwritable(path, &error))
 }
 
@@ -115,7 +115,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 /// Where a result goes: a file, or standard output (`-`). It is opened before the work begins, so that a misspelt path does not cost hours
 /// of work. The file appears under its name only when it is complete.
 #[derive(Debug)]
-pub(super) enum Output {
+pub(crate) enum Output {
     /// Standard output. Only one output can go there.
     Stdout(Claim),
     /// The path of a file, and the temporary that gets this name in the end.
@@ -124,7 +124,7 @@ pub(super) enum Output {
 
 impl Output {
     /// Opens `path`, `-` for standard output.
-    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Ok(Self::Stdout(Claim::stdout().map_err(|error| unwritable(path, &error))?));
         }
@@ -135,7 +135,7 @@ impl Output {
     }
 
     /// The path, unless it is that of standard output, a terminal, a pipe or a device.
-    pub(super) fn regular_file(&self) -> Option<&Path> {
+    pub(crate) fn regular_file(&self) -> Option<&Path> {
         match self {
             Self::File(path, _) if path.is_file() || !path.exists() => Some(path),
             _ => None,
@@ -144,7 +144,7 @@ impl Output {
 
     /// The path at which other ranks can open the temporary file; `None` if there is no such path.
     #[cfg(feature = "mpi")]
-    pub(super) fn named(&mut self) -> Option<PathBuf> {
+    pub(crate) fn named(&mut self) -> Option<PathBuf> {
         match self {
             Self::Stdout(_) => None,
             Self::File(_, file) => file.named(),
@@ -152,7 +152,7 @@ impl Output {
     }
 
     /// Calls `write` to write the content, then gives the file its name.
-    pub(super) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub(crate) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
             Self::Stdout(_claim) => to_stdout(write),
             Self::File(path, file) => {
@@ -165,12 +165,12 @@ impl Output {
     }
 
     /// Writes a page or a picture with the escapes of [`print`]: it may go to a terminal, and a picture can't have control characters.
-    pub(super) fn finish_page(self, page: &str) -> Result<(), Failure> {
+    pub(crate) fn finish_page(self, page: &str) -> Result<(), Failure> {
         self.finish(|out| out.write_all(shown::text(page).as_bytes()))
     }
 
     /// As [`Output::finish`] for JSON, in which standard output gets the escapes of [`print_json`].
-    pub(super) fn finish_json(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    pub(crate) fn finish_json(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let is_stdout = matches!(self, Self::Stdout(_));
         self.finish(|out| {
             if !is_stdout {

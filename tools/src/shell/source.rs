@@ -25,7 +25,7 @@ use socbfs::{
 };
 
 /// The help text below the options of a command: the argument GRAPH, and `examples`.
-pub(super) fn with_graph_help(examples: &str) -> String {
+pub(crate) fn with_graph_help(examples: &str) -> String {
     format!("{GRAPH_HELP}\n\n{examples}")
 }
 
@@ -44,13 +44,13 @@ Write ./kronecker:20 for a file whose name looks like a generator.";
 
 /// Parses the name of a format, and lists the readable or writable formats in `--help` and for shell completions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FormatParser(&'static [Format]);
+pub(crate) struct FormatParser(&'static [Format]);
 
 impl FormatParser {
     /// For a file that is read.
-    pub(super) const READ: Self = Self(&Format::ALL);
+    pub(crate) const READ: Self = Self(&Format::ALL);
     /// For a file that is written.
-    pub(super) const WRITTEN: Self = Self(&Format::WRITABLE);
+    pub(crate) const WRITTEN: Self = Self(&Format::WRITABLE);
 }
 
 impl TypedValueParser for FormatParser {
@@ -68,7 +68,7 @@ impl TypedValueParser for FormatParser {
 
 /// A graph to be read or generated.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A file, and its format if the user names one.
     File(PathBuf, Option<Format>),
     /// A generator.
@@ -77,7 +77,7 @@ pub(super) enum Source {
 
 impl Source {
     /// Parses the argument GRAPH.
-    pub(super) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &Path, format: Option<Format>) -> Result<Self, Failure> {
         let spec = text.to_str().and_then(|text| text.split_once(':')).filter(|(kind, _)| NAMES.iter().any(|(name, _)| name == kind));
         let Some((kind, parameters)) = spec else {
             if let Some(meant) = misspelt(text).filter(|_| !text.exists()) {
@@ -96,7 +96,7 @@ impl Source {
     }
 
     /// The name of the graph in reports.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path, _) => path.display().to_string(),
             Self::Generated(generator) => generator.to_string(),
@@ -104,7 +104,7 @@ impl Source {
     }
 
     /// The file, if it is one.
-    pub(super) fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         match self {
             Self::File(path, _) => Some(path),
             Self::Generated(_) => None,
@@ -112,7 +112,7 @@ impl Source {
     }
 
     /// Reads or generates the graph. Also returns the seconds that this took.
-    pub(super) fn load(&self) -> Result<(EdgeList, f64), Failure> {
+    pub(crate) fn load(&self) -> Result<(EdgeList, f64), Failure> {
         start_pool()?;
         let start = Instant::now();
         let edges = match self {
@@ -133,7 +133,7 @@ impl Source {
 
 /// Starts the thread pool that reads and builds graphs, unless the settings of a search have started it. (rayon itself would start it at
 /// its first use, and panic on an error.)
-pub(super) fn start_pool() -> Result<(), Failure> {
+pub(crate) fn start_pool() -> Result<(), Failure> {
     match rayon::ThreadPoolBuilder::new().build_global() {
         Err(error) if error.source().is_some() => Err(Failure::because("can't start a thread for every CPU", &error)
             .cure("allow more processes (ulimit -u) or more memory (ulimit -v)")),
@@ -142,7 +142,7 @@ pub(super) fn start_pool() -> Result<(), Failure> {
 }
 
 /// Builds the searchable structure.
-pub(super) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Result<Layout, Failure> {
+pub(crate) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Result<Layout, Failure> {
     let _progress = Progress::start("Building", 0);
     Layout::build(edges, options).map_err(|error| Failure::because(name, &error))
 }
@@ -151,7 +151,7 @@ pub(super) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Res
 ///
 /// # Errors
 /// If no vertex has an edge.
-pub(super) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootSource) -> Result<Vec<Vertex>, Failure> {
+pub(crate) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootSource) -> Result<Vec<Vertex>, Failure> {
     let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), count, seeds);
     if drawn.is_empty() {
         return Err(Failure::new(format!("{name} has no edge between two vertices: there is nothing to search")));
@@ -160,7 +160,7 @@ pub(super) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootS
 }
 
 /// Checks the parameters of a generator.
-pub(super) fn checked(generator: Generator) -> Result<Generator, Failure> {
+pub(crate) fn checked(generator: Generator) -> Result<Generator, Failure> {
     match generator.validate() {
         Ok(()) => Ok(generator),
         Err(error) => Err(Failure::because(&format!("can't generate {generator}"), &error)),
@@ -168,7 +168,7 @@ pub(super) fn checked(generator: Generator) -> Result<Generator, Failure> {
 }
 
 /// Graph500's Kronecker graph with the seeds `seed` and `seed` + 1 (Graph500: 2 and 3).
-pub(super) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
+pub(crate) fn kronecker(scale: u32, edge_factor: u64, seed: u64) -> Generator {
     Generator::Kronecker { scale, edge_factor, seed1: seed, seed2: seed.wrapping_add(1) }
 }
 

@@ -38,15 +38,15 @@ use socbfs::{
 
 /// Where to look for the files that identify the board.
 #[derive(Debug, Args)]
-pub(super) struct RootArgs {
+pub(crate) struct RootArgs {
     /// Look at another machine: at a copy of its proc and sys in this folder, or at its manifest (`socbfs board manifest` writes one)
     #[arg(long, value_name = "DIR|FILE", default_value = "/", hide_default_value = true, value_parser = root())]
-    pub(super) sysfs_root: Root,
+    pub(crate) sysfs_root: Root,
 }
 
 /// The folder with the files of a machine.
 #[derive(Debug, Clone)]
-pub(super) struct Root {
+pub(crate) struct Root {
     path: PathBuf,
     /// The folder of a manifest's files, which exists as long as this value.
     _unpacked: Option<Arc<Unpacked>>,
@@ -77,7 +77,7 @@ impl Drop for Unpacked {
 }
 
 /// Parses the path of a folder or a manifest that exists. Without the check, a misspelt one would look like a machine that has nothing.
-pub(super) fn root() -> impl TypedValueParser<Value = Root> {
+pub(crate) fn root() -> impl TypedValueParser<Value = Root> {
     PathBufValueParser::new().try_map(|path| match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => Ok(Root::from(path)),
         Ok(_) => unpacked(&path),
@@ -102,7 +102,7 @@ fn unpacked(file: &Path) -> Result<Root, String> {
 /// Flags of every command that searches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
-pub(super) struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// Threads; 0 is the default [default: one for every CPU the process may run on]
     #[arg(long, value_name = "N", env = "SOCBFS_THREADS", hide_env_values = true)]
     threads: Option<usize>,
@@ -151,7 +151,7 @@ pub(super) struct SearchArgs {
 
     /// Let devices record the times of their kernels: records then hold them for each level, beside the host's time
     #[arg(long)]
-    pub(super) device_times: bool,
+    pub(crate) device_times: bool,
 
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -164,7 +164,7 @@ fn parse_work_group(text: &str) -> Result<usize, String> {
 
 /// Refuses `flags` (names of arguments, `work_group` for `--work-group`) that have no effect on the command. `why` gives the reason and
 /// names the command.
-pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
+pub(crate) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
     match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
         Some(flag) => {
             let flag = flag.replace('_', "-");
@@ -176,7 +176,7 @@ pub(super) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cu
 
 /// The value of `--policy`.
 #[derive(Debug, Clone)]
-pub(super) enum PolicyArg {
+pub(crate) enum PolicyArg {
     /// A policy given by its name and parameters.
     Named(Policy),
     /// The plans of a record in this file.
@@ -228,7 +228,7 @@ impl TypedValueParser for PolicyParser {
 }
 
 /// The profile that the user names, or the one that fits this machine. No output of the command may replace its file.
-pub(super) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
+pub(crate) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
     let Some(name) = name else { return Ok(Profile::detected()?) };
     // A file of the same name as a compiled-in profile is not read.
     if name.to_str().and_then(board::shipped_text).is_none() {
@@ -239,7 +239,7 @@ pub(super) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
 
 impl PolicyArg {
     /// The policy for a comparison of several, in which a replay has no place: its plans are for the roots of its record.
-    pub(super) fn compared(&self) -> Result<Policy, Failure> {
+    pub(crate) fn compared(&self) -> Result<Policy, Failure> {
         if let Self::Replay(file) = self {
             let message = format!("replay:{} can't be compared: a record has plans for its own roots only", file.display());
             return Err(Failure::new(message).cure("`socbfs bench --policy replay:FILE` replays it"));
@@ -277,10 +277,10 @@ impl PolicyArg {
 /// Flags of every command that builds the searchable structure.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Graph")]
-pub(super) struct LayoutArgs {
+pub(crate) struct LayoutArgs {
     /// Keep arcs as they are instead of making every edge undirected
     #[arg(long)]
-    pub(super) directed: bool,
+    pub(crate) directed: bool,
 
     /// Order of the vertices inside the searched structure
     #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
@@ -289,12 +289,12 @@ pub(super) struct LayoutArgs {
     /// Search vertices with a single edge like any other. Without it, an undirected graph ordered by degree is searched without them, and
     /// they get their parents after the search
     #[arg(long)]
-    pub(super) keep_leaves: bool,
+    pub(crate) keep_leaves: bool,
 }
 
 /// Arguments of commands that search several graphs.
 #[derive(Debug, Args)]
-pub(super) struct GraphsArgs {
+pub(crate) struct GraphsArgs {
     /// Files or generators
     #[arg(value_name = "GRAPH", required = true)]
     graphs: Vec<PathBuf>,
@@ -304,16 +304,16 @@ pub(super) struct GraphsArgs {
     format: Option<Format>,
 
     #[command(flatten)]
-    pub(super) layout: LayoutArgs,
+    pub(crate) layout: LayoutArgs,
 
     #[command(flatten)]
-    pub(super) search: SearchArgs,
+    pub(crate) search: SearchArgs,
 }
 
 impl GraphsArgs {
     /// The graphs, in the order in which they are named.
     /// All are parsed before the first is read, so that no output can replace one that is read later.
-    pub(super) fn sources(&self) -> Result<Vec<Source>, Failure> {
+    pub(crate) fn sources(&self) -> Result<Vec<Source>, Failure> {
         self.graphs.iter().map(|path| Source::parse(path, self.format)).collect()
     }
 }
@@ -331,7 +331,7 @@ enum OrderArg {
 
 impl LayoutArgs {
     /// The order of `--order`.
-    pub(super) fn order(&self) -> Order {
+    pub(crate) fn order(&self) -> Order {
         match self.order {
             OrderArg::Auto => Order::Auto,
             OrderArg::Original => Order::Original,
@@ -340,14 +340,14 @@ impl LayoutArgs {
     }
 
     /// How to build the layout.
-    pub(super) fn options(&self) -> BuildOptions {
+    pub(crate) fn options(&self) -> BuildOptions {
         BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves, ..BuildOptions::default() }
     }
 }
 
 impl SearchArgs {
     /// Resolves the settings; `matches` are those of the subcommand, and distinguish a flag from an environment variable.
-    pub(super) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+    pub(crate) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
         if let Some(CalibrationChoice::File(file)) = &self.calibration {
             protect(file)?;
         }
@@ -355,12 +355,12 @@ impl SearchArgs {
     }
 
     /// As [`SearchArgs::resolve`], for a command that may write the calibration that it is given.
-    pub(super) fn resolve_for_calibration(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+    pub(crate) fn resolve_for_calibration(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
         self.resolve_with(profile(self.board.as_deref())?, matches)
     }
 
     /// As [`SearchArgs::resolve`], on this board instead of that of `--board`. The command may write its file.
-    pub(super) fn resolve_on(&self, board: &Path, matches: &ArgMatches) -> Result<Runtime, Failure> {
+    pub(crate) fn resolve_on(&self, board: &Path, matches: &ArgMatches) -> Result<Runtime, Failure> {
         self.resolve_with(Profile::named(board)?, matches)
     }
 

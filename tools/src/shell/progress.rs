@@ -25,12 +25,12 @@ const TICK: Duration = Duration::from_millis(100);
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
 /// Switches progress off (`--quiet`).
-pub(super) fn disable() {
+pub(crate) fn disable() {
     ENABLED.store(false, Ordering::Relaxed);
 }
 
 /// The progress bar of one piece of work. It disappears when it is dropped.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: ProgressBar,
     started: Instant,
     visible: bool,
@@ -39,7 +39,7 @@ pub(super) struct Progress {
 
 impl Progress {
     /// Starts a bar that a thread of its own draws. `total` is 0 if it is not known.
-    pub(super) fn start(what: &str, total: u64) -> Self {
+    pub(crate) fn start(what: &str, total: u64) -> Self {
         let mut progress = Self::still(what, total);
         if progress.visible {
             let (stop, stopped) = mpsc::channel();
@@ -60,7 +60,7 @@ impl Progress {
     }
 
     /// A bar that only [`Progress::between`] draws, so that no thread wakes during timed work.
-    pub(super) fn still(what: &str, total: u64) -> Self {
+    pub(crate) fn still(what: &str, total: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let template = if total == 0 { "{msg} {spinner} {elapsed}" } else { "{msg} [{bar:30}] {percent} % {elapsed}" };
         if let Ok(style) = ProgressStyle::with_template(template) {
@@ -72,7 +72,7 @@ impl Progress {
     }
 
     /// Moves the bar to `done`; for use between two pieces of timed work.
-    pub(super) fn between(&self, done: usize) {
+    pub(crate) fn between(&self, done: usize) {
         if self.visible && self.started.elapsed() > PATIENCE {
             if self.bar.is_hidden() {
                 self.bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -82,13 +82,13 @@ impl Progress {
     }
 
     /// As [`Progress::between`]; `words` become the message of the bar.
-    pub(super) fn between_saying(&self, done: u64, words: String) {
+    pub(crate) fn between_saying(&self, done: u64, words: String) {
         self.bar.set_message(words);
         self.between(done as usize);
     }
 
     /// Adds work done.
-    pub(super) fn add(&self, done: u64) {
+    pub(crate) fn add(&self, done: u64) {
         if self.visible {
             self.bar.inc(done);
         }
@@ -96,7 +96,7 @@ impl Progress {
 }
 
 /// Returns a function that shows each step of preparing a search.
-pub(super) fn steps() -> impl Fn(Option<Step>) {
+pub(crate) fn steps() -> impl Fn(Option<Step>) {
     let shown = RefCell::new(None);
     move |step| {
         // The bar of the previous step must disappear before the next one starts.

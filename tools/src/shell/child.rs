@@ -10,14 +10,14 @@ const PARENT: &str = "SOCBFS_CHILD_OF";
 
 /// Makes the process that `command` starts end when the thread that started it ends, for any reason. That thread must therefore live as
 /// long as this process.
-pub(super) fn ends_with_us(command: &mut Command) {
+pub(crate) fn ends_with_us(command: &mut Command) {
     command.env(PARENT, std::process::id().to_string());
 }
 
 /// Makes this process end with its parent, if the parent asked for it with [`ends_with_us`]. Every process calls this at its start. (The
 /// parent could set it up only in unsafe code, between fork and exec.)
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(super) fn end_with_parent() -> Result<(), Failure> {
+pub(crate) fn end_with_parent() -> Result<(), Failure> {
     use nix::{
         sys::{prctl, signal::Signal},
         unistd::getppid,
@@ -32,6 +32,6 @@ pub(super) fn end_with_parent() -> Result<(), Failure> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(super) fn end_with_parent() -> Result<(), Failure> {
+pub(crate) fn end_with_parent() -> Result<(), Failure> {
     Ok(())
 }

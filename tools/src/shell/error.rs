@@ -6,7 +6,7 @@ use socbfs::{files, runtime::RuntimeError, words::with_causes};
 
 /// Why a command ended without success.
 #[derive(Debug)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Usage, input or device: exit code 2.
     Error {
         /// What was being done, with the causes.
@@ -35,13 +35,13 @@ impl std::fmt::Display for Failure {
 
 impl Failure {
     /// An error without a cause.
-    pub(super) fn new(message: impl Into<String>) -> Self {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Error { message: message.into(), cure: None }
     }
 
     /// An error with its causes. If `context` is empty, the message begins with the text of `error`. If a cause is that there is no room
     /// for an output, adds the cure.
-    pub(super) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
+    pub(crate) fn because(context: &str, error: &(dyn Error + 'static)) -> Self {
         let message = with_causes(context, error);
         let mut causes = std::iter::successors(Some(error), |&error| error.source());
         let cure = causes.find_map(|cause| files::write_cure(cause.downcast_ref::<io::Error>()?));
@@ -51,7 +51,7 @@ impl Failure {
     }
 
     /// Adds what the user can do about it.
-    pub(super) fn cure(self, cure: impl Into<String>) -> Self {
+    pub(crate) fn cure(self, cure: impl Into<String>) -> Self {
         match self {
             Self::Error { message, .. } => Self::Error { message, cure: Some(cure.into()) },
             other => other,
@@ -59,12 +59,12 @@ impl Failure {
     }
 
     /// As [`Failure::cure`], unless there is a cure already.
-    pub(super) fn or_cure(self, cure: &str) -> Self {
+    pub(crate) fn or_cure(self, cure: &str) -> Self {
         if matches!(self, Self::Error { cure: Some(_), .. }) { self } else { self.cure(cure) }
     }
 
     /// Replaces the name `from` of an option by `to`, its name in this command.
-    pub(super) fn renamed(self, from: &str, to: &str) -> Self {
+    pub(crate) fn renamed(self, from: &str, to: &str) -> Self {
         match self {
             Self::Error { message, cure } => {
                 Self::Error { message: message.replace(from, to), cure: cure.map(|cure| cure.replace(from, to)) }
@@ -75,7 +75,7 @@ impl Failure {
 
     /// Puts `context` before the message.
     #[cfg(feature = "mpi")]
-    pub(super) fn context(self, context: &str) -> Self {
+    pub(crate) fn context(self, context: &str) -> Self {
         match self {
             Self::Error { message, cure } => Self::Error { message: format!("{context}: {message}"), cure },
             other => other,
@@ -83,7 +83,7 @@ impl Failure {
     }
 
     /// The failure for an error of writing to standard output.
-    pub(super) fn stdout(error: &io::Error) -> Self {
+    pub(crate) fn stdout(error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
         }
@@ -91,7 +91,7 @@ impl Failure {
     }
 
     /// The exit code.
-    pub(super) fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
             Self::Invalid => 1,

@@ -26,17 +26,17 @@ use socbfs::{
 };
 
 /// The warning about a part that was kept.
-pub(super) const EARLIER: &str = "measured by an earlier run of this command, which did not end";
+pub(crate) const EARLIER: &str = "measured by an earlier run of this command, which did not end";
 
 /// Writes a record to the outputs for JSON and for a page, and prints it.
 type Publish<R> = Box<dyn Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send>;
 
 /// A record that grows, and where it goes.
-pub(super) struct SoFar<R>(Arc<Mutex<State<R>>>);
+pub(crate) struct SoFar<R>(Arc<Mutex<State<R>>>);
 
-pub(super) struct State<R> {
+pub(crate) struct State<R> {
     /// The record.
-    pub(super) record: R,
+    pub(crate) record: R,
     json: Option<Output>,
     html: Option<Output>,
     publish: Publish<R>,
@@ -61,7 +61,7 @@ impl<R> State<R> {
 }
 
 impl<R: Send + 'static> SoFar<R> {
-    pub(super) fn new(
+    pub(crate) fn new(
         record: R,
         json: Option<Output>,
         html: Option<Output>,
@@ -70,12 +70,12 @@ impl<R: Send + 'static> SoFar<R> {
         Self(Arc::new(Mutex::new(State { record, json, html, publish: Box::new(publish), place: None, kept: None, parts: 0 })))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State<R>> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// After Ctrl-C, publishes the record if `complete` returns true. `complete` may add that something is missing.
-    pub(super) fn last_words(&self, complete: impl FnOnce(&mut R) -> bool + Send + 'static) -> interrupt::Words {
+    pub(crate) fn last_words(&self, complete: impl FnOnce(&mut R) -> bool + Send + 'static) -> interrupt::Words {
         let shared = Arc::clone(&self.0);
         interrupt::last_words(move || {
             let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,7 +89,7 @@ impl<R: Send + 'static> SoFar<R> {
 
     /// Makes [`keep`](Self::keep) write to a file beside the first output that is a file; without such an output it keeps nothing. Returns
     /// the parts that an earlier run of the same command kept there. `names` are those of a part and of several.
-    pub(super) fn resume<T: DeserializeOwned>(
+    pub(crate) fn resume<T: DeserializeOwned>(
         &self,
         environment: &Environment,
         config: &Runtime,
@@ -120,7 +120,7 @@ impl<R: Send + 'static> SoFar<R> {
     }
 
     /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
-    pub(super) fn keep(&self, part: &impl Serialize) {
+    pub(crate) fn keep(&self, part: &impl Serialize) {
         let state = &mut *self.lock();
         let Some((path, header)) = &state.place else { return };
         let kept = match state.kept.take() {
@@ -145,7 +145,7 @@ impl<R: Send + 'static> SoFar<R> {
     }
 
     /// Publishes the record, and removes the file of its parts if it is complete.
-    pub(super) fn publish(&self, is_complete: bool) -> Result<(), Failure> {
+    pub(crate) fn publish(&self, is_complete: bool) -> Result<(), Failure> {
         let mut state = self.lock();
         let published = state.publish();
         if is_complete && published.is_ok() {
