@@ -344,48 +344,9 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Sets whether a device may run a level before it is planned, if the plan is certain, from the next search on. If it may not, the
-    /// record of each level has a time of its own.
-    pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
-        self.engine.set_looks_ahead(looks_ahead);
-    }
-
-    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
-    /// [`GpuOptions::bins`](crate::gpu::GpuOptions::bins)).
-    pub fn set_bins(&mut self, bins: bool) {
-        self.engine.set_bins(bins);
-        for (used, now) in self.devices.iter_mut().zip(self.engine.devices()) {
-            used.bins = now.bins;
-        }
-    }
-
-    /// Whether a device has room for claims by bins.
-    pub fn offers_bins(&self) -> bool {
-        self.engine.offers_bins()
-    }
-
-    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small for
-    /// several threads run in one step and have one record.
-    pub fn set_single_levels(&mut self, single_levels: bool) {
-        self.single_levels = single_levels;
-        self.engine.set_single_levels(single_levels);
-    }
-
     /// Sets whether a search continues on the CPU alone if a device fails (see [`SearchOptions::fall_back`]), from the next search on.
     pub fn set_fall_back(&mut self, fall_back: bool) {
         self.options.fall_back = fall_back;
-    }
-
-    /// Sets whether CPU and devices run their parts of a split level one after the other, the devices first, from the next search on. Each
-    /// side is then timed while the other is idle.
-    pub fn set_split_in_turn(&mut self, in_turn: bool) {
-        self.engine.split_in_turn = in_turn;
-    }
-
-    /// Sets whether the state is handed to the device and back before every level on the CPU, from the next search on, so that a handover
-    /// can be timed where it would happen.
-    pub fn set_handover_round_levels(&mut self, handover: bool) {
-        self.engine.handover_round_levels = handover;
     }
 
     /// The devices that the search was set up with.
@@ -750,6 +711,49 @@ impl<'g> Search<'g> {
         let mut level = vec![NONE; self.parents().len()];
         self.levels_into(&mut level);
         BfsResult { root, parent: self.parents().to_vec(), level }
+    }
+}
+
+/// What measurements and tests switch; a program has no use for it.
+#[doc(hidden)]
+impl Search<'_> {
+    /// Sets whether a device may run a level before it is planned, if the plan is certain, from the next search on. If it may not, the
+    /// record of each level has a time of its own.
+    pub fn set_looks_ahead(&mut self, looks_ahead: bool) {
+        self.engine.set_looks_ahead(looks_ahead);
+    }
+
+    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
+    /// [`GpuOptions::bins`](crate::gpu::GpuOptions::bins)).
+    pub fn set_bins(&mut self, bins: bool) {
+        self.engine.set_bins(bins);
+        for (used, now) in self.devices.iter_mut().zip(self.engine.devices()) {
+            used.bins = now.bins;
+        }
+    }
+
+    /// Whether a device has room for claims by bins.
+    pub fn offers_bins(&self) -> bool {
+        self.engine.offers_bins()
+    }
+
+    /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small for
+    /// several threads run in one step and have one record.
+    pub fn set_single_levels(&mut self, single_levels: bool) {
+        self.single_levels = single_levels;
+        self.engine.set_single_levels(single_levels);
+    }
+
+    /// Sets whether CPU and devices run their parts of a split level one after the other, the devices first, from the next search on. Each
+    /// side is then timed while the other is idle.
+    pub fn set_split_in_turn(&mut self, in_turn: bool) {
+        self.engine.split_in_turn = in_turn;
+    }
+
+    /// Sets whether the state is handed to the device and back before every level on the CPU, from the next search on, so that a handover
+    /// can be timed where it would happen.
+    pub fn set_handover_round_levels(&mut self, handover: bool) {
+        self.engine.handover_round_levels = handover;
     }
 }
 
