@@ -110,7 +110,8 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     /// Row and parent of the first vertex searched, if this rank owns it: the root with itself, or the neighbour of a leaf that is the
     /// root.
     root_row: Option<(usize, Vertex)>,
-    /// `parent` may hold entries of rows that are neither searched nor leaves, which [`finish`](Self::finish) would leave there.
+    /// Whether `parent` may hold entries of other rows than those that are searched and leaves. [`finish`](Self::finish) does not remove
+    /// them.
     strange_parent: bool,
     /// Row and original number of the root, if it is a leaf of this rank.
     root_leaf: Option<(usize, Vertex)>,

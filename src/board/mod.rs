@@ -1,7 +1,7 @@
 //! Board profiles: what is known about a machine, as TOML files that are compiled in or loaded from a path.
 //!
-//! A profile sets defaults. The order of precedence is flag, environment variable, board file, calibration, built-in default. This module
-//! does not depend on the policies: the type of `[policy]` is a parameter.
+//! A profile sets defaults (docs/settings.md says what comes before them). This module does not depend on the policies: the type of
+//! `[policy]` is a parameter.
 
 mod check;
 mod cpus;

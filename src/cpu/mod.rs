@@ -73,9 +73,9 @@ pub struct CpuEngine<'g> {
     parallel: ParallelThresholds,
     /// Whether each small level runs by itself, so that it gets its own record.
     pub(super) single_levels: bool,
-    /// Bits of vertices whose left-out leaves currently have no parent in `state.parent`; empty without left-out leaves.
+    /// A bit for each vertex whose leaves have no parent in `state.parent` now (empty: the layout leaves no leaf out).
     absent: Slab<u64>,
-    /// Whether `state.parent` holds the parents of all other left-out leaves, behind those of searched vertices.
+    /// Whether `state.parent` holds the parents of the other leaves, behind those of searched vertices.
     leaves_are_entered: bool,
     /// Whether a vertex of the last frontier has a left-out leaf; `None`: unknown.
     leaf_is_deepest: Option<bool>,

@@ -87,8 +87,7 @@ pub struct Prepared<'g> {
     pub measured: Option<Measured>,
     /// The cost of a handover of the state, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// The cost of a bottom-up level relative to a top-down one on the device, in thousandths of the ratio that `sampled` assumes, and its
-    /// origin.
+    /// By how much bottom-up levels cost more on the device than `sampled` assumes, in thousandths, and the origin of this number.
     pub bottom_up: Option<(u32, Origin)>,
     /// The policy, with the reason why it was chosen.
     pub choice: Choice,

@@ -1,4 +1,4 @@
-//! The settings of a search, each resolved once: flag > environment variable > board profile > calibration > built-in default.
+//! The settings of a search, each resolved once (docs/settings.md has their order).
 
 use std::fmt;
 
