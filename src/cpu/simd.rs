@@ -21,6 +21,9 @@ mod sse2;
 #[cfg(test)]
 mod tests;
 
+/// The note of a vertex that was not met; larger than every place.
+pub(super) const NOT_MET: u16 = u16::MAX;
+
 /// Kinds of vector instructions that a search can use. Each kind finds the same levels as the scalar one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -140,7 +143,7 @@ pub(super) struct Visited<'a> {
 /// Arguments of a kernel that derives parents from notes: places in the frontier from which vertices were met (see `wide`).
 #[derive(Debug)]
 pub(super) struct Settle<'a> {
-    /// The vertex at each place, and [`NONE`](crate::graph::NONE) at [`NOT_MET`](super::wide::NOT_MET).
+    /// The vertex at each place, and [`NONE`](crate::graph::NONE) at [`NOT_MET`].
     pub(super) names: &'a [Vertex],
     /// Bits that are always set; one word for every 64 vertices.
     pub(super) excluded: &'a [u64],

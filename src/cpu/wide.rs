@@ -17,7 +17,7 @@ use super::{
     CpuEngine,
     prefetch::prefetch,
     share::{Pieces, share_and_sum},
-    simd::Settle,
+    simd::{NOT_MET, Settle},
     tuning::{WIDE_ARCS, WIDE_VERTICES, WIDE_WORDS},
 };
 use crate::{
@@ -27,8 +27,6 @@ use crate::{
     memory::{OutOfMemory, Shared, Slab, as_short_atomics},
 };
 
-/// The note of a vertex that was not met; larger than every place.
-pub(super) const NOT_MET: u16 = u16::MAX;
 /// How far ahead of the vertex being expanded offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
 /// How far ahead lists are prefetched.

@@ -4,11 +4,8 @@
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::{
-        bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-        wide::NOT_MET,
-    },
-    Settle, SimdKernels, Visited, sse2,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    NOT_MET, Settle, SimdKernels, Visited, sse2,
 };
 use crate::graph::Vertex;
 

@@ -3,11 +3,8 @@
 use std::ops::Range;
 
 use super::{
-    super::{
-        bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-        wide::NOT_MET,
-    },
-    MapBack, Settle, SimdKernels, Visited,
+    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
+    MapBack, NOT_MET, Settle, SimdKernels, Visited,
 };
 use crate::{
     graph::{NONE, Vertex},

@@ -16,9 +16,8 @@ use super::{
     super::{
         bottom_up::{BottomUp, FoundCounts},
         tuning::PAST_CACHES,
-        wide::NOT_MET,
     },
-    MapBack, Settle, Simd, SimdKernels, Visited,
+    MapBack, NOT_MET, Settle, Simd, SimdKernels, Visited,
 };
 use crate::{
     graph::{NONE, Vertex},
