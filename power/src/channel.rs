@@ -202,6 +202,22 @@ pub struct Channel {
 }
 
 impl Channel {
+    /// A rail, whose `label` says what it feeds: the chip if nothing else is known, or the whole board if it is the board's input.
+    pub(crate) fn rail(family: Family, id: String, label: Option<String>, refresh: Duration, place: String) -> Self {
+        let (scope, part) = match label.as_deref() {
+            Some(label) if is_input(label) => (Scope::BoardInput, Part::board()),
+            _ => (Scope::SocRails, Part::rail(&id)),
+        };
+        let domain = label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc);
+        Self { family, id, label, domain, scope, part, signal: Signal::Power, refresh, place }
+    }
+
+    /// What a meter of the whole board, with its only channel, measures at `place`.
+    pub(crate) fn meter(family: Family, place: &str, scope: Scope, part: Part, refresh: Duration) -> Self {
+        let (id, place, domain) = (place.to_owned(), place.to_owned(), Domain::Board);
+        Self { family, id, label: None, domain, scope, part, signal: Signal::Power, refresh, place }
+    }
+
     /// Its name on the command line: `ina2xx:0-0040`.
     pub fn name(&self) -> String {
         format!("{}:{}", self.family, self.id)

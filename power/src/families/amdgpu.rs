@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use super::{
     hwmon::{Chip, chips},
-    power_file::PowerFile,
+    power_file,
 };
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal},
+    channel::{Channel, Domain, Family, Scope},
     part::Part,
     source::Source,
     tree::{Tree, line},
@@ -27,24 +27,14 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 fn source(chip: &Chip) -> Option<Source> {
     let paths = ["power1_average", "power1_input"].map(|name| chip.path.join(name));
     let place = paths.iter().find(|path| path.exists())?.display().to_string();
-    let sensor = PowerFile::open(paths.map(|path| (vec![path], 1e-6)).into(), &place, INTERVAL);
     let (domain, scope, part) = if chip.path.join("in1_label").exists() {
         (Domain::Package, Scope::CpuPackage, Part::package(0))
     } else {
         (Domain::Gpu, Scope::Card, Part::card(&chip.device))
     };
-    let channel = Channel {
-        family: Family::Amdgpu,
-        id: chip.device.clone(),
-        label: line(chip.path.join("power1_label")),
-        domain,
-        scope,
-        part,
-        signal: Signal::Power,
-        refresh: INTERVAL,
-        place,
-    };
-    Some(Source::new(vec![channel], sensor))
+    let (id, label) = (chip.device.clone(), line(chip.path.join("power1_label")));
+    let channel = Channel { domain, scope, part, ..Channel::rail(Family::Amdgpu, id, label, INTERVAL, place) };
+    Some(power_file::source(channel, paths.map(|path| (vec![path], 1e-6)).into()))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use nix::{
 };
 
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
     part::Part,
     problem::Unusable,
     source::Source,
@@ -146,17 +146,7 @@ impl Sensor for Log {
 
 /// The sensor that reads the file `path`.
 pub fn open(path: &str) -> Source {
-    let channel = Channel {
-        family: Family::External,
-        id: path.to_owned(),
-        label: None,
-        domain: Domain::Board,
-        scope: Scope::Wall,
-        part: Part::wall(),
-        signal: Signal::Power,
-        refresh: REFRESH,
-        place: path.to_owned(),
-    };
+    let channel = Channel::meter(Family::External, path, Scope::Wall, Part::wall(), REFRESH);
     let sensor = Log::open(Path::new(path)).map_err(|error| Unusable::io(Path::new(path), &error));
     Source::new(vec![channel], sensor.map(|log| Box::new(log) as Box<dyn Sensor>))
 }

@@ -3,10 +3,9 @@
 
 use std::{path::Path, time::Duration};
 
-use super::{hwmon::device_of, power_file::PowerFile};
+use super::{hwmon::device_of, power_file};
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal},
-    part::Part,
+    channel::{Channel, Family},
     source::Source,
     tree::{Tree, line, name_of},
 };
@@ -32,29 +31,20 @@ fn source(device: &Path) -> Option<Source> {
     let interval = hertz.map_or(USUAL_INTERVAL, period);
     let scaled = |name: &str| ["raw", "scale"].map(|part| device.join(format!("in_{name}_{part}")));
     let ways = vec![(scaled("power2").into(), 1e-3), ([scaled("voltage1"), scaled("current3")].concat(), 1e-6)];
-    let sensor = PowerFile::open(ways, &place, interval);
     // The parent of an IIO device is its I2C device, as the target of the link shows.
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));
     let label = line(device.join("label")).or_else(|| line(device.join("of_node/label")));
-    let channel = Channel {
-        family: Family::IioIna2xx,
-        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
-        label,
-        scope: Scope::SocRails,
-        part: Part::rail(&id),
-        id,
-        signal: Signal::Power,
-        refresh: interval,
-        place,
-    };
-    Some(Source::new(vec![channel], sensor))
+    Some(power_file::source(Channel::rail(Family::IioIna2xx, id, label, interval, place), ways))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, watts};
+    use crate::{
+        channel::Domain,
+        families::fixture::{Fixture, watts},
+    };
 
     #[test]
     fn raw_values_are_scaled_to_watts() {

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use super::{
     hwmon::{Chip, chips},
-    power_file::PowerFile,
+    power_file,
 };
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal},
-    part::Part,
+    channel::{Channel, Family},
     source::Source,
     tree::{Tree, number},
 };
@@ -26,33 +25,18 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 
 fn source(chip: &Chip) -> Source {
     let file = |name: &str| chip.path.join(name);
-    let fast = matches!(&chip.name[..], "ina219" | "ina220");
-    let interval = match number(chip.path.join("update_interval")) {
-        Some(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
-        _ if fast => FAST_INTERVAL,
-        _ => USUAL_INTERVAL,
-    };
+    let usual = if matches!(&chip.name[..], "ina219" | "ina220") { FAST_INTERVAL } else { USUAL_INTERVAL };
+    let interval = number(file("update_interval")).filter(|&milliseconds| milliseconds > 0).map_or(usual, Duration::from_millis);
     let place = file("power1_input").display().to_string();
-    let ways = vec![(vec![file("power1_input")], 1e-6), (vec![file("in1_input"), file("curr1_input")], 1e-6)];
-    let sensor = PowerFile::open(ways, &place, interval);
-    let channel = Channel {
-        family: Family::Ina2xx,
-        id: chip.device.clone(),
-        domain: chip.label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
-        label: chip.label.clone(),
-        scope: Scope::SocRails,
-        part: Part::rail(&chip.device),
-        signal: Signal::Power,
-        refresh: interval,
-        place,
-    };
-    Source::new(vec![channel], sensor)
+    let channel = Channel::rail(Family::Ina2xx, chip.device.clone(), chip.label.clone(), interval, place);
+    power_file::source(channel, vec![(vec![file("power1_input")], 1e-6), (vec![file("in1_input"), file("curr1_input")], 1e-6)])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        channel::Domain,
         families::fixture::{Fixture, watts},
         problem::Unusable,
     };

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use super::{
     hwmon::{Chip, chips},
-    power_file::PowerFile,
+    power_file,
 };
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal, is_input, is_unconnected},
-    part::Part,
+    channel::{Channel, Family, is_unconnected},
     source::Source,
     tree::{Tree, line, number},
 };
@@ -34,27 +33,15 @@ fn source(chip: &Chip, channel: u32) -> Option<Source> {
     }
     let interval = number(chip.path.join("update_interval")).map_or(SHORTEST_INTERVAL, Duration::from_millis).max(SHORTEST_INTERVAL);
     let place = volts.display().to_string();
-    let sensor = PowerFile::open(vec![(vec![volts, amperes], 1e-6)], &place, interval);
-    let id = format!("{}:{channel}", chip.device);
-    let input = label.as_deref().is_some_and(is_input);
-    let channel = Channel {
-        family: Family::Ina3221,
-        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
-        label,
-        scope: if input { Scope::BoardInput } else { Scope::SocRails },
-        part: if input { Part::board() } else { Part::rail(&id) },
-        id,
-        signal: Signal::Power,
-        refresh: interval,
-        place,
-    };
-    Some(Source::new(vec![channel], sensor))
+    let channel = Channel::rail(Family::Ina3221, format!("{}:{channel}", chip.device), label, interval, place);
+    Some(power_file::source(channel, vec![(vec![volts, amperes], 1e-6)]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        channel::{Domain, Scope},
         families::fixture::{Fixture, watts},
         problem::Unusable,
     };

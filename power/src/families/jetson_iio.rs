@@ -3,10 +3,9 @@
 
 use std::{path::Path, time::Duration};
 
-use super::power_file::PowerFile;
+use super::power_file;
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal, is_input, is_unconnected},
-    part::Part,
+    channel::{Channel, Family, is_unconnected},
     source::Source,
     tree::{Tree, line, name_of},
 };
@@ -35,28 +34,16 @@ fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
     let file = |what: &str| folder.join(format!("in_{what}{rail}_input"));
     let place = file("power").display().to_string();
     let ways = vec![(vec![file("power")], 1e-3), (vec![file("voltage"), file("current")], 1e-6)];
-    let sensor = PowerFile::open(ways, &place, INTERVAL);
-    let input = is_input(&label);
     // The id counts from 1, as the chip's inputs do.
-    let id = format!("{chip}:{}", rail + 1);
-    let channel = Channel {
-        family: Family::JetsonIio,
-        domain: Domain::of_label(&label).unwrap_or(Domain::Soc),
-        scope: if input { Scope::BoardInput } else { Scope::SocRails },
-        part: if input { Part::board() } else { Part::rail(&id) },
-        label: Some(label),
-        id,
-        signal: Signal::Power,
-        refresh: INTERVAL,
-        place,
-    };
-    Some(Source::new(vec![channel], sensor))
+    let channel = Channel::rail(Family::JetsonIio, format!("{chip}:{}", rail + 1), Some(label), INTERVAL, place);
+    Some(power_file::source(channel, ways))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
+        channel::{Domain, Scope},
         families::fixture::{Fixture, watts},
         problem::Unusable,
     };

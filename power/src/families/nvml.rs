@@ -7,7 +7,7 @@ use nvml_wrapper::{Nvml, error::NvmlError};
 
 use super::powercap::KEEP_ALIVE;
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Signal},
     part::Part,
     problem::Unusable,
     source::Source,
@@ -33,20 +33,6 @@ impl Gpu {
         } else {
             device.power_usage().map(|milliwatts| Reading::Power(Watts(f64::from(milliwatts) * 1e-3)))
         }
-    }
-}
-
-impl Sensor for Gpu {
-    fn pace(&self) -> Pace {
-        // A call may take milliseconds.
-        Pace::Waits(if self.counts { KEEP_ALIVE } else { REFRESH })
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self
-            .read()
-            .unwrap_or_else(|error| Reading::Unavailable(if matches!(error, NvmlError::GpuLost) { Lost::Gone } else { Lost::NoData }));
-        sink.put(0, monotonic(), reading);
     }
 }
 
@@ -78,9 +64,10 @@ fn source(library: &Arc<Nvml>, index: u32) -> Source {
         place: format!("GPU {index}"),
     };
     let gpu = Gpu { library: library.clone(), index, counts };
-    let sensor = match gpu.read() {
-        Ok(_) => Ok(Box::new(gpu) as Box<dyn Sensor>),
+    let read = match gpu.read() {
+        Ok(_) => Ok(move || gpu.read().map_err(|error| if matches!(error, NvmlError::GpuLost) { Lost::Gone } else { Lost::NoData })),
         Err(error) => Err(Unusable::Protocol { place: channel.place.clone(), reason: error.to_string() }),
     };
-    Source::new(vec![channel], sensor)
+    // A call may take milliseconds.
+    Source::single(channel, Pace::Waits(if counts { KEEP_ALIVE } else { REFRESH }), read)
 }

@@ -6,43 +6,14 @@ use std::{path::Path, time::Duration};
 
 use super::power_file::Power;
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
-    part::Part,
+    channel::{Channel, Family, Lost, Pace, Reading},
     problem::Unusable,
     source::Source,
     tree::{Tree, line, name_of, number},
-    units::Watts,
 };
 
 /// Default `update_period` of the vendor kernel, in microseconds.
 const USUAL_PERIOD: u64 = 263_808;
-
-/// The open files of one rail.
-#[derive(Debug)]
-struct Rail {
-    power: Power,
-    period: Duration,
-}
-
-impl Rail {
-    fn read(&self) -> Result<Watts, Lost> {
-        match self.power.read()? {
-            watts if watts.0 > 0.0 => Ok(watts),
-            _ => Err(Lost::Disabled),
-        }
-    }
-}
-
-impl Sensor for Rail {
-    fn pace(&self) -> Pace {
-        Pace::Every(self.period)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The rails of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -55,32 +26,28 @@ fn source(device: &Path) -> Option<Source> {
     let place = file("sensor_W").display().to_string();
     let power = Power::open(vec![(vec![file("sensor_W")], 1.0), (vec![file("sensor_V"), file("sensor_A")], 1.0)]).transpose()?;
     let period = Duration::from_micros(number(device.join("update_period")).filter(|&period| period >= 1000).unwrap_or(USUAL_PERIOD));
-    let sensor = if line(&enable).as_deref() == Some("0") {
+    let read = if line(&enable).as_deref() == Some("0") {
         let enable = enable.display().to_string();
         Err(Unusable::Disabled { cure: format!("echo 1 | sudo tee {enable}, then wait 3 seconds"), place: enable })
     } else {
-        power.map(|power| Box::new(Rail { power, period }) as Box<dyn Sensor>)
+        power.map(|power| {
+            move || match power.read()? {
+                watts if watts.0 > 0.0 => Ok(Reading::Power(watts)),
+                _ => Err(Lost::Disabled),
+            }
+        })
     };
-    let label = line(device.join("sensor_name"));
-    let id = name_of(device);
-    let channel = Channel {
-        family: Family::OdroidIna231,
-        domain: label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc),
-        label,
-        scope: Scope::SocRails,
-        part: Part::rail(&id),
-        id,
-        signal: Signal::Power,
-        refresh: period,
-        place,
-    };
-    Some(Source::new(vec![channel], sensor))
+    let channel = Channel::rail(Family::OdroidIna231, name_of(device), line(device.join("sensor_name")), period, place);
+    Some(Source::single(channel, Pace::Every(period), read))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, sample, watts};
+    use crate::{
+        channel::Domain,
+        families::fixture::{Fixture, sample, watts},
+    };
 
     #[test]
     fn rails_have_names_and_a_disabled_rail_has_a_cure() {

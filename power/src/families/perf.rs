@@ -13,10 +13,9 @@ use std::{
 
 use nix::libc;
 
-use super::powercap::{KEEP_ALIVE, is_amd};
+use super::powercap::{KEEP_ALIVE, is_amd, measured};
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
-    part::Part,
+    channel::{Channel, Family, Lost, Pace, Reading, Signal},
     problem::Unusable,
     source::Source,
     tree::{Tree, line, name_of, number},
@@ -40,49 +39,31 @@ struct Attributes {
     rest: [u64; 6],
 }
 
-/// An event that counts on one CPU, for all processes.
-#[derive(Debug)]
-struct Event {
-    file: File,
+/// Opens an event that counts on one CPU, for all processes.
+fn open(kind: u32, config: u64, cpu: u32) -> std::io::Result<File> {
+    let attributes = Attributes { kind, size: size_of::<Attributes>() as u32, config, ..Attributes::default() };
+    // SAFETY: the kernel reads `size` bytes of the structure, which lives until the call returns, and writes nothing to it.
+    let descriptor = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            EVERY_PROCESS,
+            libc::c_long::from(cpu as i32),
+            NO_GROUP,
+            CLOSE_ON_EXEC,
+        )
+    };
+    if descriptor < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the call above has just returned this descriptor, and nothing else owns it.
+    Ok(unsafe { File::from_raw_fd(descriptor as RawFd) })
 }
 
-impl Event {
-    fn open(kind: u32, config: u64, cpu: u32) -> std::io::Result<Self> {
-        let attributes = Attributes { kind, size: size_of::<Attributes>() as u32, config, ..Attributes::default() };
-        // SAFETY: the kernel reads `size` bytes of the structure, which lives until the call returns, and writes nothing to it.
-        let descriptor = unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attributes,
-                EVERY_PROCESS,
-                libc::c_long::from(cpu as i32),
-                NO_GROUP,
-                CLOSE_ON_EXEC,
-            )
-        };
-        if descriptor < 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        // SAFETY: the call above has just returned this descriptor, and nothing else owns it.
-        Ok(Self { file: unsafe { File::from_raw_fd(descriptor as RawFd) } })
-    }
-
-    fn read(&mut self) -> Result<u64, Lost> {
-        let mut value = [0; 8];
-        self.file.read_exact(&mut value).map_err(|error| Lost::from(&error))?;
-        Ok(u64::from_ne_bytes(value))
-    }
-}
-
-impl Sensor for Event {
-    fn pace(&self) -> Pace {
-        Pace::Every(KEEP_ALIVE)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Counter);
-        sink.put(0, monotonic(), reading);
-    }
+fn read(mut event: &File) -> Result<Reading, Lost> {
+    let mut value = [0; 8];
+    event.read_exact(&mut value).map_err(|error| Lost::from(&error))?;
+    Ok(Reading::Counter(u64::from_ne_bytes(value)))
 }
 
 /// The events of `tree`, one source for each counter.
@@ -148,24 +129,15 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
     let config = line(event)?.split_once("event=")?.1.trim_start_matches("0x").to_owned();
     let config = u64::from_str_radix(&config, 16).ok()?;
     let joules_per_count: f64 = line(event.with_file_name(format!("{name}.scale")))?.parse().ok()?;
-    let of_package = Part::package(package).of_die(die);
-    let (part, domain, scope) = match &name[..] {
-        "energy-pkg" => (of_package, Domain::Package, Scope::CpuPackage),
-        "energy-ram" => (Part::memory(package).of_die(die), Domain::Memory, Scope::CpuPackage),
-        "energy-cores" => (of_package.inner("core"), Domain::Cpu, Scope::CpuPackage),
-        "energy-gpu" => (of_package.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
-        "energy-psys" => (Part::board(), Domain::Board, Scope::BoardInput),
-        other => (of_package.inner(other), Domain::Soc, Scope::CpuPackage),
-    };
+    let (part, domain, scope) = measured(&name, package, die);
     let place = event.display().to_string();
-    let sensor =
-        Event::open(kind, config, cpu).map(|event| Box::new(event) as Box<dyn Sensor>).map_err(|error| match error.raw_os_error() {
-            Some(libc::EACCES | libc::EPERM) => Unusable::Permission {
-                place: place.clone(),
-                cure: "sudo sysctl kernel.perf_event_paranoid=0 (until the next boot; every user may then count events)".to_owned(),
-            },
-            _ => Unusable::Unreadable { place: place.clone(), reason: Lost::from(&error) },
-        });
+    let opened = open(kind, config, cpu).map_err(|error| match error.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => Unusable::Permission {
+            place: place.clone(),
+            cure: "sudo sysctl kernel.perf_event_paranoid=0 (until the next boot; every user may then count events)".to_owned(),
+        },
+        _ => Unusable::Unreadable { place: place.clone(), reason: Lost::from(&error) },
+    });
     let channel = Channel {
         family: Family::Perf,
         id: format!("{name}/{package}{}", die.map_or_else(String::new, |die| format!("-die-{die}"))),
@@ -177,13 +149,16 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
         refresh: REFRESH,
         place,
     };
-    Some(Source::new(vec![channel], sensor))
+    Some(Source::single(channel, Pace::Every(KEEP_ALIVE), opened.map(|event| move || read(&event))))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, sample};
+    use crate::{
+        families::fixture::{Fixture, sample},
+        part::Part,
+    };
 
     fn events(fixture: &Fixture, kind: &str, event: &str, scale: &str) {
         let device = "sys/bus/event_source/devices/power";

@@ -1,11 +1,12 @@
 //! Files that show power as a number, or as numbers whose product is the power. A driver often has both, and either may fail: each way is
 //! tried in turn, at every sample.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use crate::{
-    channel::{Lost, Pace, Reading, Sensor, Sink, monotonic},
+    channel::{Channel, Lost, Pace, Reading},
     problem::Unusable,
+    source::Source,
     tree::Held,
     units::Watts,
 };
@@ -56,33 +57,17 @@ impl Power {
     }
 }
 
-/// A sensor that reads [`Power`].
-#[derive(Debug)]
-pub(super) struct PowerFile {
-    power: Power,
-    interval: Duration,
-}
-
-impl PowerFile {
-    /// Opens `ways`, which are to be read every `interval`, and reads them once. `place` names the sensor in an error.
-    pub(super) fn open(ways: Vec<Way>, place: &str, interval: Duration) -> Result<Box<dyn Sensor>, Unusable> {
-        let unreadable = |reason| Unusable::Unreadable { place: place.to_owned(), reason };
-        let power = Power::open(ways)?.ok_or_else(|| unreadable(Lost::System(nix::libc::ENOENT)))?;
-        match power.read() {
-            Ok(_) => Ok(Box::new(Self { power, interval })),
-            Err(reason) => Err(Unusable::Dead { place: place.to_owned(), reason }),
-        }
-    }
-}
-
-impl Sensor for PowerFile {
-    fn pace(&self) -> Pace {
-        Pace::Every(self.interval)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        sink.put(0, monotonic(), self.power.read().map_or_else(Reading::Unavailable, Reading::Power));
-    }
+/// The source of `channel`, whose power is read by the first of these ways that has a value.
+pub(super) fn source(channel: Channel, ways: Vec<Way>) -> Source {
+    let place = || channel.place.clone();
+    let absent = || Unusable::Unreadable { place: place(), reason: Lost::System(nix::libc::ENOENT) };
+    let opened = Power::open(ways).and_then(|power| power.ok_or_else(absent));
+    let alive = opened.and_then(|power| match power.read() {
+        Ok(_) => Ok(move || power.read().map(Reading::Power)),
+        Err(reason) => Err(Unusable::Dead { place: place(), reason }),
+    });
+    let pace = Pace::Every(channel.refresh);
+    Source::single(channel, pace, alive)
 }
 
 #[cfg(test)]

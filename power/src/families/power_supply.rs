@@ -7,7 +7,7 @@ use std::{path::Path, time::Duration};
 
 use super::power_file::Power;
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Family, Lost, Pace, Reading, Scope},
     part::Part,
     problem::Unusable,
     source::Source,
@@ -17,33 +17,6 @@ use crate::{
 
 /// Fuel gauges update their values between a few times a second and once in several seconds.
 const INTERVAL: Duration = Duration::from_millis(500);
-
-/// One battery.
-#[derive(Debug)]
-struct Battery {
-    status: Held,
-    power: Power,
-}
-
-impl Battery {
-    fn read(&self) -> Result<Watts, Lost> {
-        if !self.status.value(|status| Some(status == "Discharging"))? {
-            return Err(Lost::NotDischarging);
-        }
-        Ok(Watts(self.power.read()?.0.abs()))
-    }
-}
-
-impl Sensor for Battery {
-    fn pace(&self) -> Pace {
-        Pace::Every(INTERVAL)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The batteries of `tree`, without those of mice, pens and other devices.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -56,38 +29,30 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 
 fn source(supply: &Path) -> Source {
     let id = name_of(supply);
-    let channel = Channel {
-        family: Family::PowerSupply,
-        label: None,
-        domain: Domain::Board,
-        scope: Scope::BoardInput,
-        part: Part::supply(&id),
-        id,
-        signal: Signal::Power,
-        refresh: INTERVAL,
-        place: supply.display().to_string(),
-    };
-    Source::new(vec![channel], open(supply).map(|battery| Box::new(battery) as Box<dyn Sensor>))
+    let meter = Channel::meter(Family::PowerSupply, &supply.display().to_string(), Scope::BoardInput, Part::supply(&id), INTERVAL);
+    Source::single(Channel { id, ..meter }, Pace::Every(INTERVAL), open(supply))
 }
 
-fn open(supply: &Path) -> Result<Battery, Unusable> {
+/// Opens a battery, and returns a function that reads it.
+fn open(supply: &Path) -> Result<impl Fn() -> Result<Reading, Lost> + use<>, Unusable> {
     let file = |name: &str| supply.join(name);
+    let place = || supply.display().to_string();
     let status = Held::open(&file("status"))?;
     let by_current = |current: &str| (vec![file(current), file("voltage_now")], 1e-12);
     let by_power = |power: &str| (vec![file(power)], 1e-6);
     let power = Power::open(vec![by_current("current_now"), by_power("power_now"), by_current("current_avg"), by_power("power_avg")])?;
     let power = power.ok_or_else(|| {
         let reason = "there is neither power_now nor both current_now and voltage_now".to_owned();
-        Unusable::Protocol { place: supply.display().to_string(), reason }
+        Unusable::Protocol { place: place(), reason }
     })?;
-    let battery = Battery { status, power };
-    match battery.read() {
-        Ok(_) => Ok(battery),
-        Err(Lost::NotDischarging) => {
-            let status = line(supply.join("status")).unwrap_or_else(|| "unknown".to_owned());
-            Err(Unusable::NotDischarging { status })
-        }
-        Err(reason) => Err(Unusable::Dead { place: supply.display().to_string(), reason }),
+    let read = move || match status.value(|status| Some(status == "Discharging"))? {
+        true => Ok(Reading::Power(Watts(power.read()?.0.abs()))),
+        false => Err(Lost::NotDischarging),
+    };
+    match read() {
+        Ok(_) => Ok(read),
+        Err(Lost::NotDischarging) => Err(Unusable::NotDischarging { status: line(file("status")).unwrap_or_else(|| "unknown".to_owned()) }),
+        Err(reason) => Err(Unusable::Dead { place: place(), reason }),
     }
 }
 

@@ -7,7 +7,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Domain, Family, Pace, Reading, Scope, Signal},
     part::Part,
     problem::Unusable,
     source::Source,
@@ -20,23 +20,6 @@ const REFRESH: Duration = Duration::from_millis(1);
 /// Interval at which a counter is read within a window, so that a wrap or the loss of the sensor is noticed. A much shorter interval would
 /// not be more exact, since the time of the last refresh is unknown.
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_millis(500);
-
-/// The counter of a zone.
-#[derive(Debug)]
-struct Zone {
-    energy: Held,
-}
-
-impl Sensor for Zone {
-    fn pace(&self) -> Pace {
-        Pace::Every(KEEP_ALIVE)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.energy.counter().map_or_else(Reading::Unavailable, Reading::Counter);
-        sink.put(0, monotonic(), reading);
-    }
-}
 
 /// The zones of `tree`.
 pub fn discover(tree: &Tree) -> Vec<Source> {
@@ -57,18 +40,11 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
     let (package, die) = package_and_die(parent.as_deref().unwrap_or(&name));
     // AMD's dies show the counter of their package.
     let die = die.filter(|_| !amd);
-    let package_part = Part::package(package).of_die(die);
-    let (part, domain, scope) = match &name[..] {
-        "psys" => (Part::board(), Domain::Board, Scope::BoardInput),
-        "dram" => (Part::memory(package).of_die(die), Domain::Memory, Scope::CpuPackage),
-        "uncore" => (package_part.inner("uncore"), Domain::Gpu, Scope::CpuPackage),
-        "core" => (package_part.inner("core"), if amd { Domain::CpuCore } else { Domain::Cpu }, Scope::CpuPackage),
-        name if name.starts_with("package") => (package_part, Domain::Package, Scope::CpuPackage),
-        other => (package_part.inner(other), Domain::Soc, Scope::CpuPackage),
-    };
+    let (part, domain, scope) = measured(&name, package, die);
+    let domain = if amd && domain == Domain::Cpu { Domain::CpuCore } else { domain };
     let path = zone.join("energy_uj");
-    let sensor = Held::open(&path).and_then(|energy| match energy.counter() {
-        Ok(_) => Ok(Box::new(Zone { energy }) as Box<dyn Sensor>),
+    let read = Held::open(&path).and_then(|energy| match energy.counter() {
+        Ok(_) => Ok(move || energy.counter().map(Reading::Counter)),
         Err(reason) => Err(Unusable::Unreadable { place: path.display().to_string(), reason }),
     });
     let range = number(zone.join("max_energy_range_uj")).filter(|&range| range > 0).unwrap_or(u64::MAX);
@@ -83,7 +59,22 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
         refresh: REFRESH,
         place: path.display().to_string(),
     };
-    Some(Source::new(vec![channel], sensor))
+    Some(Source::single(channel, Pace::Every(KEEP_ALIVE), read))
+}
+
+/// What the zone or the perf event `name` measures.
+pub(super) fn measured(name: &str, package: u32, die: Option<u32>) -> (Part, Domain, Scope) {
+    let whole = Part::package(package).of_die(die);
+    let (part, domain) = match name {
+        "psys" | "energy-psys" => return (Part::board(), Domain::Board, Scope::BoardInput),
+        "dram" | "energy-ram" => (Part::memory(package).of_die(die), Domain::Memory),
+        "uncore" | "energy-gpu" => (whole.inner("uncore"), Domain::Gpu),
+        "core" | "energy-cores" => (whole.inner("core"), Domain::Cpu),
+        "energy-pkg" => (whole, Domain::Package),
+        name if name.starts_with("package") => (whole, Domain::Package),
+        other => (whole.inner(other), Domain::Soc),
+    };
+    (part, domain, Scope::CpuPackage)
 }
 
 /// The numbers 1 and 2 of `package-1-die-2`; package 0 if the name has none.

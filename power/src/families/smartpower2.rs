@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::stream::{self, Lines};
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
     part::Part,
     source::Source,
     units::Watts,
@@ -53,17 +53,7 @@ pub(super) fn parse(line: &str) -> Option<Watts> {
 
 /// The meter at `place`: `/dev/ttyUSB0` or `tcp:HOST:PORT`.
 pub fn open(place: &str) -> Source {
-    let channel = Channel {
-        family: Family::Smartpower2,
-        id: place.to_owned(),
-        label: None,
-        domain: Domain::Board,
-        scope: Scope::BoardInput,
-        part: Part::supply(place),
-        signal: Signal::Power,
-        refresh: REFRESH,
-        place: place.to_owned(),
-    };
+    let channel = Channel::meter(Family::Smartpower2, place, Scope::BoardInput, Part::supply(place), REFRESH);
     let sensor = stream::open(place).map(|lines| Box::new(Meter { lines, begun: false }) as Box<dyn Sensor>);
     Source::new(vec![channel], sensor)
 }

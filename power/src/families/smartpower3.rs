@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::stream::{self, Lines};
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
     part::Part,
     source::Source,
     units::Watts,
@@ -121,16 +121,9 @@ pub(super) fn parse(line: &str) -> Option<Line> {
 /// The meter at `place`: `/dev/ttyUSB0` or `udp:6000`. Its channels are the outputs `PLACE:1` and `PLACE:2`, both named by `PLACE` alone,
 /// and the input `PLACE/input`, which includes the consumption of the meter.
 pub fn open(place: &str) -> Source {
-    let channel = |id: String, label: &str, part: Part| Channel {
-        family: Family::Smartpower3,
-        id,
-        label: Some(label.to_owned()),
-        domain: Domain::Board,
-        scope: Scope::BoardInput,
-        part,
-        signal: Signal::Power,
-        refresh: REFRESH,
-        place: place.to_owned(),
+    let channel = |id: String, label: &str, part: Part| {
+        let meter = Channel::meter(Family::Smartpower3, place, Scope::BoardInput, part, REFRESH);
+        Channel { id, label: Some(label.to_owned()), ..meter }
     };
     let output = |number: u32| {
         let id = format!("{place}:{number}");

@@ -8,8 +8,7 @@ use std::{
 };
 
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
-    part::Part,
+    channel::{Channel, Domain, Family, Lost, Pace, Reading, Sensor, Sink, monotonic},
     problem::Unusable,
     source::Source,
     tree::Tree,
@@ -82,17 +81,9 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 }
 
 fn channel(place: &str, name: &str) -> Channel {
-    Channel {
-        family: Family::Vcgencmd,
-        id: name.to_owned(),
-        label: Some(name.to_owned()),
-        domain: Domain::of_label(name).unwrap_or(Domain::Board),
-        scope: Scope::SocRails,
-        part: Part::rail(name),
-        signal: Signal::Power,
-        refresh: INTERVAL,
-        place: format!("{place} pmic_read_adc"),
-    }
+    let place = format!("{place} pmic_read_adc");
+    let domain = Domain::of_label(name).unwrap_or(Domain::Board);
+    Channel { domain, ..Channel::rail(Family::Vcgencmd, name.to_owned(), Some(name.to_owned()), INTERVAL, place) }
 }
 
 /// The rails that `command` reports.

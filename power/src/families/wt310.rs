@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, monotonic},
+    channel::{Channel, Family, Lost, Pace, Reading, Scope},
     part::Part,
     problem::Unusable,
     source::Source,
@@ -59,31 +59,11 @@ pub(super) fn parse(answer: &str) -> Result<Watts, Lost> {
     }
 }
 
-impl Sensor for Meter {
-    fn pace(&self) -> Pace {
-        Pace::Waits(REFRESH)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let reading = self.read().map_or_else(Reading::Unavailable, Reading::Power);
-        sink.put(0, monotonic(), reading);
-    }
-}
-
 /// The meter at `place`: `/dev/usbtmc0`.
 pub fn open(place: &str) -> Source {
-    let channel = Channel {
-        family: Family::Wt310,
-        id: place.to_owned(),
-        label: None,
-        domain: Domain::Board,
-        scope: Scope::Wall,
-        part: Part::wall(),
-        signal: Signal::Power,
-        refresh: REFRESH,
-        place: place.to_owned(),
-    };
-    Source::new(vec![channel], set_up(Path::new(place)).map(|meter| Box::new(meter) as Box<dyn Sensor>))
+    let channel = Channel::meter(Family::Wt310, place, Scope::Wall, Part::wall(), REFRESH);
+    let read = set_up(Path::new(place)).map(|mut meter| move || meter.read().map(Reading::Power));
+    Source::single(channel, Pace::Waits(REFRESH), read)
 }
 
 fn set_up(path: &Path) -> Result<Meter, Unusable> {
