@@ -89,6 +89,13 @@ pub struct Pick {
     pub dispensable: bool,
 }
 
+impl Pick {
+    /// A pick of `channel` as the sensor itself describes it.
+    fn of(channel: &Channel, counted: bool, dispensable: bool) -> Self {
+        Self { channel: channel.clone(), domain: channel.domain, counted, factor: 1.0, dispensable }
+    }
+}
+
 /// A sensor that was left out, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Skipped {
@@ -230,7 +237,8 @@ impl Selection {
                 (Ok(false), Ok(false)) => return Err(nothing(&sources)),
             }
         };
-        let picks = picks_of(&sources, |channel| counted(channel).then_some(channel.domain == Domain::Memory));
+        let memory = |channel: &Channel| channel.domain == Domain::Memory;
+        let picks = picks_of(&sources, |channel| counted(channel).then(|| Pick::of(channel, true, memory(channel))));
         // Of two GPUs, or two inputs of one board, only the first is taken.
         let picks = without_overlaps(picks);
         Self::checked(sources, picks, None, profile)
@@ -265,7 +273,7 @@ impl Selection {
                 sources.push(meter);
             }
         }
-        let mut wanted: Vec<Vec<bool>> = sources.iter().map(|source| vec![false; source.channels.len()]).collect();
+        let mut picks = picks_of(&sources, |_| None);
         for name in names {
             if let Ok(family @ (Family::Powercap | Family::Perf)) = name.parse() {
                 every_package(&sources, family)?;
@@ -275,20 +283,12 @@ impl Selection {
                 let known = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
                 return Err(SelectError::Unknown { name: name.clone(), known });
             }
-            for (source, channel) in hits {
-                wanted[source][channel] = true;
-            }
-        }
-        let mut picks = picks_of(&sources, |_| None);
-        for (source, row) in picks.iter_mut().enumerate() {
-            for (place, pick) in row.iter_mut().enumerate() {
+            for (source, place) in hits {
                 let channel = &sources[source].channels[place];
-                if wanted[source][place] {
-                    if let Err(problem) = &sources[source].sensor {
-                        return Err(SelectError::Unusable(Skipped::new(channel, problem)));
-                    }
-                    *pick = Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable: false });
+                if let Err(problem) = &sources[source].sensor {
+                    return Err(SelectError::Unusable(Skipped::new(channel, problem)));
                 }
+                picks[source][place] = Some(Pick::of(channel, true, false));
             }
         }
         Self::checked(sources, picks, None, profile)
@@ -296,10 +296,7 @@ impl Selection {
 
     /// Every usable channel, none of them counted, with the domains and factors of `profile` if it has the rail. For display.
     pub fn everything(sources: Vec<Source>, profile: Option<&Profile>) -> Self {
-        let mut picks = described(picks_of(&sources, |_| Some(true)), profile);
-        for pick in picks.iter_mut().flatten().flatten() {
-            pick.counted = false;
-        }
+        let picks = described(picks_of(&sources, |channel| Some(Pick::of(channel, false, true))), profile);
         let skipped = skipped(&sources);
         Self { sources, picks, scope: String::new(), skipped, missing: Vec::new() }
     }
@@ -327,19 +324,10 @@ impl Selection {
                 return Err(SelectError::Unusable(Skipped::new(channel, problem)));
             }
         }
-        let mut picks = picks_of(&sources, |_| None);
-        for (source, row) in sources.iter().zip(&mut picks) {
-            for (channel, pick) in source.channels.iter().zip(row) {
-                let rail = profile.rail(channel);
-                *pick = rail.filter(|_| source.sensor.is_ok()).map(|rail| Pick {
-                    channel: channel.clone(),
-                    domain: rail.domain,
-                    counted: rail.counted,
-                    factor: rail.factor,
-                    dispensable: !rail.counted,
-                });
-            }
-        }
+        let picks = picks_of(&sources, |channel| {
+            let rail = profile.rail(channel)?;
+            Some(Pick { domain: rail.domain, factor: rail.factor, ..Pick::of(channel, rail.counted, !rail.counted) })
+        });
         let mut selection = Self::checked(sources, picks, Some(profile.scope), Some(profile))?;
         let counted: Vec<Domain> = selection.picks().filter(|pick| pick.counted).map(|pick| pick.domain).collect();
         for rail in absent {
@@ -427,13 +415,13 @@ fn inner<'p>(one: &'p Part, other: &'p Part) -> &'p Part {
     if one.to_string().len() >= other.to_string().len() { one } else { other }
 }
 
-/// A counted pick for every channel of a usable source for which `counted` returns `Some(dispensable)`, as the sensor itself describes it.
-fn picks_of(sources: &[Source], counted: impl Fn(&Channel) -> Option<bool>) -> Vec<Picks> {
-    let pick = |source: &Source, channel: &Channel| {
-        let dispensable = counted(channel).filter(|_| source.sensor.is_ok())?;
-        Some(Pick { channel: channel.clone(), domain: channel.domain, counted: true, factor: 1.0, dispensable })
+/// The picks that `pick` makes of the channels of usable sources.
+fn picks_of(sources: &[Source], pick: impl Fn(&Channel) -> Option<Pick>) -> Vec<Picks> {
+    let of_source = |source: &Source| {
+        let usable = source.sensor.is_ok();
+        source.channels.iter().map(|channel| if usable { pick(channel) } else { None }).collect()
     };
-    sources.iter().map(|source| source.channels.iter().map(|channel| pick(source, channel)).collect()).collect()
+    sources.iter().map(of_source).collect()
 }
 
 /// Whether `family` has usable counters for the packages of the processor (`false` if it has none at all).
@@ -479,12 +467,9 @@ fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
 /// Adds the other usable channels of the counted families as uncounted picks, so that the sum can be shown by domain.
 fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
     let families: Vec<Family> = picks.iter().flatten().flatten().map(|pick| pick.channel.family).collect();
-    for (source, row) in sources.iter().zip(&mut picks) {
-        for (channel, pick) in source.channels.iter().zip(row) {
-            if pick.is_none() && source.sensor.is_ok() && families.contains(&channel.family) {
-                *pick = Some(Pick { channel: channel.clone(), domain: channel.domain, counted: false, factor: 1.0, dispensable: true });
-            }
-        }
+    let parts = picks_of(sources, |channel| families.contains(&channel.family).then(|| Pick::of(channel, false, true)));
+    for (pick, part) in picks.iter_mut().flatten().zip(parts.into_iter().flatten()) {
+        *pick = pick.take().or(part);
     }
     picks
 }
