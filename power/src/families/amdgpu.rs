@@ -40,7 +40,7 @@ fn source(chip: &Chip) -> Option<Source> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, watts};
+    use crate::families::tests::fixture::{Fixture, watts};
 
     #[test]
     fn either_file_name_is_read_and_an_apu_overlaps_its_package() {

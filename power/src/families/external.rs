@@ -156,7 +156,7 @@ mod tests {
     use std::{fs::OpenOptions, io::Write};
 
     use super::*;
-    use crate::families::fixture::sample;
+    use crate::families::tests::fixture::sample;
 
     #[test]
     fn lines_are_parsed_as_times_and_watts() {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::{
         channel::Domain,
-        families::fixture::{Fixture, watts},
+        families::tests::fixture::{Fixture, watts},
     };
 
     #[test]

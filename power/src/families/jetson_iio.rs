@@ -44,7 +44,7 @@ mod tests {
     use super::*;
     use crate::{
         channel::{Domain, Scope},
-        families::fixture::{Fixture, watts},
+        families::tests::fixture::{Fixture, watts},
         problem::Unusable,
     };
 

@@ -2,10 +2,6 @@
 
 pub mod amdgpu;
 pub mod external;
-#[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod fuzz;
 mod hwmon;
 pub mod iio_ina2xx;
 pub mod ina2xx;
@@ -21,6 +17,8 @@ pub mod powercap;
 pub mod smartpower2;
 pub mod smartpower3;
 mod stream;
+#[cfg(test)]
+pub(crate) mod tests;
 pub mod vcgencmd;
 pub mod wt310;
 

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
     use crate::{
         channel::Domain,
-        families::fixture::{Fixture, sample, watts},
+        families::tests::fixture::{Fixture, sample, watts},
     };
 
     #[test]

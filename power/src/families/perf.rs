@@ -156,7 +156,7 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
 mod tests {
     use super::*;
     use crate::{
-        families::fixture::{Fixture, sample},
+        families::tests::fixture::{Fixture, sample},
         part::Part,
     };
 

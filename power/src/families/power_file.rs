@@ -75,7 +75,7 @@ mod tests {
     use super::*;
     use crate::families::{
         discover,
-        fixture::{Fixture, watts},
+        tests::fixture::{Fixture, watts},
     };
 
     /// Folder and other files of a sensor, the files of each way with their content, and the watts of each way.

@@ -59,7 +59,7 @@ fn open(supply: &Path) -> Result<impl Fn() -> Result<Reading, Lost> + use<>, Unu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::{Fixture, sample, watts};
+    use crate::families::tests::fixture::{Fixture, sample, watts};
 
     fn battery(fixture: &Fixture, name: &str, files: &[(&str, &str)]) {
         let folder = format!("sys/class/power_supply/{name}");

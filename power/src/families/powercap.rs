@@ -110,7 +110,7 @@ fn line_of_cpuinfo(tree: &Tree, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::fixture::Fixture;
+    use crate::families::tests::fixture::Fixture;
 
     fn zone(fixture: &Fixture, id: &str, name: &str, energy: &str) {
         let zone = format!("sys/class/powercap/{id}");

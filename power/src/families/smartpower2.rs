@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::stream::{self, Lines};
+use super::stream;
 use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
+    channel::{Channel, Family, Reading, Scope},
     part::Part,
     source::Source,
     units::Watts,
@@ -13,34 +13,6 @@ use crate::{
 
 /// Interval between two lines.
 const REFRESH: Duration = Duration::from_secs(1);
-
-/// The meter.
-#[derive(Debug)]
-struct Meter {
-    lines: Lines,
-    /// Whether the first line is over; it is dropped, since it may have lost its beginning.
-    begun: bool,
-}
-
-impl Sensor for Meter {
-    fn pace(&self) -> Pace {
-        Pace::Waits(Duration::ZERO)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let begun = &mut self.begun;
-        let result = self.lines.wait(|at, line| {
-            if std::mem::replace(begun, true) {
-                sink.put(0, at, parse(line).map_or(Reading::Unavailable(Lost::Malformed), Reading::Power));
-            }
-        });
-        if let Err(lost) = result {
-            sink.put(0, monotonic(), Reading::Unavailable(lost));
-            // The connection has ended, so `wait` returns at once; without this pause the thread would spin.
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
 
 /// The watts of a line (`None` if they disagree with its volts and amperes, or the line is malformed).
 pub(super) fn parse(line: &str) -> Option<Watts> {
@@ -54,8 +26,7 @@ pub(super) fn parse(line: &str) -> Option<Watts> {
 /// The meter at `place`: `/dev/ttyUSB0` or `tcp:HOST:PORT`.
 pub fn open(place: &str) -> Source {
     let channel = Channel::meter(Family::Smartpower2, place, Scope::BoardInput, Part::supply(place), REFRESH);
-    let sensor = stream::open(place).map(|lines| Box::new(Meter { lines, begun: false }) as Box<dyn Sensor>);
-    Source::new(vec![channel], sensor)
+    stream::source(vec![channel], place, |at, line, sink| parse(line).map(|watts| sink.put(0, at, Reading::Power(watts))))
 }
 
 #[cfg(test)]
@@ -63,7 +34,10 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::families::{fixture::sample, stream::pty};
+    use crate::{
+        channel::Lost,
+        families::{stream::pty, tests::fixture::sample},
+    };
 
     #[test]
     fn lines_are_parsed_as_watts() {

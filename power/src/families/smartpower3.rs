@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use super::stream::{self, Lines};
+use super::stream;
 use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
+    channel::{Channel, Family, Reading, Scope},
     part::Part,
     source::Source,
     units::Watts,
@@ -26,15 +26,6 @@ const CHANNELS: usize = 3;
 pub(super) struct Line {
     milliseconds: u64,
     watts: [Watts; CHANNELS],
-}
-
-/// The meter.
-#[derive(Debug)]
-struct Meter {
-    lines: Lines,
-    clock: Clock,
-    /// Whether the first line is over; it is dropped, since it may be an old one.
-    begun: bool,
 }
 
 /// Turns the meter's milliseconds into nanoseconds of CLOCK_MONOTONIC. The offset of the two clocks is taken from the line that has arrived
@@ -58,40 +49,6 @@ impl Clock {
         let known = self.offset.map_or(offset, |known| known.min(offset));
         self.offset = Some(known);
         u64::try_from(meter + known).unwrap_or(arrival)
-    }
-}
-
-impl Sensor for Meter {
-    fn pace(&self) -> Pace {
-        Pace::Waits(Duration::ZERO)
-    }
-
-    fn sample(&mut self, sink: &mut dyn Sink) {
-        let (begun, clock) = (&mut self.begun, &mut self.clock);
-        let result = self.lines.wait(|arrival, line| {
-            if !std::mem::replace(begun, true) {
-                return;
-            }
-            match parse(line) {
-                Some(line) => {
-                    let at = clock.at(line.milliseconds, arrival);
-                    for (channel, watts) in line.watts.into_iter().enumerate() {
-                        sink.put(channel, at, Reading::Power(watts));
-                    }
-                }
-                None => lost(sink, arrival, Lost::Malformed),
-            }
-        });
-        if let Err(reason) = result {
-            lost(sink, monotonic(), reason);
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-}
-
-fn lost(sink: &mut dyn Sink, at: u64, reason: Lost) {
-    for channel in 0..CHANNELS {
-        sink.put(channel, at, Reading::Unavailable(reason));
     }
 }
 
@@ -130,8 +87,15 @@ pub fn open(place: &str) -> Source {
         channel(id.clone(), &format!("output {number}"), Part::supply(&id))
     };
     let channels = vec![channel(format!("{place}/input"), "input", Part::board()), output(1), output(2)];
-    let sensor = stream::open(place).map(|lines| Box::new(Meter { lines, clock: Clock::default(), begun: false }) as Box<dyn Sensor>);
-    Source::new(channels, sensor)
+    let mut clock = Clock::default();
+    stream::source(channels, place, move |arrival, line, sink| {
+        let line = parse(line)?;
+        let at = clock.at(line.milliseconds, arrival);
+        for (channel, watts) in line.watts.into_iter().enumerate() {
+            sink.put(channel, at, Reading::Power(watts));
+        }
+        Some(())
+    })
 }
 
 #[cfg(test)]
@@ -139,7 +103,7 @@ mod tests {
     use std::{io::Write, net::UdpSocket};
 
     use super::*;
-    use crate::families::{fixture::sample, stream::pty};
+    use crate::families::{stream::pty, tests::fixture::sample};
 
     /// A line of the meter's documentation.
     const RECORDED: &str = "0000815169,15296,0036,00550,0,00000,0000,00000,0,00,00000,0000,00000,0,00,14,12";

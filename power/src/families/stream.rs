@@ -1,6 +1,7 @@
 //! Lines of meters that send without a request, from a serial port, a TCP connection or UDP packets.
 
 use std::{
+    fmt,
     fs::{File, OpenOptions},
     io::{self, Read},
     net::{TcpStream, ToSocketAddrs, UdpSocket},
@@ -20,8 +21,9 @@ use nix::{
 };
 
 use crate::{
-    channel::{Lost, monotonic},
+    channel::{Channel, Lost, Pace, Reading, Sensor, Sink, monotonic},
     problem::Unusable,
+    source::Source,
 };
 
 /// Longest wait for a line, so that a thread can end even if its meter is silent.
@@ -153,6 +155,52 @@ impl Lines {
         self.buffer.copy_within(rest..self.length, 0);
         self.length -= rest;
         Ok(())
+    }
+}
+
+/// A meter that sends lines. `take` passes on the readings of a line, and returns `None` if the line is malformed.
+struct Meter<F> {
+    lines: Lines,
+    /// Whether the first line is over; it is dropped, since it may be an old one, or have lost its beginning.
+    begun: bool,
+    channels: usize,
+    take: F,
+}
+
+/// The source of the meter at `place`; for `take` see [`Meter`].
+pub(super) fn source<F>(channels: Vec<Channel>, place: &str, take: F) -> Source
+where
+    F: FnMut(u64, &str, &mut dyn Sink) -> Option<()> + Send + 'static,
+{
+    let meter = |lines| Meter { lines, begun: false, channels: channels.len(), take };
+    let sensor = open(place).map(|lines| Box::new(meter(lines)) as Box<dyn Sensor>);
+    Source::new(channels, sensor)
+}
+
+impl<F> fmt::Debug for Meter<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Meter").field("lines", &self.lines).finish_non_exhaustive()
+    }
+}
+
+impl<F: FnMut(u64, &str, &mut dyn Sink) -> Option<()> + Send> Sensor for Meter<F> {
+    fn pace(&self) -> Pace {
+        Pace::Waits(Duration::ZERO)
+    }
+
+    fn sample(&mut self, sink: &mut dyn Sink) {
+        let Self { lines, begun, channels, take } = self;
+        let lost = |sink: &mut dyn Sink, at, reason| (0..*channels).for_each(|channel| sink.put(channel, at, Reading::Unavailable(reason)));
+        let result = lines.wait(|at, line| {
+            if std::mem::replace(begun, true) && take(at, line, sink).is_none() {
+                lost(sink, at, Lost::Malformed);
+            }
+        });
+        if let Err(reason) = result {
+            lost(sink, monotonic(), reason);
+            // The connection has ended, so `wait` returns at once; without this pause the thread would spin.
+            std::thread::sleep(Duration::from_millis(100));
+        }
     }
 }
 

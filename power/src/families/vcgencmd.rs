@@ -104,7 +104,7 @@ mod tests {
     use std::{fs, os::unix::fs::PermissionsExt};
 
     use super::*;
-    use crate::families::fixture::{Fixture, sample};
+    use crate::families::tests::fixture::{Fixture, sample};
 
     /// Output of the command, shortened to five rails; EXT5V and BATT have no current.
     const RECORDED: &str = "\

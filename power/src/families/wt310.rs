@@ -84,8 +84,8 @@ mod tests {
 
     use super::*;
     use crate::families::{
-        fixture::sample,
         stream::{self, pty},
+        tests::fixture::sample,
     };
 
     #[test]

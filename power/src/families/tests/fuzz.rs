@@ -7,7 +7,10 @@ use std::{collections::BTreeMap, fs};
 
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
 
-use super::{discover, external, fixture::Fixture, vcgencmd};
+use super::{
+    super::{discover, external, smartpower2, smartpower3, vcgencmd, wt310},
+    fixture::Fixture,
+};
 use crate::{channel::Reading, selection::Selection};
 
 const FILES: &[(&str, &str)] = &[
@@ -170,9 +173,9 @@ fn no_line_of_a_meter_makes_it_panic() {
             assert!(watts.0.is_finite(), "{watts}");
         }
         for line in text.lines() {
-            let watts = [super::smartpower2::parse(line), super::wt310::parse(line).ok()];
+            let watts = [smartpower2::parse(line), wt310::parse(line).ok()];
             assert!(watts.into_iter().flatten().all(|watts| watts.0.is_finite()), "{line:?}");
-            let _ = super::smartpower3::parse(line);
+            let _ = smartpower3::parse(line);
         }
         Ok(())
     });
