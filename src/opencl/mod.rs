@@ -44,7 +44,7 @@ pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
-pub use probe::probe_with;
+pub use probe::{end_with, probe_with};
 pub use program::Program;
 
 pub use forked::is_forked;

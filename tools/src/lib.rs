@@ -13,7 +13,6 @@ mod shell;
 pub mod train;
 
 pub use cli::main as command;
-pub use shell::fatal::Allocator as CommandAllocator;
 
 /// Files of other machines, for tests.
 #[cfg(test)]

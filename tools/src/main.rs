@@ -2,9 +2,6 @@
 
 use std::process::ExitCode;
 
-#[global_allocator]
-static ALLOCATOR: socbfs_tools::CommandAllocator = socbfs_tools::CommandAllocator;
-
 fn main() -> ExitCode {
     socbfs_tools::command()
 }

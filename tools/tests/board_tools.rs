@@ -329,16 +329,6 @@ fn an_ended_doctor_leaves_no_process_in_a_hanging_driver() {
     }
 }
 
-#[cfg(target_os = "linux")]
-#[test]
-fn a_child_process_whose_parent_has_ended_does_nothing() {
-    let output = socbfs(&["devices", "--json"]).env("SOCBFS_CHILD_OF", i32::MAX.to_string()).output().unwrap();
-    assert_eq!((output.status.code(), text(&output.stdout)), (Some(2), ""));
-    assert!(text(&output.stderr).contains("the program that started this one has ended"), "{}", text(&output.stderr));
-    let output = socbfs(&["devices", "--quick", "--json"]).env("SOCBFS_CHILD_OF", std::process::id().to_string()).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-}
-
 #[test]
 fn manual_pages_and_completions_contain_every_subcommand() {
     let folder = tempfile::tempdir().unwrap();

@@ -41,6 +41,7 @@ use super::{
 };
 use crate::files::Temporary;
 
+pub use child::end_with;
 pub use child::is_child;
 
 /// Environment variable with the seconds that a driver may take to list or to open its devices. It may take ten times as long to build a

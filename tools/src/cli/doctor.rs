@@ -3,7 +3,7 @@
 use std::{
     fmt::Write as _,
     io::Read,
-    os::unix::process::ExitStatusExt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
     thread::sleep,
@@ -20,7 +20,6 @@ use super::{
 };
 use crate::doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus};
 use crate::shell::{
-    child,
     config::{self, RootArgs},
     error::Failure,
     output::{both, print, print_json},
@@ -28,7 +27,7 @@ use crate::shell::{
 };
 use socbfs::{
     board,
-    opencl::exact_choices,
+    opencl::{end_with, exact_choices},
     runtime::{self, RuntimeError},
 };
 
@@ -218,7 +217,9 @@ fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result
     if let Some(board) = board {
         command.env("SOCBFS_BOARD", board);
     }
-    child::ends_with_us(&mut command);
+    let parent = std::process::id();
+    // SAFETY: between fork and exec it only makes two system calls.
+    unsafe { command.pre_exec(move || end_with(parent)) };
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let reader = |from: Option<Box<dyn Read + Send>>| {

@@ -40,7 +40,7 @@ use clap::{
     parser::ValueSource,
 };
 
-use crate::shell::{child, error::Failure, fatal, interrupt, progress, say, shown, tell};
+use crate::shell::{error::Failure, fatal, interrupt, progress, say, shown, tell};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,11 +152,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match log_to_stderr(&cli)
-        .and_then(|()| child::end_with_parent())
-        .and_then(|()| interrupt::watch())
-        .and_then(|()| dispatch(&cli, &matches))
-    {
+    match log_to_stderr(&cli).and_then(|()| interrupt::watch()).and_then(|()| dispatch(&cli, &matches)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);

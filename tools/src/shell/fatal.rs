@@ -1,12 +1,7 @@
-//! Events that end the program: a panic, and an allocation that fails where no error can be returned. Each ends it with exit code 2 and a
-//! line with the reason, as every error does. A panic also leaves no temporary file.
+//! Events that end the program: a panic, and an abort, such as that of the standard library where an allocation fails and no error can be
+//! returned. Each ends it with exit code 2 and a line with the reason, as every error does. A panic also leaves no temporary file.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    io::Write,
-    panic::PanicHookInfo,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-};
+use std::panic::PanicHookInfo;
 
 use nix::libc;
 use signal_hook::{consts::SIGABRT, low_level};
@@ -16,72 +11,22 @@ use socbfs::{files, input};
 /// The exit code of an error.
 const CODE: i32 = 2;
 
-/// Bytes of the last allocation that failed.
-static REFUSED: AtomicUsize = AtomicUsize::new(0);
+/// What is said after an abort. The code that aborts has said why: the standard library, for example, how much memory it did not get.
+const ABORTED: &str = "error: the program was aborted, for the reason above\n  help: if it is a lack of memory, use a smaller graph or a machine \
+    with more\n";
 
-/// The system allocator, which also records a failed allocation: the message of the standard library names no cure.
-#[derive(Debug)]
-pub struct Allocator;
-
-impl Allocator {
-    #[inline]
-    fn noted(start: *mut u8, bytes: usize) -> *mut u8 {
-        if start.is_null() {
-            REFUSED.store(bytes, Relaxed);
-        }
-        start
-    }
-}
-
-// SAFETY: every call goes to the system allocator, with the same arguments and results.
-unsafe impl GlobalAlloc for Allocator {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller upholds the contract, which is the same.
-        Self::noted(unsafe { System.alloc(layout) }, layout.size())
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as above.
-        Self::noted(unsafe { System.alloc_zeroed(layout) }, layout.size())
-    }
-
-    unsafe fn realloc(&self, start: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // SAFETY: as above.
-        Self::noted(unsafe { System.realloc(start, layout, bytes) }, bytes)
-    }
-
-    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(start, layout) }
-    }
-}
-
-/// Installs the panic hook and the handler of an allocation that failed.
+/// Installs the panic hook and the handler of an abort.
 pub(crate) fn watch() {
     std::panic::set_hook(Box::new(panicked));
-    let aborted = || {
-        let bytes = REFUSED.load(Relaxed);
-        if bytes > 0 {
-            end(format_args!("error: no memory for {bytes} bytes more; use a smaller graph or a machine with more memory\n"));
-        }
+    // SAFETY: the handler calls only what a signal handler may call: it writes and exits.
+    let watched = unsafe {
+        low_level::register(SIGABRT, || {
+            libc::write(2, ABORTED.as_ptr().cast(), ABORTED.len());
+            libc::_exit(CODE);
+        })
     };
-    // SAFETY: the handler calls only what a signal handler may call: it reads atomics, writes and exits.
-    if let Err(error) = unsafe { low_level::register(SIGABRT, aborted) } {
+    if let Err(error) = watched {
         log::debug!("aborts are not explained: {error}");
-    }
-}
-
-/// Ends the process with `words`. Nothing here allocates or locks.
-fn end(words: std::fmt::Arguments<'_>) -> ! {
-    let mut line = [0; 160];
-    let mut rest = &mut line[..];
-    let room = rest.len();
-    let _ = rest.write_fmt(words);
-    let written = room - rest.len();
-    // SAFETY: `written` bytes of `line` are initialised; ends the process.
-    unsafe {
-        libc::write(2, line.as_ptr().cast(), written);
-        libc::_exit(CODE);
     }
 }
 

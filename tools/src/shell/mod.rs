@@ -1,6 +1,5 @@
 //! What commands share: the flags of searches and graphs, errors with their cures, outputs, progress, signals.
 
-pub(crate) mod child;
 pub(crate) mod config;
 pub(crate) mod error;
 pub(crate) mod fatal;
