@@ -1,49 +1,31 @@
 //! Output files that appear completely or not at all.
 
 use std::{
-    collections::BTreeSet,
     ffi::OsStr,
     fs::{self, File, OpenOptions},
     io::{self, BufWriter, Seek, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
+    },
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use nix::unistd::geteuid;
+use nix::{
+    errno::Errno,
+    fcntl::{AT_FDCWD, AtFlags, posix_fallocate},
+    libc,
+    unistd::{geteuid, linkat},
+};
 
-use super::{claim::Claim, temporary::Temporary, whole::explained};
+use super::{
+    claim::Claim,
+    temporary::{Temporary, temporaries},
+    whole::explained,
+};
 
 /// Permissions of a new file, before the umask removes some.
 const NEW: u32 = 0o666;
-
-/// Paths of the temporaries that have a name now.
-static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-
-fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
-}
-
-/// Removes every temporary that an [`AtomicFile`] of this process has next to its target, and prevents all threads from making another. The
-/// handler of Ctrl-C calls it right before it ends the process: unfinished outputs are lost.
-pub fn remove_temporaries() {
-    let mut registered = temporaries();
-    for path in std::mem::take(&mut *registered) {
-        let _ = fs::remove_file(path); // on failure the file or its folder is gone already: nothing more can be done
-    }
-    // The lock stays taken: a thread that wants to make a temporary waits until the process ends.
-    std::mem::forget(registered);
-}
-
-/// As [`remove_temporaries`], for a thread that may itself be making a temporary: does nothing if the lock is taken.
-pub fn try_remove_temporaries() {
-    if let Ok(mut registered) = TEMPORARIES.try_lock() {
-        for path in std::mem::take(&mut *registered) {
-            let _ = fs::remove_file(path);
-        }
-        std::mem::forget(registered);
-    }
-}
 
 /// A file that appears under its name, and replaces an old file of that name, only when it is complete. It is written to a temporary in the
 /// same folder (so on the same file system), to which [`commit`](Self::commit) gives the name. Where the file system allows it, the
@@ -61,10 +43,11 @@ pub fn try_remove_temporaries() {
 /// Writes are buffered: callers may write in small pieces.
 #[derive(Debug)]
 pub struct AtomicFile {
-    // Fields are dropped in this order: the file is closed before its path is removed, which some systems require.
     file: BufWriter<File>,
     place: Place,
     target: PathBuf,
+    /// The file that is replaced, open for writing. `None` if there is none, or it is a running program.
+    old: Option<File>,
     _claim: Option<Claim>,
 }
 
@@ -76,23 +59,7 @@ enum Place {
     /// A temporary without a name.
     Unnamed,
     /// A temporary with a name.
-    Named(Registered),
-    /// A temporary that is copied to this file at the end.
-    Copied(File),
-}
-
-/// A temporary that is in [`TEMPORARIES`] as long as it exists.
-#[derive(Debug)]
-struct Registered(Option<Temporary>);
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        if let Some(temporary) = self.0.take() {
-            let mut registered = temporaries();
-            registered.remove(temporary.path());
-            drop(temporary); // under the lock, as in `remove_temporaries`
-        }
-    }
+    Named(Temporary),
 }
 
 impl AtomicFile {
@@ -113,7 +80,7 @@ impl AtomicFile {
             }
             Some(metadata) if !metadata.is_file() => {
                 let file = OpenOptions::new().write(true).open(path)?;
-                return Ok(Self { file: buffered(file), place: Place::Direct, target: path.to_owned(), _claim: None });
+                return Ok(Self { file: buffered(file), place: Place::Direct, target: path.to_owned(), old: None, _claim: None });
             }
             // Refused now: the file could not get this name in the end.
             None if names_folder(path) => {
@@ -126,28 +93,19 @@ impl AtomicFile {
         let name = target.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it names no file"))?;
         let folder = parent(&target);
         let claim = Claim::output(&fs::canonicalize(folder).map_err(plain)?.join(name))?;
-        let opened = existing.as_ref().map(|metadata| open_existing(&target, metadata, folder)).transpose()?.flatten();
+        let old = existing.as_ref().map(|metadata| open_existing(&target, metadata, folder)).transpose()?.flatten();
         // The permissions of this user's own file are kept, except set-user-ID and set-group-ID, with which others would act as this user.
         let kept = existing.as_ref().filter(|metadata| metadata.uid() == geteuid().as_raw()).map(|metadata| metadata.mode() & 0o777);
-        let (file, place) = match (opened, unnamed(folder)) {
-            (Some(opened), Some(file)) if is_mount(&target) => (file, Place::Copied(opened)),
-            (Some(opened), None) if is_mount(&target) => {
-                let (file, _removed_at_once) = Temporary::create(folder, &prefix(name), 0o600).map_err(plain)?;
-                (file, Place::Copied(opened))
-            }
-            (_, Some(file)) => (file, Place::Unnamed),
-            _ => {
-                // Created and registered under one lock, so that the handler of Ctrl-C knows every temporary that exists.
-                let mut registered = temporaries();
-                let (file, temporary) = Temporary::create(folder, &prefix(name), NEW).map_err(plain)?;
-                registered.insert(temporary.path().to_owned());
-                (file, Place::Named(Registered(Some(temporary))))
+        let (file, place) = match unnamed(folder) {
+            Some(file) => (file, Place::Unnamed),
+            None => {
+                Temporary::create(folder, &prefix(name), NEW).map(|(file, temporary)| (file, Place::Named(temporary))).map_err(plain)?
             }
         };
         if let Some(mode) = kept {
             let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // not limited by the umask; on failure the file is still usable
         }
-        Ok(Self { file: buffered(file), place, target, _claim: Some(claim) })
+        Ok(Self { file: buffered(file), place, target, old, _claim: Some(claim) })
     }
 
     /// Gives the temporary a name in the target's folder, if it has none, and returns its path, so that other processes can open and write
@@ -156,15 +114,10 @@ impl AtomicFile {
     /// A process that is killed before the file is committed or dropped leaves the temporary behind.
     pub fn named(&mut self) -> Option<PathBuf> {
         if let Place::Unnamed = self.place {
-            // Registered under the lock, as in `create`.
-            let mut registered = temporaries();
-            let prefix = prefix(self.target.file_name().unwrap_or_default());
-            let ((), temporary) = Temporary::make(parent(&self.target), &prefix, |path| link(self.file.get_ref(), path)).ok()?;
-            registered.insert(temporary.path().to_owned());
-            self.place = Place::Named(Registered(Some(temporary)));
+            self.place = Place::Named(link(self.file.get_ref(), &self.target).ok()?);
         }
         match &self.place {
-            Place::Named(Registered(Some(temporary))) => fs::canonicalize(temporary.path()).ok(),
+            Place::Named(temporary) => fs::canonicalize(temporary.path()).ok(),
             _ => None,
         }
     }
@@ -173,33 +126,20 @@ impl AtomicFile {
     ///
     /// # Errors
     /// If the disk is full or the folder has changed; the temporary is removed.
-    pub fn commit(mut self) -> io::Result<()> {
-        self.file.flush()?;
-        let file = self.file.get_mut();
-        match &mut self.place {
-            Place::Direct => Ok(()),
-            Place::Unnamed => give_name(file, &self.target),
+    pub fn commit(self) -> io::Result<()> {
+        let mut file = self.file.into_inner()?;
+        let named = match self.place {
+            Place::Direct => return Ok(()),
             Place::Named(temporary) => {
-                report_late_errors(file)?;
-                let Some(temporary) = temporary.0.take() else { return Ok(()) };
-                // Under the lock: once Ctrl-C has removed the temporaries nothing may be renamed, and a renamed file is not a temporary.
-                let mut registered = temporaries();
-                registered.remove(temporary.path());
-                temporary.persist(&self.target)
+                report_late_errors(&file)?;
+                temporary
             }
-            Place::Copied(target) => {
-                let size = file.metadata()?.len();
-                file.rewind()?;
-                // Before the old content is overwritten, the file system must have room for the new one.
-                let old = target.metadata()?.len();
-                // Some file systems have extended the file by then.
-                reserve(target, size).inspect_err(|_| drop(target.set_len(old)))?;
-                // Under the lock, as above: Ctrl-C waits for the end of the copy.
-                let _registered = temporaries();
-                io::copy(file, target)?;
-                target.set_len(size)?;
-                report_late_errors(target)
-            }
+            Place::Unnamed => give_name(&mut file, &self.target)?,
+        };
+        match (named.persist(&self.target), self.old) {
+            // Something is mounted on the target, as containers do with single files.
+            (Err(error), Some(old)) if error.kind() == io::ErrorKind::ResourceBusy => overwrite(old, &mut file),
+            (done, _) => done,
         }
     }
 }
@@ -218,22 +158,21 @@ impl Write for AtomicFile {
     }
 }
 
-/// Makes sure that `size` bytes fit into the file, if the file system can.
-fn reserve(file: &File, size: u64) -> io::Result<()> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        use nix::errno::Errno;
-        let Some(size) = nix::libc::off_t::try_from(size).ok().filter(|&size| size > 0) else { return Ok(()) };
-        match nix::fcntl::posix_fallocate(file, 0, size) {
-            Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG | Errno::EIO)) => Err(error.into()),
-            _ => Ok(()),
+/// Copies all of `file` to `old`. Before the old content is overwritten, the file system must have room for the new one.
+fn overwrite(mut old: File, file: &mut File) -> io::Result<()> {
+    let (size, before) = (file.metadata()?.len(), old.metadata()?.len());
+    if let Some(size) = libc::off_t::try_from(size).ok().filter(|&size| size > 0) {
+        if let Err(error @ (Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG | Errno::EIO)) = posix_fallocate(&old, 0, size) {
+            let _ = old.set_len(before); // some file systems have extended the file by then
+            return Err(error.into());
         }
     }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    {
-        let _ = (file, size);
-        Ok(())
-    }
+    // Ctrl-C waits for the end of the copy.
+    let _registered = temporaries();
+    file.rewind()?;
+    io::copy(file, &mut old)?;
+    old.set_len(size)?;
+    report_late_errors(&old)
 }
 
 /// Asks the file system for errors of earlier writes. Network file systems report a full disk only when a file is closed, and do so at the
@@ -306,79 +245,32 @@ fn open_existing(target: &Path, metadata: &fs::Metadata, folder: &Path) -> io::R
     }
 }
 
-/// Creates a file without a name in `folder`. `None` if the system or the file system does not support such files.
+/// Creates a file without a name in `folder`. `None` if the file system does not support such files.
 fn unnamed(folder: &Path) -> Option<File> {
-    #[cfg(any(target_os = "linux", target_os = "android"))]
-    {
-        // Without /proc, the file could not be given a name later.
-        Path::new("/proc/self/fd").exists().then_some(())?;
-        OpenOptions::new().read(true).write(true).custom_flags(nix::libc::O_TMPFILE).mode(NEW).open(folder).ok()
-    }
-    #[cfg(not(any(target_os = "linux", target_os = "android")))]
-    {
-        let _ = folder;
-        None
-    }
+    // Without /proc, the file could not be given a name later.
+    Path::new("/proc/self/fd").exists().then_some(())?;
+    OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(NEW).open(folder).ok()
 }
 
-/// Gives a file that has no name the name `target`, and replaces the file of that name, if any.
-fn give_name(file: &mut File, target: &Path) -> io::Result<()> {
-    report_late_errors(file)?;
-    let folder = parent(target);
-    let prefix = prefix(target.file_name().unwrap_or_default());
-    // Under the lock, as in `commit`.
-    let _registered = temporaries();
-    // A link can't replace a file, so the file first gets a temporary name.
-    match Temporary::make(folder, &prefix, |path| link(file, path)) {
-        Ok(((), linked)) => linked.persist(target),
-        // Some file systems support files without a name, but can't link them. The data are still in the file, so they are copied.
-        Err(_) => {
-            let (mut copy, named) = Temporary::create(folder, &prefix, NEW).map_err(plain)?;
-            copy.set_permissions(file.metadata()?.permissions())?;
-            file.rewind()?;
-            io::copy(file, &mut copy)?;
-            report_late_errors(&copy)?;
-            named.persist(target)
-        }
-    }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    use nix::fcntl::AtFlags;
-    use std::os::fd::AsRawFd;
+/// Gives a file without a name that of a temporary beside `target`. (A link can't replace a file.)
+fn link(file: &File, target: &Path) -> io::Result<Temporary> {
     let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-    nix::unistd::linkat(nix::fcntl::AT_FDCWD, source.as_str(), nix::fcntl::AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)?;
-    Ok(())
+    let link = |path: &Path| Ok(linkat(AT_FDCWD, source.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)?);
+    Temporary::make(parent(target), &prefix(target.file_name().unwrap_or_default()), link).map(|((), temporary)| temporary)
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn link(_: &File, _: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Whether something is mounted on `path`, as containers do with single files.
-fn is_mount(path: &Path) -> bool {
-    let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    mounts.split(|&byte| byte == b'\n').any(|line| mount_point(line).is_some_and(|point| point == path.as_os_str().as_encoded_bytes()))
-}
-
-/// The mount point in a line of mountinfo: the fifth field, in which blanks and similar characters are octal (`\040`).
-fn mount_point(line: &[u8]) -> Option<Vec<u8>> {
-    let field = line.split(|&byte| byte == b' ').nth(4)?;
-    let mut point = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&byte, after)) = rest.split_first() {
-        let octal = match after {
-            &[a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', ..] if byte == b'\\' => {
-                Some((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'))
-            }
-            _ => None,
-        };
-        point.push(octal.unwrap_or(byte));
-        rest = if octal.is_some() { &after[3..] } else { after };
-    }
-    Some(point)
+/// As [`link`]. Some file systems support files without a name, but can't link them: then a copy is made, from the data in the file.
+fn give_name(file: &mut File, target: &Path) -> io::Result<Temporary> {
+    report_late_errors(file)?;
+    link(file, target).or_else(|_| {
+        let prefix = prefix(target.file_name().unwrap_or_default());
+        let (mut copy, temporary) = Temporary::create(parent(target), &prefix, NEW).map_err(plain)?;
+        copy.set_permissions(file.metadata()?.permissions())?;
+        file.rewind()?;
+        io::copy(file, &mut copy)?;
+        report_late_errors(&copy)?;
+        Ok(temporary)
+    })
 }
 
 /// The error of the system without the path of the temporary, which means nothing to a user.
@@ -421,11 +313,9 @@ mod tests {
     /// An output with a named temporary, as on a file system that does not support files without a name.
     fn named(path: &Path) -> AtomicFile {
         let mut file = AtomicFile::create(path).unwrap();
-        let mut registered = temporaries();
         let (temporary, place) = Temporary::create(parent(path), ".x.", NEW).unwrap();
-        registered.insert(place.path().to_owned());
         file.file = buffered(temporary);
-        file.place = Place::Named(Registered(Some(place)));
+        file.place = Place::Named(place);
         file
     }
 
@@ -453,7 +343,7 @@ mod tests {
         fs::remove_file(folder.path().join("gone")).unwrap();
         for file in [&mut file, &mut { named }] {
             file.write_all(b"content").unwrap();
-            give_name(file, &folder.path().join("a")).unwrap();
+            give_name(file, &folder.path().join("a")).unwrap().persist(&folder.path().join("a")).unwrap();
             assert_eq!((fs::read(folder.path().join("a")).unwrap(), names(folder.path())), (b"content".to_vec(), vec!["a".to_owned()]));
         }
     }
@@ -519,11 +409,15 @@ mod tests {
     }
 
     #[test]
-    fn mount_points_are_recognised() {
-        let line = br"36 35 98:0 /mnt1 /a\040b\134 rw,noatime master:1 - ext3 /dev/root rw";
-        assert_eq!(mount_point(line).unwrap(), br"/a b\");
-        assert_eq!(mount_point(b"36 35"), None);
-        assert!(is_mount(Path::new("/proc")) && !is_mount(Path::new("/proc/self")));
+    fn a_file_that_can_not_be_replaced_is_overwritten() {
+        let folder = tempfile::tempdir().unwrap();
+        let [old, new] = ["old", "new"].map(|name| folder.path().join(name));
+        for (before, after) in [("long content", "new"), ("old", "longer content"), ("old", "")] {
+            fs::write(&old, before).unwrap();
+            fs::write(&new, after).unwrap();
+            overwrite(OpenOptions::new().write(true).open(&old).unwrap(), &mut File::open(&new).unwrap()).unwrap();
+            assert_eq!(fs::read_to_string(&old).unwrap(), after);
+        }
     }
 
     #[test]
@@ -570,7 +464,6 @@ mod tests {
         }
     }
 
-    #[cfg(target_os = "linux")]
     #[test]
     fn devices_are_written_directly_and_a_full_disk_is_an_error() {
         let mut file = AtomicFile::create(Path::new("/dev/null")).unwrap();

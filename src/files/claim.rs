@@ -1,30 +1,30 @@
 //! Records the files that this process reads and writes. A file may not be both, and two outputs may not go to the same file.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-#[derive(Default)]
-struct Claims {
-    inputs: BTreeSet<PathBuf>,
-    outputs: BTreeSet<PathBuf>,
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Input,
+    Output,
 }
 
-static CLAIMS: Mutex<Option<Claims>> = Mutex::new(None);
+static CLAIMS: Mutex<BTreeMap<PathBuf, Use>> = Mutex::new(BTreeMap::new());
 
-fn claims() -> MutexGuard<'static, Option<Claims>> {
-    CLAIMS.lock().unwrap_or_else(PoisonError::into_inner) // sets of paths are never half-changed
+fn claims() -> MutexGuard<'static, BTreeMap<PathBuf, Use>> {
+    CLAIMS.lock().unwrap_or_else(PoisonError::into_inner) // a map of paths is never half-changed
 }
-
-/// Why a file can't be an output, or an input.
-const INPUT_TOO: &str = "it is an input as well";
 
 fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::ResourceBusy, reason)
 }
+
+/// Why a file can't be an output, or an input.
+const INPUT_TOO: &str = "it is an input as well";
 
 /// Records `path` as an input, so that the same process can't write to it.
 ///
@@ -32,17 +32,11 @@ fn refused(reason: &str) -> io::Error {
 /// If it is an output already.
 pub fn protect(path: &Path) -> io::Result<()> {
     // A file that can't be found is reported when it is read.
-    let Ok(path) = fs::canonicalize(path) else { return Ok(()) };
-    if !path.is_file() {
-        return Ok(());
+    let Some(path) = fs::canonicalize(path).ok().filter(|path| path.is_file()) else { return Ok(()) };
+    match *claims().entry(path).or_insert(Use::Input) {
+        Use::Input => Ok(()),
+        Use::Output => Err(refused(INPUT_TOO)),
     }
-    let mut claims = claims();
-    let claims = claims.get_or_insert_default();
-    if claims.outputs.contains(&path) {
-        return Err(refused(INPUT_TOO));
-    }
-    claims.inputs.insert(path);
-    Ok(())
 }
 
 /// A file, or standard output, that is recorded as an output until this is dropped.
@@ -56,31 +50,29 @@ impl Claim {
     /// If it is an output already.
     pub fn stdout() -> io::Result<Self> {
         // No canonical path has this name.
-        let path = PathBuf::from("-");
-        if !claims().get_or_insert_default().outputs.insert(path.clone()) {
-            return Err(refused("another output goes to standard output"));
-        }
-        Ok(Self(path))
+        Self::of(PathBuf::from("-"), "another output goes to standard output")
     }
 
     /// Records `path`, which must be canonical, as an output.
     pub(super) fn output(path: &Path) -> io::Result<Self> {
+        Self::of(path.to_owned(), "another output goes to the same file")
+    }
+
+    fn of(path: PathBuf, taken: &str) -> io::Result<Self> {
         let mut claims = claims();
-        let claims = claims.get_or_insert_default();
-        if claims.inputs.contains(path) {
-            return Err(refused(INPUT_TOO));
+        match claims.get(&path) {
+            Some(Use::Input) => Err(refused(INPUT_TOO)),
+            Some(Use::Output) => Err(refused(taken)),
+            None => {
+                claims.insert(path.clone(), Use::Output);
+                Ok(Self(path))
+            }
         }
-        if !claims.outputs.insert(path.to_owned()) {
-            return Err(refused("another output goes to the same file"));
-        }
-        Ok(Self(path.to_owned()))
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        if let Some(claims) = claims().as_mut() {
-            claims.outputs.remove(&self.0);
-        }
+        claims().remove(&self.0);
     }
 }

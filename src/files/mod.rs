@@ -8,11 +8,11 @@ mod regular;
 mod temporary;
 mod whole;
 
-pub use atomic::{AtomicFile, remove_temporaries, try_remove_temporaries};
+pub use atomic::AtomicFile;
 pub use claim::{Claim, protect};
 #[cfg(test)]
 pub use own::can_give_away;
-pub use own::{OwnFile, open_own};
+pub use own::{OwnFile, open_of_user, open_own};
 pub use regular::{RegularFile, Section};
-pub use temporary::Temporary;
+pub use temporary::{Temporary, remove_temporaries, try_remove_temporaries};
 pub use whole::{CONFIGURATION, Kind, RECORD, explained, read, read_text, write_cure};

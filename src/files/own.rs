@@ -1,7 +1,7 @@
 //! Files that grow over several runs, in folders where another user may replace them.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Seek},
     os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
@@ -43,32 +43,39 @@ impl OwnFile {
 /// # Errors
 /// If `path` is one of these or not a regular file, if this process reads or writes the file already, or if it can't be opened or created.
 pub fn open_own(path: &Path) -> io::Result<OwnFile> {
-    let refuse = |reason: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, reason.to_owned()));
-    let options = || {
-        let mut options = OpenOptions::new();
-        // Nonblocking: opening a pipe must not wait before it is refused.
-        options.read(true).append(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).mode(0o666);
-        options
-    };
-    let file = match options().create_new(true).open(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match options().open(path) {
-            Err(error) if error.raw_os_error() == Some(libc::ELOOP) => return refuse("it is a symbolic link: name the file itself"),
-            opened => opened?,
-        },
+    let options = || OpenOptions::new().read(true).append(true).mode(0o666).clone();
+    let (file, metadata) = match open_of_user(path, options().create_new(true)) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_of_user(path, &mut options())?,
         created => created?,
     };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return refuse("it is not a regular file");
-    }
-    if metadata.uid() != geteuid().as_raw() {
-        return refuse("it belongs to another user");
-    }
     if metadata.nlink() > 1 {
-        return refuse("it has a second name (a hard link)");
+        return Err(refused("it has a second name (a hard link)"));
     }
     let claim = Claim::output(&fs::canonicalize(path)?)?;
     Ok(OwnFile { file, path: path.to_owned(), _claim: claim })
+}
+
+/// Opens a regular file that belongs to this user. Follows no symbolic link, and waits for no pipe.
+///
+/// # Errors
+/// If `path` is not such a file, or can't be opened with these `options`.
+pub fn open_of_user(path: &Path, options: &mut OpenOptions) -> io::Result<(File, Metadata)> {
+    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => refused("it is a symbolic link: name the file itself"),
+        _ => error,
+    })?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(refused("it is not a regular file"));
+    }
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(refused("it belongs to another user"));
+    }
+    Ok((file, metadata))
+}
+
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
 /// Whether a test can give files to another user: only root can, and in a user namespace only to users that are mapped there.

@@ -1,15 +1,46 @@
-//! A temporary file, which may later replace another file.
+//! Temporary files, which may later replace another file.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, File, OpenOptions},
     hash::{BuildHasher, RandomState},
     io,
     os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 /// Number of names that are tried before giving up.
 const ATTEMPTS: usize = 1000;
+
+/// Paths of the temporaries that exist now.
+static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Locks the list of temporaries. While it is locked, the handler of Ctrl-C waits.
+pub(super) fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner) // a set of paths is never half-changed
+}
+
+/// Removes every temporary of this process, and prevents all threads from making another. The handler of Ctrl-C calls it right before it
+/// ends the process: unfinished outputs are lost.
+pub fn remove_temporaries() {
+    remove_all(temporaries());
+}
+
+/// As [`remove_temporaries`], for a thread that may itself be making a temporary: does nothing if the list is locked.
+pub fn try_remove_temporaries() {
+    if let Ok(registered) = TEMPORARIES.try_lock() {
+        remove_all(registered);
+    }
+}
+
+fn remove_all(registered: MutexGuard<'static, BTreeSet<PathBuf>>) {
+    for path in &*registered {
+        let _ = fs::remove_file(path); // on failure the file or its folder is gone already: nothing more can be done
+    }
+    // The list stays locked: a thread that wants to make a temporary waits until the process ends.
+    std::mem::forget(registered);
+}
 
 /// The path of a file that is removed on drop, unless `persist` has renamed it.
 #[derive(Debug)]
@@ -30,12 +61,17 @@ impl Temporary {
     /// # Errors
     /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`], or that one if every name exists.
     pub fn make<T>(folder: &Path, prefix: &str, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Self)> {
+        // Made and listed under one lock, so that the handler of Ctrl-C knows every temporary that exists.
+        let mut registered = temporaries();
         for attempt in 0..ATTEMPTS {
             // The standard library seeds `RandomState` from the system's random numbers, differently each time.
             let name = format!("{prefix}{:016x}.tmp", RandomState::new().hash_one(attempt));
             let path = folder.join(name);
             match make(&path) {
-                Ok(made) => return Ok((made, Self(path))),
+                Ok(made) => {
+                    registered.insert(path.clone());
+                    return Ok((made, Self(path)));
+                }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -53,7 +89,10 @@ impl Temporary {
     /// # Errors
     /// If it can't be renamed; it is then removed.
     pub(crate) fn persist(self, target: &Path) -> io::Result<()> {
+        // Under the lock: once Ctrl-C has removed the temporaries nothing may be renamed, and a renamed file is not a temporary.
+        let mut registered = temporaries();
         fs::rename(&self.0, target)?;
+        registered.remove(&self.0);
         std::mem::forget(self);
         Ok(())
     }
@@ -61,7 +100,9 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0); // on failure the file or its folder is gone already: nothing more can be done
+        let mut registered = temporaries();
+        registered.remove(&self.0);
+        let _ = fs::remove_file(&self.0); // as in `remove_all`
     }
 }
 

@@ -78,35 +78,17 @@ pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
 
 /// Reads the rest of an open file. `expected` is its size as far as it is known, in bytes.
 pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
-    let too_large = || {
-        let reason = format!("it has more than {most} bytes, the limit for such a file");
-        io::Error::new(io::ErrorKind::FileTooLarge, reason)
-    };
-    if expected > most {
-        return Err(too_large());
-    }
     let mut bytes = Vec::new();
-    let mut part = [0; 32 << 10];
-    loop {
-        let count = match file.read(&mut part) {
-            Ok(0) => return Ok(bytes),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read?,
-        };
-        if bytes.len() as u64 + count as u64 > most {
-            return Err(too_large());
-        }
-        if bytes.capacity() == 0 {
-            // The expected size is usually right, but not guaranteed.
-            bytes.try_reserve_exact(expected as usize + count).map_err(|_| no_memory(expected))?;
-        }
-        bytes.try_reserve(count).map_err(|_| no_memory(2 * bytes.len() as u64))?;
-        bytes.extend_from_slice(&part[..count]);
+    if expected <= most {
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {
+            kind @ io::ErrorKind::OutOfMemory => io::Error::new(kind, format!("no memory for its {expected} bytes")),
+            _ => error,
+        })?;
     }
-}
-
-fn no_memory(bytes: u64) -> io::Error {
-    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for its {bytes} bytes"))
+    if expected.max(bytes.len() as u64) > most {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it has more than {most} bytes, the limit for such a file")));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

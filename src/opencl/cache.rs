@@ -18,19 +18,18 @@
 use std::{
     cmp::Reverse,
     env,
-    fmt::Write as _,
     fs::{self, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
     time::{Duration, SystemTime},
 };
 
-use nix::{libc, unistd::geteuid};
+use nix::unistd::geteuid;
 use twox_hash::XxHash3_128;
 
 use super::info::DeviceInfo;
-use crate::files::Temporary;
+use crate::files::{Temporary, open_of_user};
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
@@ -79,12 +78,7 @@ impl Key {
 impl Key {
     /// The name of its entry.
     fn name(&self) -> String {
-        let mut name = String::with_capacity(32);
-        for byte in self.0 {
-            // Writing to a String can't fail.
-            let _ = write!(name, "{byte:02x}");
-        }
-        name
+        format!("{:032x}", u128::from_be_bytes(self.0))
     }
 }
 
@@ -211,10 +205,8 @@ impl Cache {
 
 /// Opens a file that no other user can have written.
 fn open_own(path: &Path) -> io::Result<File> {
-    // Nonblocking, so that a pipe is refused instead of waited for.
-    let file = File::options().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() || metadata.uid() != geteuid().as_raw() || metadata.mode() & 0o022 != 0 {
+    let (file, metadata) = open_of_user(path, File::options().read(true))?;
+    if metadata.mode() & 0o022 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user may have written it"));
     }
     Ok(file)
