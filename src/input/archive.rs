@@ -6,19 +6,18 @@ use std::path::Path;
 /// Bytes of a header. Contents are padded to a multiple of it.
 const BLOCK: usize = 512;
 
+/// Signatures of archives and compressions that are not read, the bytes before each, and the command that unpacks such a file.
+const NOT_READ: [(usize, &[u8], &str, &str); 4] = [
+    (4, b"1AY&SY", "compressed by bzip2", "bunzip2 -k"),
+    (0, b"PK\x03\x04", "a zip archive", "unzip"),
+    (0, b"7z\xbc\xaf", "a 7z archive", "7z x"),
+    (0, b"Rar!", "a rar archive", "unrar x"),
+];
+
 /// The reason and the cure if the first bytes are those of an archive or a compression that is not read.
-pub(super) fn not_read(head: &[u8]) -> Option<&'static str> {
-    match head {
-        [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => {
-            Some("it is compressed by bzip2, which socbfs does not read: run `bunzip2 -k FILE` first")
-        }
-        [b'P', b'K', 3, 4, ..] => Some("it is a zip archive, which socbfs does not read: run `unzip FILE`, then give the graph in it"),
-        [b'7', b'z', 0xbc, 0xaf, ..] => Some("it is a 7z archive, which socbfs does not read: run `7z x FILE`, then give the graph in it"),
-        [b'R', b'a', b'r', b'!', ..] => {
-            Some("it is a rar archive, which socbfs does not read: run `unrar x FILE`, then give the graph in it")
-        }
-        _ => None,
-    }
+pub(super) fn not_read(head: &[u8]) -> Option<String> {
+    let (_, _, what, command) = NOT_READ.iter().find(|(at, sign, ..)| head.get(*at..).is_some_and(|rest| rest.starts_with(sign)))?;
+    Some(format!("it is {what}, which socbfs does not read: run `{command} FILE` first, then give the graph in it"))
 }
 
 /// Whether the first bytes are those of a tar archive.
@@ -34,34 +33,22 @@ pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<
     let Some(header) = next_matrix(&mut archive)? else {
         return Err(invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it"));
     };
-    let Header { name, size, blocks, .. } = header;
+    let Header { name, size, blocks } = header;
     log::info!("the tar archive holds {name}, {size} bytes");
     Ok(Box::new(Entry { archive, name, left: size, padding: blocks - size }))
-}
-
-/// The header of the next matrix. Everything before its content has then been read; without another matrix, the whole archive.
-fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
-    while let Some(header) = Header::read(archive)? {
-        if header.is_file && is_the_matrix(Path::new(&header.name)) {
-            return Ok(Some(header));
-        }
-        skip(archive, header.blocks)?;
-    }
-    Ok(None)
 }
 
 /// The header of an entry.
 struct Header {
     name: String,
-    is_file: bool,
     size: u64,
     /// Bytes that the content takes in the archive: `size` rounded up to whole blocks.
     blocks: u64,
 }
 
-impl Header {
-    /// Reads the next header; after the last one, reads `archive` to its end.
-    fn read(archive: &mut impl Read) -> io::Result<Option<Self>> {
+/// The header of the next matrix. Everything before its content has then been read; without another matrix, the whole archive.
+fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
+    loop {
         let mut header = Vec::with_capacity(BLOCK);
         // Not `read_exact`: at the end of the archive it returns the same error as a decompressor whose input is cut off.
         match archive.by_ref().take(BLOCK as u64).read_to_end(&mut header)? {
@@ -70,8 +57,7 @@ impl Header {
             _ => return Err(invalid(CUT_OFF)),
         }
         if header.iter().all(|&byte| byte == 0) {
-            io::copy(archive, &mut io::sink())?;
-            return Ok(None);
+            return io::copy(archive, &mut io::sink()).map(|_| None);
         }
         let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
         // Octal digits, or a binary number that the highest bit marks (GNU tar, for 8 GiB and more).
@@ -81,7 +67,11 @@ impl Header {
         };
         let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
         let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid("a header of the tar archive is damaged")) };
-        Ok(Some(Self { name: text(&header[..100]), is_file: matches!(header[156], b'0' | 0), size, blocks }))
+        let name = text(&header[..100]);
+        if matches!(header[156], b'0' | 0) && is_the_matrix(Path::new(&name)) {
+            return Ok(Some(Header { name, size, blocks }));
+        }
+        skip(archive, blocks)?;
     }
 }
 

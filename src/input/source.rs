@@ -16,7 +16,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::archive;
 #[cfg(feature = "compression")]
-use super::damage::{Explained, GzipReader};
+use super::damage::Explained;
 use super::damage::{damage, is_damage};
 use super::scan::Cut;
 use super::{Compression, InputError};
@@ -99,7 +99,7 @@ impl Source {
             return Err(InputError::Empty { path: source.path });
         }
         if let Some(reason) = archive::not_read(&head) {
-            return Err(InputError::Unsupported { path: source.path, reason: reason.to_owned() });
+            return Err(InputError::Unsupported { path: source.path, reason });
         }
         source.refuse_false_suffix()?;
         if archive::is_tar(&head) {
@@ -144,7 +144,7 @@ impl Source {
         let (compression, limit) = (self.compression, granted());
         Ok(match compression {
             Compression::None => Box::new(raw),
-            Compression::Gzip => Box::new(Explained { decompressor: GzipReader::new(raw), compression, limit }),
+            Compression::Gzip => Box::new(Explained { decompressor: flate2::bufread::MultiGzDecoder::new(raw), compression, limit }),
             Compression::Xz => {
                 let decompressor = lzma_rust2::XzReader::new_mem_limit(raw, true, (limit >> 10) as u32);
                 Box::new(Explained { decompressor, compression, limit })

@@ -969,25 +969,13 @@ mod compression {
                 let known = error.contains(&format!("the {name} data are damaged")) && error.ends_with("; fetch the file again");
                 assert!(known || error.contains("is it cut off?") || error.starts_with("g.el:"), "at {end}: {error}");
                 assert!(!error.contains(['{', '}']) && !error.contains("Error"), "at {end}: {error}");
-                let detail = error.split_once(" data are damaged (").map(|(_, rest)| rest);
-                assert!(detail.is_none_or(|detail| detail.starts_with(|c: char| c.is_alphabetic())), "at {end}: {error}");
             }
             for more in [&b"r"[..], b"rubbish", b"rubbish! and more of it"] {
                 let error = message("g.el", &[&packed[..], more].concat());
-                let wanted = format!("bytes that are not {name} data follow the end of the stream; remove them, or fetch");
-                assert!(error.contains(&wanted), "{error}");
+                let wanted = format!("the {name} data are damaged, or other bytes follow them; fetch the file again");
+                // The first bytes may be too few for a header of gzip.
+                assert!(error.contains(&wanted) || name == "gzip" && error.contains("is it cut off?"), "{error}");
             }
-        }
-    }
-
-    /// Tape and block devices pad files with zeros.
-    #[test]
-    fn zeros_after_gzip_data_are_ignored() {
-        let packed = gzip(TEXT.as_bytes());
-        for zeros in [1, 511, 1 << 20] {
-            assert_eq!(read_bytes("g.el", &[&packed[..], &vec![0; zeros]].concat()).unwrap(), ok("g.el", TEXT));
-            let error = message("g.el", &[&packed[..], &vec![0; zeros], &packed[..]].concat());
-            assert!(error.contains("bytes that are not gzip data follow"), "{error}");
         }
     }
 
