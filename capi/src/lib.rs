@@ -22,7 +22,7 @@ use bfs::{
     cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
     hybrid::HybridError,
-    input::{InputError, ReadOptions},
+    input::{Fault, InputError, ReadOptions},
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
     runtime::{Given, Profile, RuntimeError, Setting, Step},
@@ -1028,7 +1028,7 @@ impl From<InputError> for Failure {
         let text = with_causes("", &error);
         match &error {
             error if error.is_out_of_memory() => Self::memory(text),
-            InputError::Stopped { .. } => Self::stopped(text),
+            InputError { fault, .. } if matches!(**fault, Fault::Stopped) => Self::stopped(text),
             _ => Self::input(text),
         }
     }

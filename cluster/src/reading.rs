@@ -16,7 +16,7 @@ use super::{
 };
 use socbfs::{
     graph::{EdgeList, EdgeSlice, Vertex},
-    input::{Chosen, FilePart, InputError, OpenFile, ReadOptions, Tallies, Whole},
+    input::{Chosen, Fault, FilePart, InputError, OpenFile, ReadOptions, Tallies, Whole},
     memory,
 };
 
@@ -63,8 +63,9 @@ fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
     }
 }
 
-fn text(error: InputError) -> String {
-    error.to_string()
+/// The text of a fault in the file `path`.
+fn text(path: &Path) -> impl Fn(Box<Fault>) -> String + use<'_> {
+    |fault| InputError { path: path.to_owned(), fault }.to_string()
 }
 
 /// Reads a file that every rank has at the same path: each rank reads a slice. All ranks call it, on their own rayon pools.
@@ -75,36 +76,37 @@ fn text(error: InputError) -> String {
 /// On every rank [`ClusterError::File`] if one of them can't read the file, and [`ClusterError::OtherFile`] if one has a different file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
     agreed(ranks, readable_by_many(path, ranks))?;
-    let opened = OpenFile::open(path).map_err(|error| match &error {
-        InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
-            format!("{error}; each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it")
+    let opened = OpenFile::open(path).map_err(|fault| match &*fault {
+        Fault::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
+            let copies = "each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it";
+            format!("{}; {copies}", text(path)(fault))
         }
-        _ => text(error),
+        _ => text(path)(fault),
     });
     let opened = agreed(ranks, opened)?;
     same(ranks, path, &values(ranks, opened.size()), |of_first, own| {
         format!("the file has {own} bytes, but that of rank 0 has {of_first}")
     })?;
     let first = ranks.rank() == 0;
-    let chosen = of_first(ranks, first.then(|| opened.recognise(options.format).map_err(text)))?;
+    let chosen = of_first(ranks, first.then(|| opened.recognise(options.format).map_err(text(path))))?;
     if values(ranks, opened.can_be_cut(&chosen).into()).contains(&0) {
         return read_whole(opened, &chosen, options, ranks);
     }
-    let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text))?;
+    let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text(path)))?;
     compare(&part, path, ranks)?;
-    let rows = values(ranks, agreed(ranks, part.rows().map_err(text))?);
+    let rows = values(ranks, agreed(ranks, part.rows().map_err(text(path)))?);
     let found = part.read(rows[..ranks.rank()].iter().sum(), options.progress);
-    let found = all_gather(ranks, &agreed(ranks, found.map_err(text))?)?;
+    let found = all_gather(ranks, &agreed(ranks, found.map_err(text(path)))?)?;
     let mut all = Tallies::default();
     found.iter().for_each(|found| all.join(found));
-    agreed(ranks, part.conclude(&all).map_err(text))
+    agreed(ranks, part.conclude(&all).map_err(text(path)))
 }
 
 /// Compares each rank's slice with the same bytes of rank 0's file.
 fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), ClusterError> {
     let wanted = if ranks.rank() == 0 { 0..ranks.size() } else { ranks.rank()..ranks.rank() + 1 };
-    let sums: Result<Vec<u128>, InputError> = wanted.map(|rank| part.checksum(rank)).collect();
-    let sums = agreed(ranks, sums.map_err(text))?;
+    let sums: Result<Vec<u128>, Box<Fault>> = wanted.map(|rank| part.checksum(rank)).collect();
+    let sums = agreed(ranks, sums.map_err(text(path)))?;
     let own = sums[0];
     let mut of_first: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
     of_first.resize(16 * ranks.size(), 0);
@@ -120,7 +122,7 @@ fn share(count: usize, rank: usize, size: usize) -> std::ops::Range<usize> {
 }
 
 /// Appends edges to `kept`, or fails if there is not enough memory.
-fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Vertex; 2]>, path: &Path) -> Result<(), InputError> {
+fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Vertex; 2]>) -> Result<(), Box<Fault>> {
     let more = edges.len();
     if kept.capacity() - kept.len() < more {
         let held = kept.len();
@@ -128,7 +130,7 @@ fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Verte
         // Growing holds the edges twice while they are moved, so it adds at least half of their number at a time.
         let wanted = more.max(held / 2);
         if memory::check_available(bytes(wanted), "edges").is_err() || kept.try_reserve_exact(wanted).is_err() {
-            return Err(InputError::OutOfMemory { path: path.to_owned(), bytes: bytes(more) });
+            return Err(Fault::OutOfMemory(bytes(more)).into());
         }
     }
     kept.extend(edges);
@@ -153,9 +155,9 @@ fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, rank
     let (mut kept, mut sum) = (Vec::new(), 0u64);
     let whole = opened.in_pieces(chosen, options.progress, &mut |edges| {
         sum = sum.wrapping_add(sum_of(edges));
-        keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied(), &path)
+        keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied())
     });
-    let whole = agreed(ranks, whole.map_err(text))?;
+    let whole = agreed(ranks, whole.map_err(text(&path)))?;
     same(ranks, &path, &all_gather(ranks, &(whole, sum))?, content)?;
     slice_of(kept, whole)
 }
@@ -184,7 +186,7 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
             opened.in_pieces(&chosen, options.progress, &mut |edges| {
                 for edges in edges.chunks(PIECE) {
                     send(edges, ranks);
-                    keep(&mut kept, edges[share(edges.len(), 0, size)].iter().copied(), path)?;
+                    keep(&mut kept, edges[share(edges.len(), 0, size)].iter().copied())?;
                 }
                 Ok(())
             })
@@ -196,12 +198,12 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
             if failed.is_ok() {
                 let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                 // The other ranks learn of an error after rank 0 has sent all edges.
-                failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]), path);
+                failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
             }
         }
     }
-    let whole = of_first(ranks, whole.map(|whole| whole.map_err(text)))?;
-    agreed(ranks, failed.map_err(text))?;
+    let whole = of_first(ranks, whole.map(|whole| whole.map_err(text(path))))?;
+    agreed(ranks, failed.map_err(text(path)))?;
     slice_of(kept, whole)
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use bfs::{
     graph::{GraphError, RowsError, Stopper},
-    input::InputError,
+    input::{Fault, InputError},
     runtime::RuntimeError,
     search::SearchError,
     words::{with_causes, with_cure},
@@ -80,12 +80,12 @@ impl From<RowsError> for Failure {
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
         let text = with_causes("", &error);
-        Self(match &error {
-            error if error.is_out_of_memory() => PyMemoryError::new_err(text),
-            InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
-            InputError::Open { reason, .. } if reason.kind() == std::io::ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
-            InputError::Directory { .. } => PyIsADirectoryError::new_err(text),
-            InputError::Stopped { .. } => PyTimeoutError::new_err(text),
+        Self(match &*error.fault {
+            _ if error.is_out_of_memory() => PyMemoryError::new_err(text),
+            Fault::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
+            Fault::Open { reason, .. } if reason.kind() == std::io::ErrorKind::PermissionDenied => PyPermissionError::new_err(text),
+            Fault::Directory => PyIsADirectoryError::new_err(text),
+            Fault::Stopped => PyTimeoutError::new_err(text),
             _ => PyOSError::new_err(text),
         })
     }

@@ -1,26 +1,20 @@
 //! What is wrong with compressed data, in the words of the user. Decompressors describe the same damage in words of their own, some of them
 //! in those of their source code.
 
+#[cfg(feature = "compression")]
 use std::io;
 
-#[cfg(feature = "compression")]
 use super::Compression;
 #[cfg(feature = "compression")]
 use crate::words::bytes;
 
 /// A fault of compressed data, carried by an I/O error. It distinguishes the fault from an error of reading the file.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-struct Damage(String);
-
-/// An error with a reason (and cure) that the user is shown as it is.
-pub(super) fn damage(reason: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, Damage(reason.into()))
-}
-
-/// Whether an error is one of the compressed data.
-pub(super) fn is_damage(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<Damage>())
+#[error("{reason}")]
+pub(super) struct Damage {
+    pub(super) compression: Compression,
+    /// What is wrong (and the cure), as the user is shown it.
+    pub(super) reason: String,
 }
 
 /// A decompressor whose errors are put into the words of the user.
@@ -47,7 +41,7 @@ impl<R> Explained<R> {
         if error.raw_os_error().is_some() {
             return error;
         }
-        damage(match error.kind() {
+        let reason = match error.kind() {
             io::ErrorKind::UnexpectedEof => "it ends early; is it cut off?".to_owned(),
             // zstd has no kinds of errors.
             kind if kind == io::ErrorKind::OutOfMemory || error.to_string().contains("memory") => {
@@ -56,6 +50,7 @@ impl<R> Explained<R> {
                 format!("its decompressor needs more memory than the limit of {limit}; decompress it first with `{command} {options}`")
             }
             _ => format!("the {compression} data are damaged, or other bytes follow them; fetch the file again"),
-        })
+        };
+        io::Error::other(Damage { compression: *compression, reason })
     }
 }

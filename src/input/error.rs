@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::damage::Damage;
 use super::{Compression, Format};
 use crate::files;
 use crate::graph::GraphError;
@@ -12,83 +13,84 @@ use crate::words;
 
 /// Why a graph file could not be read or written. The text names the file, the place in it, and a cure.
 #[derive(Debug, thiserror::Error)]
+#[error("{}{} {fault}", .path.display(), .fault.place())]
+pub struct InputError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    pub fault: Box<Fault>,
+}
+
+impl InputError {
+    /// Whether the cause is a lack of memory.
+    pub fn is_out_of_memory(&self) -> bool {
+        match &*self.fault {
+            Fault::OutOfMemory(_) | Fault::Graph(GraphError::OutOfMemory(_)) => true,
+            Fault::Open { reason, .. } | Fault::Read(reason) => reason.kind() == io::ErrorKind::OutOfMemory,
+            _ => false,
+        }
+    }
+}
+
+/// Names the file in which there is a fault.
+pub(super) trait InFile<T> {
+    fn in_file(self, path: &Path) -> Result<T, InputError>;
+}
+
+impl<T> InFile<T> for Result<T, Box<Fault>> {
+    fn in_file(self, path: &Path) -> Result<T, InputError> {
+        self.map_err(|fault| InputError { path: path.to_owned(), fault })
+    }
+}
+
+/// What is wrong with a graph file.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum InputError {
+pub enum Fault {
     /// The file can't be opened.
-    #[error("{}: can't open it: {reason}{}", .path.display(), generator(.path, .reason).unwrap_or_else(|| cure(.reason).to_owned()))]
+    #[error("can't open it: {reason}{cure}")]
     Open {
-        /// The file.
-        path: PathBuf,
         /// The system's error.
         reason: io::Error,
+        /// What to do about it (may be empty).
+        cure: String,
     },
     /// The path is a folder.
-    #[error("{}: is a directory; name a graph file in it", .path.display())]
-    Directory {
-        /// The folder.
-        path: PathBuf,
-    },
+    #[error("is a directory; name a graph file in it")]
+    Directory,
     /// The file is empty.
-    #[error("{}: the file is empty, so it holds no graph in any format; was it cut off while it was downloaded or written?", .path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the file is empty, so it holds no graph in any format; was it cut off while it was downloaded or written?")]
+    Empty,
     /// Reading failed after the file was opened.
-    #[error("{}: can't read it: {reason}{}", .path.display(), cure(.reason))]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        reason: io::Error,
-    },
+    #[error("can't read it: {}{}", .0, cure(.0))]
+    Read(io::Error),
     /// Another process wrote to the file while it was read.
-    #[error("{}: it changed while it was read; wait until no program writes to it, or read a copy", .path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("it changed while it was read; wait until no program writes to it, or read a copy")]
+    Changed,
     /// A [`Stopper`](crate::graph::Stopper) ended the reading.
-    #[error("{}: the reading was stopped before it finished", .path.display())]
-    Stopped {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the reading was stopped before it finished")]
+    Stopped,
     /// The compressed data is damaged, truncated, or needs more memory than is granted.
-    #[error("{}: can't decompress it as {compression}: {reason}", .path.display())]
+    #[error("can't decompress it as {compression}: {reason}")]
     Decompress {
-        /// The file.
-        path: PathBuf,
         /// How it is compressed.
         compression: Compression,
         /// What is wrong with the data, and the cure.
-        reason: io::Error,
+        reason: String,
     },
-    /// Neither the name nor the content proves a format.
+    /// Neither the name nor the content proves a format. The text says what the content shows instead.
     #[error(
-        "{}: can't determine the format: {reason}; name it with --format, one of {}, or by the ending of its name, as in .el",
-        .path.display(),
+        "can't determine the format: {}; name it with --format, one of {}, or by the ending of its name, as in .el",
+        .0,
         Format::names()
     )]
-    Unrecognised {
-        /// The file.
-        path: PathBuf,
-        /// What the content shows instead.
-        reason: String,
-    },
-    /// The format, or this variant of it, is not supported or does not suit breadth-first search.
-    #[error("{}: {reason}", .path.display())]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// Why, and what to do instead.
-        reason: String,
-    },
+    Unrecognised(String),
+    /// The format, or this variant of it, is not supported or does not suit breadth-first search. The text says why, and what to do instead.
+    #[error("{0}")]
+    Unsupported(String),
     /// The content breaks the format.
-    #[error("{}{place} {reason}{}{cure}", .path.display(), if .cure.is_empty() { "" } else { "; " })]
+    #[error("{reason}{}{cure}", if .cure.is_empty() { "" } else { "; " })]
     Malformed {
-        /// The file.
-        path: PathBuf,
         /// Place of the fault.
         place: Place,
         /// What is wrong.
@@ -97,41 +99,77 @@ pub enum InputError {
         cure: String,
     },
     /// The graph is too large, or an edge names a vertex that the graph does not have.
-    #[error("{}: {reason}", .path.display())]
-    Graph {
-        /// The file.
-        path: PathBuf,
-        /// The error of the graph.
-        reason: GraphError,
-    },
-    /// There is not enough memory for the edges.
-    #[error("{}: no memory for {} of the graph; {CURE}", .path.display(), words::bytes(*.bytes))]
-    OutOfMemory {
-        /// The file.
-        path: PathBuf,
-        /// Bytes that were requested.
-        bytes: u64,
-    },
+    #[error("{0}")]
+    Graph(GraphError),
+    /// There is not enough memory for this many bytes of the graph.
+    #[error("no memory for {} of the graph; {CURE}", words::bytes(*.0))]
+    OutOfMemory(u64),
     /// Writing failed; nothing was left at the path.
-    #[error("{}: can't write it: {reason}{}", .path.display(), write_cure(.reason))]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        reason: io::Error,
-    },
+    #[error("can't write it: {}{}", .0, write_cure(.0))]
+    Write(io::Error),
 }
 
-impl InputError {
-    /// Whether the cause is a lack of memory.
-    pub fn is_out_of_memory(&self) -> bool {
-        match self {
-            Self::OutOfMemory { .. } | Self::Graph { reason: GraphError::OutOfMemory(_), .. } => true,
-            Self::Open { reason, .. } | Self::Read { reason, .. } | Self::Decompress { reason, .. } => {
-                reason.kind() == io::ErrorKind::OutOfMemory
-            }
-            _ => false,
+/// An error of reading a stream, whose data may be damaged.
+impl From<io::Error> for Box<Fault> {
+    fn from(error: io::Error) -> Self {
+        Self::new(match error.downcast::<Damage>() {
+            Ok(Damage { compression, reason }) => Fault::Decompress { compression, reason },
+            Err(error) => Fault::Read(error),
+        })
+    }
+}
+
+impl Fault {
+    /// The fault of a file that can't be opened.
+    pub(super) fn open(path: &Path, error: io::Error) -> Self {
+        let reason = files::explained(path, error);
+        // A missing file may have the name of a generator.
+        let generator = super::generate::NAMES.iter().find(|(name, _)| path.as_os_str() == *name);
+        let cure = match generator.filter(|_| reason.kind() == io::ErrorKind::NotFound) {
+            Some((name, size)) => format!("; the command line names the generator {name}:{size}"),
+            None => cure(&reason).to_owned(),
+        };
+        Self::Open { reason, cure }
+    }
+
+    /// A fault at an offset (in bytes) of the text that a parser was given.
+    #[cold]
+    pub(super) fn at(offset: usize, reason: impl Into<String>) -> Box<Self> {
+        Box::new(Self::Malformed { place: Place::Byte(offset as u64), reason: reason.into(), cure: String::new() })
+    }
+
+    /// A fault of the file as a whole.
+    #[cold]
+    pub(super) fn whole(reason: impl Into<String>) -> Box<Self> {
+        Box::new(Self::Malformed { place: Place::Whole, reason: reason.into(), cure: String::new() })
+    }
+
+    #[cold]
+    pub(super) fn cure(mut self: Box<Self>, text: impl Into<String>) -> Box<Self> {
+        if let Self::Malformed { cure, .. } = &mut *self {
+            *cure = text.into();
         }
+        self
+    }
+
+    /// The same fault in a text that starts `by` bytes earlier.
+    pub(super) fn shift(self: Box<Self>, by: usize) -> Box<Self> {
+        self.placed(|offset| Place::Byte(offset + by as u64))
+    }
+
+    /// The same fault, with the place that its offset stands for.
+    pub(super) fn placed(mut self: Box<Self>, of: impl FnOnce(u64) -> Place) -> Box<Self> {
+        if let Self::Malformed { place, .. } = &mut *self {
+            if let Place::Byte(offset) = *place {
+                *place = of(offset);
+            }
+        }
+        self
+    }
+
+    /// Its place in the file.
+    pub fn place(&self) -> Place {
+        if let Self::Malformed { place, .. } = self { *place } else { Place::Whole }
     }
 }
 
@@ -161,12 +199,6 @@ fn write_cure(error: &io::Error) -> String {
     files::write_cure(error).map_or_else(|| cure(error).to_owned(), |cure| format!("; {cure}"))
 }
 
-/// Advice if a missing file has the name of a generator.
-fn generator(path: &Path, error: &io::Error) -> Option<String> {
-    let (name, size) = *super::generate::NAMES.iter().find(|(name, _)| path.as_os_str() == *name)?;
-    (error.kind() == io::ErrorKind::NotFound).then(|| format!("; the command line names the generator {name}:{size}"))
-}
-
 /// Advice for an error of the system.
 fn cure(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -174,59 +206,5 @@ fn cure(error: &io::Error) -> &'static str {
         io::ErrorKind::PermissionDenied => "; change its permissions (`ls -l` shows them), or run as its owner",
         io::ErrorKind::ReadOnlyFilesystem => "; write to another folder",
         _ => "",
-    }
-}
-
-/// A fault that a parser found; the caller adds the file and turns the offset into a line or byte.
-#[derive(Debug)]
-pub(super) enum Fault {
-    /// At an offset (in bytes) of the text that the parser was given.
-    At { offset: usize, reason: String, cure: String },
-    /// In the file as a whole.
-    Whole { reason: String, cure: String },
-    /// Not supported.
-    Unsupported(String),
-    /// More vertices than a graph can have.
-    Graph(GraphError),
-    /// No memory for this many bytes.
-    Memory(u64),
-}
-
-impl Fault {
-    #[cold]
-    pub(super) fn at(offset: usize, reason: impl Into<String>) -> Box<Self> {
-        Box::new(Self::At { offset, reason: reason.into(), cure: String::new() })
-    }
-
-    #[cold]
-    pub(super) fn whole(reason: impl Into<String>) -> Box<Self> {
-        Box::new(Self::Whole { reason: reason.into(), cure: String::new() })
-    }
-
-    #[cold]
-    pub(super) fn cure(mut self: Box<Self>, text: impl Into<String>) -> Box<Self> {
-        if let Self::At { cure, .. } | Self::Whole { cure, .. } = &mut *self {
-            *cure = text.into();
-        }
-        self
-    }
-
-    /// The same fault in a text that starts `by` bytes earlier.
-    pub(super) fn shift(mut self: Box<Self>, by: usize) -> Box<Self> {
-        if let Self::At { offset, .. } = &mut *self {
-            *offset += by;
-        }
-        self
-    }
-
-    /// The error for the user; `place` turns an offset into a place.
-    pub(super) fn into_error(self, path: PathBuf, place: impl FnOnce(usize) -> Place) -> InputError {
-        match self {
-            Self::At { offset, reason, cure } => InputError::Malformed { path, place: place(offset), reason, cure },
-            Self::Whole { reason, cure } => InputError::Malformed { path, place: Place::Whole, reason, cure },
-            Self::Unsupported(reason) => InputError::Unsupported { path, reason },
-            Self::Graph(reason) => InputError::Graph { path, reason },
-            Self::Memory(bytes) => InputError::OutOfMemory { path, bytes },
-        }
     }
 }

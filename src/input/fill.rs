@@ -1,12 +1,17 @@
 //! Parallel tasks that write their edges into one vector, in place.
 
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 
+use nix::sys::mman::{MmapAdvise, madvise};
 use rayon::prelude::*;
 
 use super::error::Fault;
 use crate::graph::Vertex;
 use crate::memory;
+
+/// Bytes of a huge page.
+const HUGE_PAGE: usize = 2 << 20;
 
 /// The slots of one task.
 pub(super) struct Slots<'a> {
@@ -98,34 +103,25 @@ pub(super) fn reserve<T>(vector: &mut Vec<T>, more: usize, ahead: f64, what: &'s
     if [expected, expected / 2, old / 8, 0].into_iter().any(|count| reserve(count.max(more))) {
         return Ok(());
     }
-    Err(Box::new(Fault::Memory(bytes(old + more))))
+    Err(Fault::OutOfMemory(bytes(old + more)).into())
 }
 
 /// Requests huge pages for memory that is about to be written for the first time: the system then clears 2 MiB per fault instead of 4 KiB.
 /// Clearing pages took a quarter of the time of reading a plain edge list. This is a hint: a refusal costs speed only.
 fn ask_for_huge_pages(slots: &mut [MaybeUninit<[Vertex; 2]>]) {
-    #[cfg(target_os = "linux")]
-    {
-        use std::ptr::NonNull;
-
-        use nix::sys::mman::{MmapAdvise, madvise};
-
-        const HUGE_PAGE: usize = 2 << 20;
-        let range = slots.as_mut_ptr_range();
-        let start = (range.start as usize).next_multiple_of(HUGE_PAGE);
-        let end = range.end as usize / HUGE_PAGE * HUGE_PAGE;
-        if let (true, Some(aligned)) = (start < end, NonNull::new(start as *mut _)) {
-            // SAFETY: the range lies inside `slots`, and this advice leaves its contents alone.
-            let _ = unsafe { madvise(aligned, end - start, MmapAdvise::MADV_HUGEPAGE) };
-        }
+    let range = slots.as_mut_ptr_range();
+    let start = (range.start as usize).next_multiple_of(HUGE_PAGE);
+    let end = range.end as usize / HUGE_PAGE * HUGE_PAGE;
+    if let (true, Some(aligned)) = (start < end, NonNull::new(start as *mut _)) {
+        // SAFETY: the range lies inside `slots`, and this advice leaves its contents alone.
+        let _ = unsafe { madvise(aligned, end - start, MmapAdvise::MADV_HUGEPAGE) };
     }
-    #[cfg(not(target_os = "linux"))]
-    let _ = slots;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::input::Place;
 
     #[test]
     fn gaps_are_closed_and_the_order_is_kept() {
@@ -143,6 +139,6 @@ mod tests {
     fn the_first_fault_in_order_is_returned() {
         let fault =
             fill(&mut Vec::new(), &[0; 100], 0.0, |index, _| if index >= 40 { Err(Fault::at(index, "")) } else { Ok(()) }).unwrap_err();
-        assert!(matches!(*fault, Fault::At { offset: 40, .. }));
+        assert_eq!(fault.place(), Place::Byte(40));
     }
 }

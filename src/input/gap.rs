@@ -3,15 +3,14 @@
 //! neighbours a second time, for incoming edges. An undirected graph lists every edge at both ends. The header has 17 bytes, so nothing
 //! after it is aligned.
 
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, Read};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use super::error::{Fault, Place};
+use super::Progress;
+use super::error::Fault;
 use super::source::{Source, read_all, unchanged};
 use super::text::Take;
-use super::{InputError, Progress};
 use crate::graph::{
     EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Stopper, Vertex, arrays, check_offsets,
 };
@@ -96,27 +95,21 @@ pub(super) fn proves(file: &RegularFile) -> io::Result<bool> {
 }
 
 /// Reads a source.
-pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
-    let path = source.path.clone();
-    let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
-    let header = Header::parse(&source.head).map_err(fail)?;
+pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, Box<Fault>> {
+    let header = Header::parse(&source.head)?;
     let list = if let Some(file) = source.plain() {
-        header.check(file.size()).map_err(fail)?;
-        rows(file, header, 0..usize::try_from(header.entries).unwrap_or(usize::MAX), &path, &source.stopper)?
+        header.check(file.size())?;
+        rows(file, header, 0..usize::try_from(header.entries).unwrap_or(usize::MAX), &source.stopper)?
     } else {
         // Memory grows with the data that is read, not with what the header announces. Incoming edges are skipped.
         let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
         let mut reader = source.reader();
         let mut bytes = Vec::new();
-        let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| io::copy(&mut reader, &mut io::sink()));
-        let rest = rest.map_err(|reason| match reason.kind() {
-            ErrorKind::OutOfMemory => InputError::OutOfMemory { path: path.clone(), bytes: half },
-            _ => source.stream_error(reason),
-        });
+        let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| Ok(io::copy(&mut reader, &mut io::sink())?));
         let rest = source.unchanged(rest)?;
-        header.check(bytes.len() as u64 + rest).map_err(fail)?;
+        header.check(bytes.len() as u64 + rest)?;
         let rows = SerializedRows::new(RowBytes::Owned(bytes), HEADER, header.vertices, header.entries);
-        EdgeList::from_rows(rows.map_err(|error| rows_error(error, &path))?, listing(header))
+        EdgeList::from_rows(rows.map_err(rows_error)?, listing(header))
     };
     if let Some(progress) = progress {
         progress.update(source.size(), source.size());
@@ -130,23 +123,21 @@ fn listing(header: Header) -> Listing {
 }
 
 /// The graph of a file whose size has been checked. Of the targets, only those of the entries `held` are read.
-fn rows(file: &RegularFile, header: Header, held: Range<usize>, path: &Path, stopper: &Stopper) -> Result<EdgeList, InputError> {
+fn rows(file: &RegularFile, header: Header, held: Range<usize>, stopper: &Stopper) -> Result<EdgeList, Box<Fault>> {
     let body = body(header);
     let bytes = body + 4 * held.len() as u64;
-    let no_memory = |_| InputError::OutOfMemory { path: path.to_owned(), bytes };
-    memory::check_available(bytes, "rows").map_err(no_memory)?;
-    let mut slab = Slab::zeroed(usize::try_from(bytes).unwrap_or(usize::MAX), "rows").map_err(no_memory)?;
+    memory::check_available(bytes, "rows").map_err(|_| Fault::OutOfMemory(bytes))?;
+    let mut slab = Slab::zeroed(usize::try_from(bytes).unwrap_or(usize::MAX), "rows").map_err(|_| Fault::OutOfMemory(bytes))?;
     let (offsets, targets) = slab.split_at_mut(body as usize);
     let fill = |bytes: &mut [u8], at: u64| {
         bytes.chunks_mut(FILLED).zip((at..).step_by(FILLED)).try_for_each(|(piece, at)| match stopper.is_stopped() {
-            true => Err(io::Error::other("the reading was stopped")),
-            false => file.fill(piece, at),
+            true => Err(Fault::Stopped.into()),
+            false => Ok(file.fill(piece, at)?),
         })
     };
-    let read = fill(offsets, 0).and_then(|()| fill(targets, body + 4 * held.start as u64));
-    unchanged(Some(file), path, read.map_err(|reason| InputError::Read { path: path.to_owned(), reason }))?;
+    unchanged(Some(file), fill(offsets, 0).and_then(|()| fill(targets, body + 4 * held.start as u64)))?;
     let rows = SerializedRows::slice(held, RowBytes::Slab(slab), HEADER, header.vertices, header.entries);
-    Ok(EdgeList::from_rows(rows.map_err(|error| rows_error(error, path))?, listing(header)))
+    Ok(EdgeList::from_rows(rows.map_err(rows_error)?, listing(header)))
 }
 
 /// The byte at which the targets begin.
@@ -154,81 +145,72 @@ fn body(header: Header) -> u64 {
     HEADER as u64 + 8 * (header.vertices + 1)
 }
 
-fn rows_error(error: RowsError, path: &Path) -> InputError {
+fn rows_error(error: RowsError) -> Box<Fault> {
     match error {
-        RowsError::Graph(reason) => InputError::Graph { path: path.to_owned(), reason },
-        RowsError::Offset { byte, .. } | RowsError::Target { byte, .. } => InputError::Malformed {
-            path: path.to_owned(),
-            place: Place::Byte(byte),
-            reason: error.to_string(),
-            cure: "is the file damaged?".into(),
-        },
-        RowsError::TooShort { .. } => Fault::whole(error.to_string()).into_error(path.to_owned(), |_| Place::Whole),
+        RowsError::Graph(reason) => Fault::Graph(reason).into(),
+        RowsError::Offset { byte, .. } | RowsError::Target { byte, .. } => {
+            Fault::at(byte as usize, error.to_string()).cure("is the file damaged?")
+        }
+        RowsError::TooShort { .. } => Fault::whole(error.to_string()),
     }
 }
 
 /// The header of a plain file that starts with `head`, whose size is checked, and the byte at which its targets begin.
-pub(super) fn begin(head: &[u8], file: &RegularFile, path: &Path) -> Result<(Header, u64), InputError> {
-    let header = Header::parse(head).and_then(|header| header.check(file.size()).map(|()| header));
-    let header = header.map_err(|fault| fault.into_error(path.to_owned(), |offset| Place::Byte(offset as u64)))?;
+pub(super) fn begin(head: &[u8], file: &RegularFile) -> Result<(Header, u64), Box<Fault>> {
+    let header = Header::parse(head)?;
+    header.check(file.size())?;
     Ok((header, body(header)))
 }
 
 /// The entries `range` of a plain file with this header.
-pub(super) fn slice(file: &RegularFile, header: Header, range: Range<usize>, path: &Path) -> Result<EdgeSlice, InputError> {
-    Ok(EdgeSlice::new(rows(file, header, range.clone(), path, &Stopper::default())?, range))
+pub(super) fn slice(file: &RegularFile, header: Header, range: Range<usize>) -> Result<EdgeSlice, Box<Fault>> {
+    Ok(EdgeSlice::new(rows(file, header, range.clone(), &Stopper::default())?, range))
 }
 
 /// Entries per piece.
 const PIECE: usize = 1 << 20;
 
 /// Gives the entries to `take` piece by piece. The offsets are held in memory, but not the targets.
-pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
+pub(super) fn in_pieces(mut source: Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), Box<Fault>> {
     let read = pieces(&mut source, progress, take);
     source.unchanged(read)
 }
 
-fn pieces(source: &mut Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), InputError> {
+fn pieces(source: &mut Source, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<(u64, Listing), Box<Fault>> {
     let mut piece = Vec::new();
-    let path = source.path.clone();
     let total = source.size();
-    let fail = |fault: Box<Fault>| fault.into_error(path.clone(), |offset| Place::Byte(offset as u64));
     let update = |done: u64| {
         if let Some(progress) = progress {
             progress.update(done, total);
         }
     };
-    let header = Header::parse(&source.head).map_err(fail)?;
+    let header = Header::parse(&source.head)?;
     if header.vertices > MAX_VERTICES as u64 {
-        return Err(InputError::Graph { path, reason: GraphError::TooManyVertices(header.vertices) });
+        return Err(Fault::Graph(GraphError::TooManyVertices(header.vertices)).into());
     }
     let mut reader = source.reader();
-    let stream_error = |bytes: u64, reason: io::Error| match reason.kind() {
-        ErrorKind::OutOfMemory => InputError::OutOfMemory { path: path.clone(), bytes },
-        _ => source.stream_error(reason),
-    };
     let mut offsets = Vec::new();
     let wanted = 8 * (header.vertices + 1);
-    read_all(&mut reader.by_ref().take(HEADER as u64), &mut offsets, HEADER as u64).map_err(|reason| stream_error(0, reason))?;
+    read_all(&mut reader.by_ref().take(HEADER as u64), &mut offsets, HEADER as u64)?;
     offsets.clear();
-    read_all(&mut reader, &mut offsets, wanted).map_err(|reason| stream_error(wanted, reason))?;
+    read_all(&mut reader, &mut offsets, wanted)?;
     let mut size = (HEADER + offsets.len()) as u64;
     if offsets.len() as u64 == wanted {
         let offsets = arrays::<8>(&offsets, header.vertices as usize + 1);
         let entries = usize::try_from(header.entries).unwrap_or(usize::MAX);
-        check_offsets(offsets, entries, HEADER).map_err(|error| rows_error(error, &path))?;
+        check_offsets(offsets, entries, HEADER).map_err(rows_error)?;
         let end = |row: usize| u64::from_le_bytes(offsets[row + 1]) as usize;
         let (mut entry, mut row, mut bytes) = (0, 0, Vec::new());
         while entry < entries {
             bytes.clear();
             let want = 4 * PIECE.min(entries - entry) as u64;
-            read_all(&mut reader, &mut bytes, want).map_err(|reason| stream_error(want, reason))?;
+            read_all(&mut reader, &mut bytes, want)?;
             piece.clear();
             for target in bytes.chunks_exact(4) {
                 let target = Vertex::from_le_bytes([target[0], target[1], target[2], target[3]]);
                 if u64::from(target) >= header.vertices {
                     let (byte, vertices) = (size + 4 * piece.len() as u64, header.vertices as usize);
-                    return Err(rows_error(RowsError::Target { byte, entry, target: target.into(), vertices }, &path));
+                    return Err(rows_error(RowsError::Target { byte, entry, target: target.into(), vertices }));
                 }
                 // The offsets rise to the number of entries, so some row ends after this entry.
                 while end(row) <= entry {
@@ -246,8 +228,8 @@ fn pieces(source: &mut Source, progress: Option<&dyn Progress>, take: &mut Take<
         }
     }
     // Incoming edges are skipped.
-    size += io::copy(&mut reader, &mut io::sink()).map_err(|reason| stream_error(0, reason))?;
-    header.check(size).map_err(fail)?;
+    size += io::copy(&mut reader, &mut io::sink())?;
+    header.check(size)?;
     update(total);
     Ok((header.vertices, listing(header)))
 }

@@ -33,7 +33,7 @@ mod tests;
 
 use std::path::Path;
 
-pub use error::{InputError, Place};
+pub use error::{Fault, InputError, Place};
 pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
 pub use shared::{Chosen, FilePart, OpenFile, Whole};
@@ -45,6 +45,7 @@ pub use write::{WriteOptions, write};
 use self::adjacency::AdjacencyReader;
 use self::dimacs::DimacsReader;
 use self::edge_list::EdgeListReader;
+use self::error::InFile;
 use self::graph500::{Graph500Reader, Layout};
 use self::matrix_market::MatrixMarketReader;
 use self::metis::MetisReader;
@@ -72,7 +73,7 @@ pub struct ReadOptions<'a> {
     pub format: Option<Format>,
     /// Called with the number of bytes read so far.
     pub progress: Option<&'a dyn Progress>,
-    /// Ends the reading early, with [`InputError::Stopped`], also while it waits for a pipe.
+    /// Ends the reading early, with [`Fault::Stopped`], also while it waits for a pipe.
     pub stopper: Stopper,
 }
 
@@ -100,16 +101,13 @@ pub struct ReadOptions<'a> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
-    let ended = |error: InputError| match error {
-        // A failed read and what follows from it is no fault of the file then.
-        _ if options.stopper.is_stopped() => InputError::Stopped { path: path.to_owned() },
-        error => error,
-    };
-    read_it(path, options).map_err(ended)
+    let read = Source::open(path, &options.stopper).and_then(|source| read_from(source, options));
+    // A failed read and what follows from it is no fault of the file if the reading was stopped.
+    read.map_err(|fault| if options.stopper.is_stopped() { Fault::Stopped.into() } else { fault }).in_file(path)
 }
 
-fn read_it(path: &Path, options: &ReadOptions<'_>) -> Result<EdgeList, InputError> {
-    let source = Source::open(path, &options.stopper)?;
+fn read_from(source: Source, options: &ReadOptions<'_>) -> Result<EdgeList, Box<Fault>> {
+    let path = source.path.clone();
     let Recognised { format, compression, reason, by_structure } = recognise::recognise(&source, options.format)?;
     log::info!("{}: read as {format} ({compression}), {reason}", path.display());
     let progress = options.progress;
@@ -141,5 +139,5 @@ fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
 /// # Errors
 /// As [`read`], as far as they concern opening the file and its format.
 pub fn recognise(path: &Path, format: Option<Format>) -> Result<Recognised, InputError> {
-    recognise::recognise(&Source::open(path, &Stopper::default())?, format)
+    Source::open(path, &Stopper::default()).and_then(|source| recognise::recognise(&source, format)).in_file(path)
 }

@@ -1,6 +1,6 @@
 //! Recognises the format of a file: by `--format`, its first bytes, its extension, or the rest of its content.
 
-use std::{io, path::Path};
+use std::path::Path;
 
 use super::adjacency::{LIGRA, LIGRA_WEIGHTED};
 use super::format::extension;
@@ -8,7 +8,7 @@ use super::graph500::Layout;
 use super::matrix_market::is_banner;
 use super::scan::{Field, columns, count_lines, field, fields, line_end, shown};
 use super::source::Source;
-use super::{Compression, Format, InputError, Place, gap};
+use super::{Compression, Fault, Format, Place, gap};
 
 /// A format and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -44,17 +44,13 @@ impl Proof {
 }
 
 /// Recognises the format of an opened file.
-pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, InputError> {
+pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recognised, Box<Fault>> {
     let path = &source.path;
     let head = &source.head[..];
     let binary_wanted = matches!(wanted, Some(Format::GapSg | Format::Graph500Packed | Format::Graph500Int64));
     if head.starts_with(BYTE_ORDER_MARK) && is_text(head) && !binary_wanted {
-        return Err(InputError::Malformed {
-            path: path.clone(),
-            place: Place::Line(1),
-            reason: "the file starts with a UTF-8 byte-order mark, three bytes that are no part of the graph".into(),
-            cure: "save it without one, or remove it: tail -c +4 FILE >NEW".into(),
-        });
+        let fault = Fault::at(0, "the file starts with a UTF-8 byte-order mark, three bytes that are no part of the graph");
+        return Err(fault.placed(|_| Place::Line(1)).cure("save it without one, or remove it: tail -c +4 FILE >NEW"));
     }
     let chosen = |format, reason: String| Recognised { format, compression: source.compression, reason, by_structure: false };
     if let Some(format) = wanted {
@@ -73,12 +69,12 @@ pub(super) fn recognise(source: &Source, wanted: Option<Format>) -> Result<Recog
     let inner = if source.compression == Compression::None { path.as_path() } else { Path::new(path.file_stem().unwrap_or_default()) };
     if extension(inner).as_deref() == Some("wsg") {
         let reason = "a weighted graph of GAP (.wsg); breadth-first search needs no weights: write it without them, as .sg, with GAP's `converter -b`";
-        return Err(InputError::Unsupported { path: path.clone(), reason: reason.into() });
+        return Err(Fault::Unsupported(reason.into()).into());
     }
     let found = if is_text(head) { text(head, source.is_complete()) } else { binary(source)? };
     match found {
         Ok(Proof { format, reason, by_structure }) => Ok(Recognised { by_structure, ..chosen(format, reason.into()) }),
-        Err(reason) => Err(InputError::Unrecognised { path: path.clone(), reason }),
+        Err(reason) => Err(Fault::Unrecognised(reason).into()),
     }
 }
 
@@ -193,13 +189,12 @@ fn rodinia(text: &[u8], complete: bool) -> Result<(), String> {
 }
 
 /// The format that the bytes of a binary file prove, or why they prove none.
-fn binary(source: &Source) -> Result<Result<Proof, String>, InputError> {
+fn binary(source: &Source) -> Result<Result<Proof, String>, Box<Fault>> {
     let Some(file) = source.plain() else {
         return Ok(Err("it is binary, and only the whole uncompressed file would prove its format".into()));
     };
-    let proofs = || -> io::Result<[bool; 3]> { Ok([gap::proves(file)?, Layout::Packed.fits(file)?, Layout::Int64.fits(file)?]) };
-    let proofs = source.unchanged(proofs().map_err(|reason| source.stream_error(reason)))?;
-    Ok(match proofs {
+    let proofs = || Ok([gap::proves(file)?, Layout::Packed.fits(file)?, Layout::Int64.fits(file)?]);
+    Ok(match source.unchanged(proofs())? {
         [true, _, _] => Ok(Proof::of(Format::GapSg, "header, offsets and size agree")),
         [_, true, false] => Ok(Proof::of(Format::Graph500Packed, "every 12 bytes are an edge")),
         [_, false, true] => Ok(Proof::of(Format::Graph500Int64, "every 16 bytes are an edge")),

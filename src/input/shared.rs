@@ -9,18 +9,18 @@ use std::{
     cell::OnceCell,
     io::{self, BufRead, BufReader, Read},
     ops::Range,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_128;
 
 use super::{
-    Format, InputError, Place, Progress, gap, parser,
+    Fault, Format, Place, Progress, gap, parser,
     recognise::{Recognised, recognise},
     scan::{Cut, count_lines},
-    source::{Source, Stopped, for_each_block, unchanged},
-    text::{Stretch, Take, Tallies, TextReader, concluded, edge_list, go_through},
+    source::{Source, for_each_block, unchanged},
+    text::{Stretch, Take, Tallies, TextReader, edge_list, go_through},
 };
 use crate::{
     files::RegularFile,
@@ -52,7 +52,7 @@ pub struct Whole {
 
 impl OpenFile {
     /// Opens a file.
-    pub fn open(path: &Path) -> Result<Self, InputError> {
+    pub fn open(path: &Path) -> Result<Self, Box<Fault>> {
         Source::open(path, &Stopper::default()).map(Self)
     }
 
@@ -67,7 +67,7 @@ impl OpenFile {
     }
 
     /// Recognises the format, unless `wanted` gives it.
-    pub fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, InputError> {
+    pub fn recognise(&self, wanted: Option<Format>) -> Result<Chosen, Box<Fault>> {
         let Recognised { format, compression, reason, by_structure } = recognise(&self.0, wanted)?;
         log::info!("{}: read as {format} ({compression}), {reason}", self.0.path.display());
         Ok(Chosen { format: format.name().to_owned(), by_structure })
@@ -78,40 +78,37 @@ impl OpenFile {
         self.0.plain().is_some() && !matches!(self.format(chosen), Ok(Format::Ligra | Format::Rodinia | Format::Parboil))
     }
 
-    fn format(&self, chosen: &Chosen) -> Result<Format, InputError> {
-        let unknown = |error: super::UnknownFormat| InputError::Unsupported { path: self.0.path.clone(), reason: error.to_string() };
-        chosen.format.parse().map_err(unknown)
+    fn format(&self, chosen: &Chosen) -> Result<Format, Box<Fault>> {
+        Ok(chosen.format.parse().map_err(|error: super::UnknownFormat| Fault::Unsupported(error.to_string()))?)
     }
 
     /// Part `part` of `parts` of a file that can be cut. Reads everything before the edges.
-    pub fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, InputError> {
+    pub fn cut(self, chosen: &Chosen, part: usize, parts: usize) -> Result<FilePart, Box<Fault>> {
         let format = self.format(chosen)?;
         let is_plain = self.0.plain().is_some();
-        let Source { path, head, file, .. } = self.0;
-        let Some(file) = file.filter(|_| is_plain) else {
-            return Err(InputError::Unsupported { path, reason: "it is compressed or a pipe, so it can't be cut into parts".into() });
+        let Some(file) = self.0.file.filter(|_| is_plain) else {
+            return Err(Fault::Unsupported("it is compressed or a pipe, so it can't be cut into parts".into()).into());
         };
         let begun = match parser(format, chosen.by_structure) {
-            Some(mut parser) => header(&mut *parser, &file, &path).map(|body| (body, Reader::Sequence { parser, edges: Vec::new() })),
-            None => gap::begin(&head, &file, &path).map(|(header, body)| (body, Reader::Rows(header))),
+            Some(mut parser) => header(&mut *parser, &file).map(|body| (body, Reader::Sequence { parser, edges: Vec::new() })),
+            None => gap::begin(&self.0.head, &file).map(|(header, body)| (body, Reader::Rows(header))),
         };
-        let (body, reader) = unchanged(Some(&file), &path, begun)?;
-        Ok(FilePart { path, file, body, head: OnceCell::new(), part, parts, reader })
+        let (body, reader) = unchanged(Some(&file), begun)?;
+        Ok(FilePart { file, body, head: OnceCell::new(), part, parts, reader })
     }
 
     /// Gives all edges to `take`, piece by piece in the order of the file, and keeps none.
-    pub fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, InputError> {
+    pub fn in_pieces(self, chosen: &Chosen, progress: Option<&dyn Progress>, take: &mut Take<'_>) -> Result<Whole, Box<Fault>> {
         let format = self.format(chosen)?;
-        let path = self.0.path.clone();
         let mut found = Tallies::default();
         let (vertices, listing) = match parser(format, chosen.by_structure) {
             Some(mut parser) => {
-                go_through(self.0, &mut *parser, 0, progress, &mut |parser| {
+                go_through(self.0, &mut *parser, 0, progress, |parser| {
                     let (more, edges) = parser.take();
                     found.join(&more);
                     take(&edges)
                 })?;
-                concluded(&mut *parser, &found, &path)?
+                parser.conclude(&found)?
             }
             None => gap::in_pieces(self.0, progress, &mut |edges| {
                 found.entries += edges.len() as u64;
@@ -119,24 +116,23 @@ impl OpenFile {
             })?,
         };
         // Refuses too many vertices.
-        edge_list(vertices, Vec::new(), listing, &path)?;
+        edge_list(vertices, Vec::new(), listing)?;
         Ok(Whole { vertices, entries: found.entries, listing })
     }
 }
 
 /// Gives everything before the edges to the parser, and returns the byte at which the edges begin.
-fn header(parser: &mut dyn TextReader, file: &RegularFile, path: &Path) -> Result<u64, InputError> {
+fn header(parser: &mut dyn TextReader, file: &RegularFile) -> Result<u64, Box<Fault>> {
     let mut lines = BufReader::new(file.section(0..file.size()));
     let (mut bytes, mut number, mut line) = (0, 0, Vec::new());
     while !parser.is_past_header() {
         line.clear();
-        let count = lines.by_ref().take(parser.longest() as u64).read_until(b'\n', &mut line);
-        let count = count.map_err(|reason| InputError::Read { path: path.to_owned(), reason })?;
+        let count = lines.by_ref().take(parser.longest() as u64).read_until(b'\n', &mut line)?;
         if count == 0 {
             break;
         }
         number += 1;
-        parser.block(&line, 0.0).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Line(number)))?;
+        parser.block(&line, 0.0).map_err(|fault| fault.placed(|_| Place::Line(number)))?;
         bytes += count as u64;
     }
     Ok(bytes)
@@ -144,7 +140,6 @@ fn header(parser: &mut dyn TextReader, file: &RegularFile, path: &Path) -> Resul
 
 /// One of the parts that a file is cut into.
 pub struct FilePart {
-    path: PathBuf,
     file: RegularFile,
     /// Byte at which the edges begin.
     body: u64,
@@ -162,10 +157,6 @@ enum Reader {
 }
 
 impl FilePart {
-    fn read_error(&self, reason: io::Error) -> InputError {
-        InputError::Read { path: self.path.clone(), reason }
-    }
-
     /// Start of part `part` in bytes and, for rows, in entries (otherwise 0).
     fn begin(&self, part: usize) -> io::Result<(u64, usize)> {
         let share = |all: u64| (u128::from(all) * part as u128 / self.parts as u128) as u64;
@@ -195,20 +186,16 @@ impl FilePart {
     /// A hash of part `part` and of everything before the edges. Parts with the same hash hold the same bytes at the same place.
     ///
     /// # Errors
-    /// [`InputError::Read`].
-    pub fn checksum(&self, part: usize) -> Result<u128, InputError> {
-        let sums = || {
-            let head = match self.head.get() {
-                Some(head) => *head,
-                None => {
-                    let sum = self.sum(0..self.body)?;
-                    *self.head.get_or_init(|| sum)
-                }
-            };
-            Ok([head, self.sum(self.bytes(part)?)?])
+    /// [`Fault::Read`].
+    pub fn checksum(&self, part: usize) -> Result<u128, Box<Fault>> {
+        let head = match self.head.get() {
+            Some(head) => *head,
+            None => {
+                let sum = self.sum(0..self.body)?;
+                *self.head.get_or_init(|| sum)
+            }
         };
-        let sums = sums().map_err(|reason| self.read_error(reason))?;
-        let bytes: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
+        let bytes = [head, self.sum(self.bytes(part)?)?].map(u128::to_le_bytes).concat();
         Ok(XxHash3_128::oneshot(&bytes))
     }
 
@@ -223,29 +210,20 @@ impl FilePart {
     /// Number of METIS rows in the part, which the parts after it need to know.
     ///
     /// # Errors
-    /// [`InputError::Read`].
-    pub fn rows(&self) -> Result<u64, InputError> {
+    /// [`Fault::Read`].
+    pub fn rows(&self) -> Result<u64, Box<Fault>> {
         let Reader::Sequence { parser, .. } = &self.reader else { return Ok(0) };
         let mut rows = 0;
-        let counted = self.bytes(self.part).map_err(Stopped::Stream).and_then(|range| {
-            for_each_block(self.file.section(range), parser.cut(), parser.longest(), |text| {
-                rows += parser.rows(text);
-                Ok(())
-            })
-        });
-        counted.map(|()| rows).map_err(|stopped| self.stopped(stopped))
-    }
-
-    fn stopped(&self, stopped: Stopped<InputError>) -> InputError {
-        match stopped {
-            Stopped::Stream(reason) => self.read_error(reason),
-            Stopped::Consumer(error) => error,
-        }
+        for_each_block(self.file.section(self.bytes(self.part)?), parser.cut(), parser.longest(), |text| {
+            rows += parser.rows(text);
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Reads the part, which follows `rows_before` rows.
-    pub fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, InputError> {
-        let range = self.bytes(self.part).map_err(|reason| self.read_error(reason))?;
+    pub fn read(&mut self, rows_before: u64, progress: Option<&dyn Progress>) -> Result<Tallies, Box<Fault>> {
+        let range = self.bytes(self.part)?;
         let Reader::Sequence { parser, .. } = &mut self.reader else { return Ok(Tallies::default()) };
         // Every part has parsed the header: its tallies must not be counted once per part.
         parser.take();
@@ -253,17 +231,15 @@ impl FilePart {
         let total = range.end - range.start;
         let lines =
             || self.file.in_blocks(0..range.start, SUMMED, count_lines).map_or(0, |counts| counts.into_iter().sum::<usize>() as u64);
-        let stretch =
-            Stretch { reader: self.file.section(range.clone()), expected: total, path: &self.path, start: range.start, lines: &lines };
-        let read = stretch.parse(&mut **parser, &mut |_, done| {
+        let stretch = Stretch { reader: self.file.section(range.clone()), expected: total, start: range.start, lines: &lines };
+        let read = stretch.parse(&mut **parser, |_, done| {
             if let Some(progress) = progress {
                 progress.update(done, total);
             }
             Ok(())
         });
         let (found, read_edges) = parser.take();
-        let read = read.map_err(|stopped| self.stopped(stopped));
-        unchanged(Some(&self.file), &self.path, read)?;
+        unchanged(Some(&self.file), read)?;
         if let Reader::Sequence { edges, .. } = &mut self.reader {
             *edges = read_edges;
         }
@@ -271,15 +247,14 @@ impl FilePart {
     }
 
     /// The edges of the part; `found` are the joined tallies of all parts.
-    pub fn conclude(self, found: &Tallies) -> Result<EdgeSlice, InputError> {
-        let entries = |part: usize| self.begin(part).map(|begin| begin.1).map_err(|reason| self.read_error(reason));
-        let range = entries(self.part)?..entries(self.part + 1)?;
+    pub fn conclude(self, found: &Tallies) -> Result<EdgeSlice, Box<Fault>> {
+        let range = self.begin(self.part)?.1..self.begin(self.part + 1)?.1;
         match self.reader {
-            Reader::Rows(header) => gap::slice(&self.file, header, range, &self.path),
+            Reader::Rows(header) => gap::slice(&self.file, header, range),
             Reader::Sequence { mut parser, edges } => {
-                let (vertices, listing) = concluded(&mut *parser, found, &self.path)?;
+                let (vertices, listing) = parser.conclude(found)?;
                 let range = 0..edges.len();
-                Ok(EdgeSlice::new(edge_list(vertices, edges, listing, &self.path)?, range))
+                Ok(EdgeSlice::new(edge_list(vertices, edges, listing)?, range))
             }
         }
     }

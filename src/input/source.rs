@@ -17,10 +17,9 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::archive;
 #[cfg(feature = "compression")]
 use super::damage::Explained;
-use super::damage::{damage, is_damage};
 use super::scan::Cut;
-use super::{Compression, InputError};
-use crate::files::{self, RegularFile};
+use super::{Compression, Fault};
+use crate::files::RegularFile;
 use crate::graph::Stopper;
 use crate::memory;
 use crate::words::bytes;
@@ -65,15 +64,13 @@ fn granted() -> u64 {
 
 impl Source {
     /// Opens a file and looks at its first bytes.
-    pub(super) fn open(path: &Path, stopper: &Stopper) -> Result<Self, InputError> {
-        let open_error = |reason| InputError::Open { path: path.to_owned(), reason };
-        let read_error = |reason| InputError::Read { path: path.to_owned(), reason };
+    pub(super) fn open(path: &Path, stopper: &Stopper) -> Result<Self, Box<Fault>> {
+        let open_error = |reason| Fault::open(path, reason);
         // Nonblocking: neither the opening nor the reading of a pipe waits longer than until the reading is stopped.
-        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path);
-        let file = file.map_err(|error| open_error(files::explained(path, error)))?;
+        let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).map_err(open_error)?;
         let metadata = file.metadata().map_err(open_error)?;
         if metadata.is_dir() {
-            return Err(InputError::Directory { path: path.to_owned() });
+            return Err(Fault::Directory.into());
         }
         let consumed = Arc::new(AtomicU64::new(0));
         let mut source = Self {
@@ -90,23 +87,22 @@ impl Source {
         let mut raw = BufReader::with_capacity(256 << 10, Counted { file, consumed, stopper: stopper.clone() });
         // A pipe may deliver its first bytes one at a time. The longest magic number has six bytes.
         let mut start = Vec::new();
-        raw.by_ref().take(8).read_to_end(&mut start).map_err(read_error)?;
+        raw.by_ref().take(8).read_to_end(&mut start)?;
         source.compression = Compression::of_content(&start);
         let mut rest = source.decompressor(Cursor::new(start).chain(raw))?;
         let mut head = Vec::new();
-        rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(|reason| source.stream_error(reason))?;
+        rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
         if head.is_empty() {
-            return Err(InputError::Empty { path: source.path });
+            return Err(Fault::Empty.into());
         }
         if let Some(reason) = archive::not_read(&head) {
-            return Err(InputError::Unsupported { path: source.path, reason });
+            return Err(Fault::Unsupported(reason).into());
         }
         source.refuse_false_suffix()?;
         if archive::is_tar(&head) {
             source.is_archive = true;
-            let tar_error = |reason| source.stream_error(reason);
-            rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest)).map_err(tar_error)?;
-            rest.by_ref().take(HEAD as u64).read_to_end(&mut head).map_err(tar_error)?;
+            rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest))?;
+            rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
         }
         source.rest = (head.len() == HEAD).then_some(rest);
         source.head = head;
@@ -134,13 +130,13 @@ impl Source {
     }
 
     /// The result of reading, unless another process has written to the file meanwhile: then neither the data nor an error can be trusted.
-    pub(super) fn unchanged<T>(&self, result: Result<T, InputError>) -> Result<T, InputError> {
-        unchanged(self.file.as_ref(), &self.path, result)
+    pub(super) fn unchanged<T>(&self, result: Result<T, Box<Fault>>) -> Result<T, Box<Fault>> {
+        unchanged(self.file.as_ref(), result)
     }
 
     /// A reader of the decompressed content of `raw`.
     #[cfg(feature = "compression")]
-    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
+    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, Box<Fault>> {
         let (compression, limit) = (self.compression, granted());
         Ok(match compression {
             Compression::None => Box::new(raw),
@@ -151,9 +147,8 @@ impl Source {
             }
             Compression::Zstd => {
                 let limit = limit / 2; // of the window, which is nearly all that the decompressor takes
-                let of_memory = |reason| InputError::Read { path: self.path.clone(), reason };
-                let mut decompressor = zstd::Decoder::with_buffer(raw).map_err(of_memory)?;
-                decompressor.window_log_max(limit.ilog2()).map_err(of_memory)?;
+                let mut decompressor = zstd::Decoder::with_buffer(raw)?;
+                decompressor.window_log_max(limit.ilog2())?;
                 Box::new(Explained { decompressor, compression, limit })
             }
         })
@@ -161,50 +156,35 @@ impl Source {
 
     /// A reader of `raw`, which must not be compressed: this build has no decompressors.
     #[cfg(not(feature = "compression"))]
-    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, InputError> {
+    fn decompressor(&self, raw: impl BufRead + Send + 'static) -> Result<Box<dyn Read + Send>, Box<Fault>> {
         match self.compression {
             Compression::None => Ok(Box::new(raw)),
             compression => {
                 let reason = format!("it is compressed with {compression}, and socbfs was built without its feature `compression`");
-                Err(InputError::Unsupported { path: self.path.clone(), reason })
+                Err(Fault::Unsupported(reason).into())
             }
         }
     }
 
-    /// The error for the user when reading the stream failed.
-    pub(super) fn stream_error(&self, reason: io::Error) -> InputError {
-        let path = self.path.clone();
-        match self.compression {
-            compression if is_damage(&reason) => InputError::Decompress { path, compression, reason },
-            _ => InputError::Read { path, reason },
-        }
-    }
-
     /// Refuses a file that is named like a compressed one, but is not compressed. A pipe may have any name.
-    fn refuse_false_suffix(&self) -> Result<(), InputError> {
+    fn refuse_false_suffix(&self) -> Result<(), Box<Fault>> {
         let named = Compression::of_path(&self.path);
         if self.file.is_none() || named == Compression::None || self.compression != Compression::None {
             return Ok(());
         }
-        let reason = damage(format!("its name says so, but it does not start as {named} data does; rename it, or fetch it again"));
-        Err(InputError::Decompress { path: self.path.clone(), compression: named, reason })
+        let reason = format!("its name says so, but it does not start as {named} data does; rename it, or fetch it again");
+        Err(Fault::Decompress { compression: named, reason }.into())
     }
 }
 
-/// As [`Source::unchanged`], for the `file` that was opened as `path`.
-pub(super) fn unchanged<T>(file: Option<&RegularFile>, path: &Path, result: Result<T, InputError>) -> Result<T, InputError> {
-    match file {
-        Some(file) if file.has_changed() => Err(InputError::Changed { path: path.to_owned() }),
-        _ => result,
-    }
+/// As [`Source::unchanged`], for a `file`.
+pub(super) fn unchanged<T>(file: Option<&RegularFile>, result: Result<T, Box<Fault>>) -> Result<T, Box<Fault>> {
+    if file.is_some_and(RegularFile::has_changed) { Err(Fault::Changed.into()) } else { result }
 }
 
 /// Asks the system to read the file ahead. This is a hint; a refusal costs speed only.
 fn read_ahead(file: &File) {
-    #[cfg(target_os = "linux")]
     let _ = nix::fcntl::posix_fadvise(file, 0, 0, nix::fcntl::PosixFadviseAdvice::POSIX_FADV_WILLNEED);
-    #[cfg(not(target_os = "linux"))]
-    let _ = file;
 }
 
 /// Milliseconds between two looks whether the reading is stopped.
@@ -241,22 +221,14 @@ impl Read for Counted {
     }
 }
 
-/// Why [`for_each_block`] stopped.
-pub(super) enum Stopped<E> {
-    /// The stream failed.
-    Stream(io::Error),
-    /// The consumer failed.
-    Consumer(E),
-}
-
 /// Feeds a stream to `consume` in blocks that end where `cut` allows, while a thread of its own reads (and decompresses) the next blocks.
 /// Holds at most four blocks of [`BLOCK`] bytes, unless a single line is longer.
-pub(super) fn for_each_block<E>(
+pub(super) fn for_each_block(
     reader: impl Read + Send,
     cut: Cut,
     longest: usize,
-    mut consume: impl FnMut(&[u8]) -> Result<(), E>,
-) -> Result<(), Stopped<E>> {
+    mut consume: impl FnMut(&[u8]) -> Result<(), Box<Fault>>,
+) -> Result<(), Box<Fault>> {
     let (full_sender, full) = mpsc::sync_channel::<io::Result<Vec<u8>>>(2);
     let (empty, empty_receiver) = mpsc::channel::<Vec<u8>>();
     thread::scope(|scope| {
@@ -277,18 +249,18 @@ pub(super) fn for_each_block<E>(
                 // The system's own reason is that it is "temporarily unavailable".
                 let text =
                     format!("can't start a thread that reads it: {error}; there is too little memory, or a limit of threads is reached");
-                Stopped::Stream(io::Error::new(io::ErrorKind::OutOfMemory, text))
+                io::Error::new(io::ErrorKind::OutOfMemory, text)
             })?;
         // By value: an early return drops the receiver, which ends the producer.
         for block in full {
-            let block = block.map_err(Stopped::Stream)?;
+            let block = block?;
             if !block.is_empty() {
-                consume(&block).map_err(Stopped::Consumer)?;
+                consume(&block)?;
             }
             let _ = empty.send(block); // the producer may have finished
         }
         // Joined explicitly, so that a panic in a decompressor becomes an error.
-        producer.join().map_err(|_| Stopped::Stream(io::Error::new(io::ErrorKind::InvalidData, "decompression failed")))
+        producer.join().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "decompression failed").into())
     })
 }
 
@@ -339,7 +311,7 @@ impl<R: Read> Blocks<R> {
 }
 
 /// Appends the rest of a stream, at most `at_most` bytes, to `bytes`. Too little memory is an error, not an abort.
-pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64) -> io::Result<()> {
+pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64) -> Result<(), Box<Fault>> {
     let mut left = at_most;
     let mut reader = reader.take(at_most);
     let mut buffered = BufReader::with_capacity(1 << 20, &mut reader);
@@ -354,7 +326,7 @@ pub(super) fn read_all(reader: &mut impl Read, bytes: &mut Vec<u8>, at_most: u64
             let mut reserve =
                 |more: usize| memory::check_available(more as u64, "the file").is_ok() && bytes.try_reserve_exact(more).is_ok();
             if !(reserve(more) || reserve(part.len())) {
-                return Err(io::ErrorKind::OutOfMemory.into());
+                return Err(Fault::OutOfMemory(at_most).into());
             }
         }
         bytes.extend_from_slice(part);
@@ -370,7 +342,7 @@ mod tests {
     use std::{fs, thread, time::Duration};
 
     use crate::graph::Stopper;
-    use crate::input::{InputError, ReadOptions, read};
+    use crate::input::{Fault, ReadOptions, read};
 
     /// The first bytes decide whether a file is compressed, not its name.
     #[test]
@@ -415,7 +387,7 @@ mod tests {
         let options = ReadOptions::default();
         thread::scope(|scope| {
             scope.spawn(|| later(&|| options.stopper.stop()));
-            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })));
+            assert!(matches!(*read(&path, &options).unwrap_err().fault, Fault::Stopped));
         });
         options.stopper.reset();
         thread::scope(|scope| {
@@ -425,7 +397,7 @@ mod tests {
                 later(&|| options.stopper.stop());
                 later(&|| ());
             });
-            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })));
+            assert!(matches!(*read(&path, &options).unwrap_err().fault, Fault::Stopped));
         });
     }
 
@@ -440,7 +412,7 @@ mod tests {
             let stopper = Stopper::default();
             let stops = |_: u64, _: u64| stopper.stop();
             let options = ReadOptions { progress: Some(&stops), stopper: stopper.clone(), ..ReadOptions::default() };
-            assert!(matches!(read(&path, &options), Err(InputError::Stopped { .. })), "{name}");
+            assert!(matches!(*read(&path, &options).unwrap_err().fault, Fault::Stopped), "{name}");
             assert!(read(&path, &ReadOptions::default()).is_ok(), "{name}");
         }
     }

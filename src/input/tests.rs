@@ -48,12 +48,16 @@ fn assert_same(found: &Result<Parts, InputError>, whole: &Result<Parts, InputErr
 
 /// Reads the file as `count` processes do together; `None` if it can't be cut.
 fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Result<Parts, InputError>> {
+    faulty_in_parts(path, format, count).map(|read| read.in_file(path))
+}
+
+fn faulty_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Result<Parts, Box<Fault>>> {
     let open = |part| {
         let opened = OpenFile::open(path)?;
         let chosen = opened.recognise(format)?;
         opened.can_be_cut(&chosen).then(|| opened.cut(&chosen, part, count)).transpose()
     };
-    let parts: Result<Option<Vec<FilePart>>, InputError> = (0..count).map(open).collect();
+    let parts: Result<Option<Vec<FilePart>>, Box<Fault>> = (0..count).map(open).collect();
     let mut parts = match parts {
         Ok(parts) => parts?,
         Err(error) => return Some(Err(error)),
@@ -81,6 +85,10 @@ fn read_in_parts(path: &Path, format: Option<Format>, count: usize) -> Option<Re
 
 /// Reads the file piece by piece, as a process does that keeps none of the edges.
 fn read_in_pieces(path: &Path, format: Option<Format>) -> Result<Parts, InputError> {
+    faulty_in_pieces(path, format).in_file(path)
+}
+
+fn faulty_in_pieces(path: &Path, format: Option<Format>) -> Result<Parts, Box<Fault>> {
     let opened = OpenFile::open(path)?;
     let chosen = opened.recognise(format)?;
     let mut edges = Vec::new();
@@ -374,7 +382,7 @@ mod changes {
                 Format::GapSg => gap::read(source, None),
                 format => text::read(source, &mut *parser(format, false).unwrap(), None),
             };
-            type Reading<'a> = &'a dyn Fn(&dyn Fn()) -> Result<(), InputError>;
+            type Reading<'a> = &'a dyn Fn(&dyn Fn()) -> Result<(), Box<Fault>>;
             let readings: [Reading<'_>; 4] = [
                 &|change| {
                     let source = Source::open(&path, &Stopper::default())?;
@@ -392,7 +400,7 @@ mod changes {
                     let chosen = opened.recognise(None)?;
                     if !opened.can_be_cut(&chosen) {
                         change();
-                        return Err(InputError::Changed { path: path.clone() });
+                        return Err(Fault::Changed.into());
                     }
                     let mut part = opened.cut(&chosen, 1, 3)?;
                     change();
@@ -404,7 +412,7 @@ mod changes {
                     let chosen = opened.recognise(None)?;
                     change();
                     if !opened.can_be_cut(&chosen) {
-                        return Err(InputError::Changed { path: path.clone() });
+                        return Err(Fault::Changed.into());
                     }
                     let mut part = opened.cut(&chosen, 1, 3)?;
                     let found = part.read(0, None)?;
@@ -415,7 +423,7 @@ mod changes {
                 for (kind, change) in CHANGES.iter().enumerate() {
                     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
                     let error = reading(&|| change(&file)).unwrap_err();
-                    let says = matches!(error, InputError::Changed { .. } | InputError::Read { .. });
+                    let says = matches!(*error, Fault::Changed | Fault::Read(_));
                     assert!(says, "{}, reading {number}, change {kind}: {error}", path.display());
                     fs::write(&path, &content).unwrap();
                     std::thread::sleep(Duration::from_millis(20));
@@ -438,7 +446,7 @@ mod changes {
             }
         };
         let error = read(&path, &ReadOptions { progress: Some(&cut), ..ReadOptions::default() }).unwrap_err();
-        assert!(matches!(error, InputError::Changed { .. }), "{error}");
+        assert!(matches!(*error.fault, Fault::Changed), "{error}");
     }
 }
 
@@ -869,17 +877,17 @@ mod faults {
     fn missing_empty_and_mislabelled_files_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let fails = |name: &str| read(&folder.path().join(name), &ReadOptions::default()).unwrap_err();
-        assert!(matches!(fails("missing.el"), InputError::Open { .. }));
+        assert!(matches!(*fails("missing.el").fault, Fault::Open { .. }));
         assert!(fails("missing.el").to_string().contains("check the spelling"));
         let named = read(Path::new("kronecker"), &ReadOptions::default()).unwrap_err().to_string();
         assert!(named.contains("can't open it: ") && named.ends_with("; the command line names the generator kronecker:SCALE"), "{named}");
-        assert!(matches!(fails(""), InputError::Directory { .. }));
+        assert!(matches!(*fails("").fault, Fault::Directory));
         for name in ["g.el", "g.sg", "g.txt", "g.el.gz"] {
             fs::write(folder.path().join(name), "").unwrap();
-            assert!(matches!(fails(name), InputError::Empty { .. }), "{name}");
+            assert!(matches!(*fails(name).fault, Fault::Empty), "{name}");
         }
         fs::write(folder.path().join("none.el.gz"), gzip(b"")).unwrap();
-        assert!(matches!(fails("none.el.gz"), InputError::Empty { .. }));
+        assert!(matches!(*fails("none.el.gz").fault, Fault::Empty));
         fs::write(folder.path().join("plain.el.gz"), "0 1\n").unwrap();
         assert!(fails("plain.el.gz").to_string().contains("does not start as gzip data does"));
     }

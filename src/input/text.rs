@@ -1,16 +1,15 @@
 //! The parts that the parsers of sequential formats (most of them text) have in common, and the way the content of a file reaches them.
 
 use std::io::Read;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::Progress;
 use super::error::{Fault, Place};
 use super::lines::Note;
 use super::scan::{Cut, count_lines};
-use super::source::{LONGEST, Source, Stopped, for_each_block};
-use super::{InputError, Progress};
+use super::source::{LONGEST, Source, for_each_block};
 use crate::files::RegularFile;
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
@@ -58,7 +57,7 @@ pub(super) trait TextReader {
 }
 
 /// Receives edges piece by piece; an error ends the reading.
-pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), InputError> + 'a;
+pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), Box<Fault>> + 'a;
 
 /// Counts and notes of a piece of a file. Those of all pieces together decide about the whole file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,26 +93,20 @@ impl Tallies {
 }
 
 /// Reads a source with a parser.
-pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option<&dyn Progress>) -> Result<EdgeList, InputError> {
-    let path = source.path.clone();
+pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option<&dyn Progress>) -> Result<EdgeList, Box<Fault>> {
     let expected = source.plain().map_or(0, RegularFile::size);
-    go_through(source, parser, expected, progress, &mut |_| Ok(()))?;
+    go_through(source, parser, expected, progress, |_| Ok(()))?;
     let (found, mut edges) = parser.take();
     edges.shrink_to_fit(); // the number of edges was an estimate
-    let (vertices, listing) = concluded(parser, &found, &path)?;
-    edge_list(vertices, edges, listing, &path)
+    let (vertices, listing) = parser.conclude(&found)?;
+    edge_list(vertices, edges, listing)
 }
 
-/// The conclusion of the parser from the tallies of the whole file at `path`.
-pub(super) fn concluded(parser: &mut dyn TextReader, found: &Tallies, path: &Path) -> Result<(u64, Listing), InputError> {
-    parser.conclude(found).map_err(|fault| fault.into_error(path.to_owned(), |_| Place::Whole))
-}
-
-/// Makes the edge list of the file at `path`.
-pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing, path: &Path) -> Result<EdgeList, InputError> {
+/// Makes the edge list of a file.
+pub(super) fn edge_list(vertices: u64, edges: Vec<[Vertex; 2]>, listing: Listing) -> Result<EdgeList, Box<Fault>> {
     let too_many = |_| GraphError::TooManyVertices(vertices);
     let list = usize::try_from(vertices).map_err(too_many).and_then(|vertices| EdgeList::new(vertices, edges, listing));
-    list.map_err(|reason| InputError::Graph { path: path.to_owned(), reason })
+    Ok(list.map_err(Fault::Graph)?)
 }
 
 /// Gives the whole source to a parser block by block, and calls `after` after each block. `expected` is as in [`Stretch`].
@@ -122,22 +115,18 @@ pub(super) fn go_through(
     parser: &mut dyn TextReader,
     expected: u64,
     progress: Option<&dyn Progress>,
-    after: &mut dyn FnMut(&mut dyn TextReader) -> Result<(), InputError>,
-) -> Result<(), InputError> {
+    mut after: impl FnMut(&mut dyn TextReader) -> Result<(), Box<Fault>>,
+) -> Result<(), Box<Fault>> {
     let (reader, total) = (source.reader(), source.size());
-    let stretch = Stretch { reader, expected, path: &source.path, start: 0, lines: &|| 0 };
-    let result = stretch.parse(parser, &mut |parser, _| {
+    let stretch = Stretch { reader, expected, start: 0, lines: &|| 0 };
+    let result = stretch.parse(parser, |parser, _| {
         if let Some(progress) = progress {
             progress.update(source.consumed.load(Ordering::Relaxed), total);
         }
         if source.stopper.is_stopped() {
-            return Err(InputError::Stopped { path: source.path.clone() });
+            return Err(Fault::Stopped.into());
         }
         after(parser)
-    });
-    let result = result.map_err(|stopped| match stopped {
-        Stopped::Stream(reason) => source.stream_error(reason),
-        Stopped::Consumer(error) => error,
     });
     source.unchanged(result)?;
     if let Some(progress) = progress {
@@ -151,7 +140,6 @@ pub(super) struct Stretch<'a, R> {
     pub(super) reader: R,
     /// Bytes that the reader gives; 0 if that is not known, or if `after` takes the edges of each block out of the parser.
     pub(super) expected: u64,
-    pub(super) path: &'a Path,
     /// Bytes before the stretch.
     pub(super) start: u64,
     /// Counts the lines before the stretch.
@@ -163,15 +151,15 @@ impl<R: Read + Send> Stretch<'_, R> {
     pub(super) fn parse(
         self,
         parser: &mut dyn TextReader,
-        after: &mut dyn FnMut(&mut dyn TextReader, u64) -> Result<(), InputError>,
-    ) -> Result<(), Stopped<InputError>> {
+        mut after: impl FnMut(&mut dyn TextReader, u64) -> Result<(), Box<Fault>>,
+    ) -> Result<(), Box<Fault>> {
         let (mut bytes, mut lines) = (0, 0);
         for_each_block(self.reader, parser.cut(), parser.longest(), |text| {
             let ahead = self.expected.saturating_sub(bytes + text.len() as u64) as f64 / text.len() as f64;
             parser.block(text, ahead).map_err(|fault| {
-                fault.into_error(self.path.to_owned(), |offset| match parser.is_binary() {
-                    true => Place::Byte(self.start + bytes + offset as u64),
-                    false => Place::Line((self.lines)() + lines + count_lines(&text[..offset]) as u64 + 1),
+                fault.placed(|offset| match parser.is_binary() {
+                    true => Place::Byte(self.start + bytes + offset),
+                    false => Place::Line((self.lines)() + lines + count_lines(&text[..offset as usize]) as u64 + 1),
                 })
             })?;
             if !parser.is_binary() {

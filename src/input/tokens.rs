@@ -24,7 +24,7 @@ impl Tokens {
         let counts: Vec<usize> = chunks.par_iter().map(|chunk| count_fields(&text[chunk.clone()])).collect();
         let total: usize = counts.iter().sum();
         self.values.clear();
-        self.values.try_reserve(total).map_err(|_| Box::new(Fault::Memory(total as u64 * 4)))?;
+        self.values.try_reserve(total).map_err(|_| Fault::OutOfMemory(total as u64 * 4))?;
         self.values.resize(total, 0);
         let mut rest = &mut self.values[..];
         let mut tasks = Vec::with_capacity(chunks.len());

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rayon::prelude::*;
 
+use super::error::InFile;
 use super::lines::Note;
-use super::{Compression, Format, InputError, Progress};
+use super::{Compression, Fault, Format, InputError, Progress};
 use crate::files::AtomicFile;
 use crate::graph::{EdgeList, Listing, Vertex};
 use crate::memory;
@@ -36,11 +37,15 @@ pub struct WriteOptions<'a> {
 /// In text, an entry that is two arcs makes two lines, one after the other; a self-loop makes one.
 ///
 /// # Errors
-/// [`InputError::Write`] with the path; [`InputError::Unsupported`] for a format that can't be written, a name with the suffix of a
-/// compression, or too many vertices for `.sg`; [`InputError::Graph`] for a vertex out of range; [`InputError::OutOfMemory`] (`.sg` is
+/// [`Fault::Write`]; [`Fault::Unsupported`] for a format that can't be written, a name with the suffix of a
+/// compression, or too many vertices for `.sg`; [`Fault::Graph`] for a vertex out of range; [`Fault::OutOfMemory`] (`.sg` is
 /// sorted in memory).
 pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptions<'_>) -> Result<(), InputError> {
-    let unsupported = |reason: String| Err(InputError::Unsupported { path: path.to_owned(), reason });
+    write_to(path, format, edges, options).in_file(path)
+}
+
+fn write_to(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptions<'_>) -> Result<(), Box<Fault>> {
+    let unsupported = |reason: String| Err(Fault::Unsupported(reason).into());
     let compression = Compression::of_path(path);
     if compression != Compression::None {
         let command = compression.command();
@@ -65,26 +70,17 @@ pub fn write(path: &Path, format: Format, edges: &EdgeList, options: &WriteOptio
         bad
     });
     if let Some((index, source_vertex, target_vertex)) = bad {
-        let reason = crate::graph::GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices };
-        return Err(InputError::Graph { path: path.to_owned(), reason });
+        return Err(Fault::Graph(crate::graph::GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices }).into());
     }
-    let write_error = |reason| InputError::Write { path: path.to_owned(), reason };
-    if format == Format::GapSg {
-        let graph = Serialised::new(edges, options.directed).map_err(|bytes| InputError::OutOfMemory { path: path.to_owned(), bytes })?;
-        let mut file = AtomicFile::create(path).map_err(write_error)?;
-        graph.write(&mut file, options.progress).map_err(write_error)?;
-        file.commit().map_err(write_error)
-    } else {
-        let mut file = AtomicFile::create(path).map_err(write_error)?;
-        let lines = Lines::new(edges, options.directed);
-        let result = if format == Format::MatrixMarket {
-            matrix_market(&mut file, &lines, options.progress)
-        } else {
-            edge_list(&mut file, &lines, options.progress)
-        };
-        result.map_err(write_error)?;
-        file.commit().map_err(write_error)
-    }
+    let graph = if format == Format::GapSg { Some(Serialised::new(edges, options.directed).map_err(Fault::OutOfMemory)?) } else { None };
+    let mut file = AtomicFile::create(path).map_err(Fault::Write)?;
+    let lines = || Lines::new(edges, options.directed);
+    let written = match graph {
+        Some(graph) => graph.write(&mut file, options.progress),
+        None if format == Format::MatrixMarket => matrix_market(&mut file, &lines(), options.progress),
+        None => edge_list(&mut file, &lines(), options.progress),
+    };
+    Ok(written.and_then(|()| file.commit()).map_err(Fault::Write)?)
 }
 
 /// Entries that one task formats.

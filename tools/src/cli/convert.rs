@@ -17,7 +17,7 @@ use crate::shell::{
 };
 use socbfs::{
     graph::EdgeList,
-    input::{self, Format, InputError, WriteOptions},
+    input::{self, Fault, Format, InputError, WriteOptions},
     words::counted,
 };
 
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &ConvertArgs, quiet: bool) -> Result<(), Failure> {
     let written = write(&arguments.output, format, &edges, arguments.directed, quiet);
     written.map_err(|error| match error {
         // The fault is in the graph that was read, so the error names the input.
-        InputError::Graph { reason, .. } => InputError::Graph { path: arguments.input.clone(), reason }.into(),
+        InputError { fault, .. } if matches!(*fault, Fault::Graph(_)) => InputError { path: arguments.input.clone(), fault }.into(),
         other => other.into(),
     })
 }
