@@ -89,6 +89,19 @@ impl Kronecker {
         Self { scale, edges, first, jumps, scramble: [word(), word()] }
     }
 
+    pub(super) fn source(self) -> Source {
+        Source::of_edges(1 << self.scale, self.edges, move |units, edges| self.fill(units, edges))
+    }
+
+    fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { self.fill_avx2(units, edges) };
+        }
+        self.fill_lanes(units, edges);
+    }
+
     /// Stream of an edge.
     fn stream(&self, edge: u64) -> [u64; ORDER] {
         let bits = (0..64).filter(|bit| (edge >> bit) & 1 == 1);
@@ -182,25 +195,6 @@ impl Kronecker {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn fill_avx2(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
-        self.fill_lanes(units, edges);
-    }
-}
-
-impl Source for Kronecker {
-    fn vertices(&self) -> u64 {
-        1 << self.scale
-    }
-
-    fn units(&self) -> u64 {
-        self.edges
-    }
-
-    fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
-        #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            return unsafe { self.fill_avx2(units, edges) };
-        }
         self.fill_lanes(units, edges);
     }
 }

@@ -13,6 +13,7 @@ mod uniform;
 use std::fmt;
 
 use crate::graph::{EdgeList, GraphError, Listing, MAX_VERTICES};
+use kronecker::Kronecker;
 pub use source::GeneratedEdges;
 use source::Source;
 
@@ -179,14 +180,7 @@ impl Generator {
     /// The total that the calls of `progress` in [`generate`](Self::generate) add up to: edges, or vertices for the generators that go
     /// through the vertices. 0 if the parameters are out of range.
     pub fn work(&self) -> u64 {
-        match *self {
-            Self::Kronecker { scale, edge_factor, .. } | Self::Rmat { scale, edge_factor, .. } => {
-                1_u64.checked_shl(scale).and_then(|vertices| edge_factor.checked_mul(vertices)).unwrap_or(0)
-            }
-            Self::Uniform { edges, .. } => edges,
-            Self::Rodinia { vertices, .. } => vertices,
-            Self::Grid { width, height, .. } => width.checked_mul(height).unwrap_or(0),
-        }
+        self.source().map_or(0, |source| source.units)
     }
 
     /// Generates the graph on the current rayon pool. `progress` is called from the pool's threads with the work done since its last call
@@ -198,9 +192,9 @@ impl Generator {
     /// Those of [`validate`](Self::validate), and [`GraphError::OutOfMemory`] if there is not enough memory.
     pub fn generate(&self, progress: &(dyn Fn(u64) + Sync)) -> Result<EdgeList, GenerateError> {
         let source = self.source()?;
-        let edges = source::collect(&*source, progress)?;
+        let edges = source::collect(&source, progress)?;
         // `validate` has checked that the number of vertices fits 32 bits.
-        Ok(EdgeList::new(source.vertices() as usize, edges, Listing::Once)?)
+        Ok(EdgeList::new(source.vertices as usize, edges, Listing::Once)?)
     }
 
     /// The edges as a stream, generated part by part each time they are read. They are those that [`generate`](Self::generate) lists.
@@ -208,19 +202,17 @@ impl Generator {
     /// # Errors
     /// Those of [`validate`](Self::validate).
     pub fn stream(&self) -> Result<GeneratedEdges, GenerateError> {
-        Ok(GeneratedEdges::new(self.source()?))
+        Ok(GeneratedEdges(self.source()?))
     }
 
-    fn source(&self) -> Result<Box<dyn Source>, GenerateError> {
+    fn source(&self) -> Result<Source, GenerateError> {
         self.validate()?;
         Ok(match *self {
-            Self::Kronecker { scale, edge_factor, seed1, seed2 } => {
-                Box::new(kronecker::Kronecker::new(scale, edge_factor << scale, seed1, seed2))
-            }
-            Self::Rmat { scale, edge_factor, a, b, c, seed, .. } => Box::new(rmat::Rmat::new(scale, edge_factor << scale, [a, b, c], seed)),
-            Self::Uniform { vertices, edges, seed } => Box::new(uniform::Uniform::new(vertices, edges, seed)),
-            Self::Rodinia { vertices, seed } => Box::new(rodinia::Rodinia::new(vertices, seed)),
-            Self::Grid { width, height, deletion, seed } => Box::new(grid::Grid::new(width, height, deletion, seed)),
+            Self::Kronecker { scale, edge_factor, seed1, seed2 } => Kronecker::new(scale, edge_factor << scale, seed1, seed2).source(),
+            Self::Rmat { scale, edge_factor, a, b, c, seed, .. } => rmat::rmat(scale, edge_factor << scale, [a, b, c], seed),
+            Self::Uniform { vertices, edges, seed } => uniform::uniform(vertices, edges, seed),
+            Self::Rodinia { vertices, seed } => rodinia::rodinia(vertices, seed),
+            Self::Grid { width, height, deletion, seed } => grid::grid(width, height, deletion, seed),
         })
     }
 }

@@ -17,43 +17,54 @@ pub(super) const MAX_EDGES: usize = isize::MAX as usize / size_of::<[Vertex; 2]>
 /// of starting a part does not matter.
 const PART: u64 = 4096;
 
+type Count = dyn Fn(Range<u64>) -> usize + Send + Sync;
+type Fill = dyn Fn(Range<u64>, &mut Vec<[Vertex; 2]>) + Send + Sync;
+
 /// A generator that can generate the edges of any range of its units of work without the others. A unit is an edge, or a vertex with the
 /// edges it draws.
-pub(super) trait Source: Sync {
+pub(super) struct Source {
     /// Number of vertices.
-    fn vertices(&self) -> u64;
+    pub(super) vertices: u64,
+    /// Number of units.
+    pub(super) units: u64,
+    /// The number of edges of some units. `None`: every unit is an edge.
+    count: Option<Box<Count>>,
+    /// Appends the edges of some units.
+    fill: Box<Fill>,
+}
 
-    /// Units of work: the ranges passed to the other methods are parts of `0..units`.
-    fn units(&self) -> u64;
-
-    /// Number of edges of all units, if it is known without going through them. By default a unit is an edge.
-    fn known_edges(&self) -> Option<u64> {
-        Some(self.units())
+impl Source {
+    /// A generator in which a unit is an edge; `fill` appends the edges of a range.
+    pub(super) fn of_edges(vertices: u64, edges: u64, fill: impl Fn(Range<u64>, &mut Vec<[Vertex; 2]>) + Send + Sync + 'static) -> Self {
+        Self { vertices, units: edges, count: None, fill: Box::new(fill) }
     }
 
-    /// Number of edges of these units. By default a unit is an edge.
-    fn count(&self, units: Range<u64>) -> usize {
-        (units.end - units.start) as usize
+    /// A generator in which a unit is a vertex; `edges` draws those of a vertex, and its iterator knows how many there are.
+    pub(super) fn of_vertices<E: Iterator<Item = [Vertex; 2]>>(
+        vertices: u64,
+        edges: impl Fn(u64) -> E + Copy + Send + Sync + 'static,
+    ) -> Self {
+        let count = move |units: Range<u64>| units.map(|vertex| edges(vertex).size_hint().0).sum();
+        let fill = move |units: Range<u64>, list: &mut Vec<[Vertex; 2]>| list.extend(units.flat_map(edges));
+        Self { vertices, units: vertices, count: Some(Box::new(count)), fill: Box::new(fill) }
     }
-
-    /// Appends the edges of these units: exactly `count` of them.
-    fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>);
 }
 
 /// Generates the whole list on the current rayon pool.
-pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<[Vertex; 2]>, GenerateError> {
+pub(super) fn collect(source: &Source, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<[Vertex; 2]>, GenerateError> {
     let mut edges = Vec::new();
     // If the number of edges is known, their memory is reserved before anything else that grows with it.
-    if let Some(known) = source.known_edges() {
-        reserve(&mut edges, u128::from(known))?;
+    if source.count.is_none() {
+        reserve(&mut edges, u128::from(source.units))?;
     }
-    let units = source.units();
+    let units = source.units;
     let part = |index: usize| {
         let start = index as u64 * PART;
         start..(start + PART).min(units)
     };
     let parts = units.div_ceil(PART) as usize;
-    let counts: Vec<usize> = (0..parts).into_par_iter().map(|index| source.count(part(index))).collect();
+    let count = |units: Range<u64>| source.count.as_ref().map_or((units.end - units.start) as usize, |count| count(units));
+    let counts: Vec<usize> = (0..parts).into_par_iter().map(|index| count(part(index))).collect();
     // The sum has 64 bits: 2^32 vertices have more edges than 32 bits can count.
     let total: u64 = counts.iter().map(|&count| count as u64).sum();
     let total = reserve(&mut edges, total.into())?;
@@ -69,7 +80,7 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
         let range = part(index);
         let work = range.end - range.start;
         buffer.clear();
-        source.fill(range, buffer);
+        (source.fill)(range, buffer);
         assert_eq!(buffer.len(), slot.len(), "a generator made another number of edges than it counted");
         for (place, &edge) in slot.iter_mut().zip(&*buffer) {
             place.write(edge);
@@ -83,27 +94,21 @@ pub(super) fn collect(source: &dyn Source, progress: &(dyn Fn(u64) + Sync)) -> R
 }
 
 /// Edges of a generator, generated again each time they are read. No list of them is kept.
-pub struct GeneratedEdges(Box<dyn Source>);
+pub struct GeneratedEdges(pub(super) Source);
 
 impl std::fmt::Debug for GeneratedEdges {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GeneratedEdges").field("vertices", &self.0.vertices()).field("units", &self.0.units()).finish()
+        f.debug_struct("GeneratedEdges").field("vertices", &self.0.vertices).field("units", &self.0.units).finish()
     }
 }
 
 /// Units of work in one part of [`GeneratedEdges`].
 const STREAM_PART: u64 = 64 * PART;
 
-impl GeneratedEdges {
-    pub(super) fn new(source: Box<dyn Source>) -> Self {
-        Self(source)
-    }
-}
-
 impl EdgeStream for GeneratedEdges {
     fn vertices(&self) -> usize {
         // `Generator::validate` has checked that it fits 32 bits.
-        self.0.vertices() as usize
+        self.0.vertices as usize
     }
 
     fn listing(&self) -> Listing {
@@ -111,16 +116,16 @@ impl EdgeStream for GeneratedEdges {
     }
 
     fn parts(&self) -> usize {
-        self.0.units().div_ceil(STREAM_PART) as usize
+        self.0.units.div_ceil(STREAM_PART) as usize
     }
 
     fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
         let begin = part as u64 * STREAM_PART;
-        let end = self.0.units().min(begin + STREAM_PART);
+        let end = self.0.units.min(begin + STREAM_PART);
         let mut buffer = Vec::with_capacity(PART as usize);
         for start in (begin..end).step_by(PART as usize) {
             buffer.clear();
-            self.0.fill(start..end.min(start + PART), &mut buffer);
+            (self.0.fill)(start..end.min(start + PART), &mut buffer);
             for &[source, target] in &buffer {
                 visit(source, target);
             }

@@ -1,35 +1,13 @@
 //! Uniform random graph: both ends of every edge are drawn from all vertices.
 
-use std::ops::Range;
-
 use super::{hash::Seeded, source::Source};
 use crate::graph::Vertex;
 
-pub(super) struct Uniform {
-    vertices: u64,
-    edges: u64,
-    random: Seeded,
-}
-
-impl Uniform {
-    pub(super) fn new(vertices: u64, edges: u64, seed: u64) -> Self {
-        Self { vertices, edges, random: Seeded::new(seed) }
-    }
-}
-
-impl Source for Uniform {
-    fn vertices(&self) -> u64 {
-        self.vertices
-    }
-
-    fn units(&self) -> u64 {
-        self.edges
-    }
-
-    fn fill(&self, units: Range<u64>, edges: &mut Vec<[Vertex; 2]>) {
-        edges.extend(units.map(|edge| {
-            let mut numbers = self.random.item(edge);
-            [numbers.below(self.vertices) as Vertex, numbers.below(self.vertices) as Vertex]
-        }));
-    }
+pub(super) fn uniform(vertices: u64, edges: u64, seed: u64) -> Source {
+    let random = Seeded::new(seed);
+    let edge = move |index: u64| {
+        let mut numbers = random.item(index);
+        [numbers.below(vertices) as Vertex, numbers.below(vertices) as Vertex]
+    };
+    Source::of_edges(vertices, edges, move |units, list| list.extend(units.map(edge)))
 }
