@@ -49,36 +49,31 @@ impl Format {
     /// Formats that [`write`](super::write()) can produce.
     pub const WRITABLE: [Self; 3] = [Self::EdgeListText, Self::MatrixMarket, Self::GapSg];
 
+    /// What is known of the format: its name, a description, the endings of file names that stand for it, and its other names.
+    fn known(self) -> (&'static str, &'static str, &'static [&'static str], &'static [&'static str]) {
+        let edge_list = "text, one edge `u v` per line (SNAP, KONECT, GAP .el)";
+        match self {
+            Self::EdgeListText => ("el", edge_list, &["el", "wel", "snap"], &["wel", "snap", "edge-list", "edgelist"]),
+            Self::MatrixMarket => ("mtx", "MatrixMarket coordinate (SuiteSparse)", &["mtx"], &["matrix-market", "matrixmarket"]),
+            Self::Dimacs => ("dimacs", "DIMACS .gr: `p sp` with arcs, or `p tw` with edges (PACE)", &["gr"], &["gr", "pace"]),
+            Self::Metis => ("metis", "METIS and DIMACS-10 .graph", &["graph", "metis"], &["graph"]),
+            Self::GapSg => ("sg", "GAP's serialised graph", &["sg"], &["gap"]),
+            Self::Ligra => ("ligra", "Ligra's AdjacencyGraph text", &["adj"], &["adj", "pbbs"]),
+            Self::Rodinia => ("rodinia", "Rodinia's bfs input", &[], &[]),
+            Self::Parboil => ("parboil", "Parboil's bfs input", &[], &[]),
+            Self::Graph500Packed => ("graph500-packed", "Graph500 3.x edges, 12 bytes each", &[], &[]),
+            Self::Graph500Int64 => ("graph500-int64", "Graph500 2.1 edges, two 64-bit integers each", &[], &[]),
+        }
+    }
+
     /// The name that `--format` takes.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::EdgeListText => "el",
-            Self::MatrixMarket => "mtx",
-            Self::Dimacs => "dimacs",
-            Self::Metis => "metis",
-            Self::GapSg => "sg",
-            Self::Ligra => "ligra",
-            Self::Rodinia => "rodinia",
-            Self::Parboil => "parboil",
-            Self::Graph500Packed => "graph500-packed",
-            Self::Graph500Int64 => "graph500-int64",
-        }
+        self.known().0
     }
 
     /// A line that describes the format, for `--help`.
     pub fn summary(self) -> &'static str {
-        match self {
-            Self::EdgeListText => "text, one edge `u v` per line (SNAP, KONECT, GAP .el)",
-            Self::MatrixMarket => "MatrixMarket coordinate (SuiteSparse)",
-            Self::Dimacs => "DIMACS .gr: `p sp` with arcs, or `p tw` with edges (PACE)",
-            Self::Metis => "METIS and DIMACS-10 .graph",
-            Self::GapSg => "GAP's serialised graph",
-            Self::Ligra => "Ligra's AdjacencyGraph text",
-            Self::Rodinia => "Rodinia's bfs input",
-            Self::Parboil => "Parboil's bfs input",
-            Self::Graph500Packed => "Graph500 3.x edges, 12 bytes each",
-            Self::Graph500Int64 => "Graph500 2.1 edges, two 64-bit integers each",
-        }
+        self.known().1
     }
 
     /// All names, for messages: `el, mtx, ...`.
@@ -93,16 +88,9 @@ impl Format {
         if inner.file_name() == Some(OsStr::new("graph_input.dat")) {
             return (Some(Self::Parboil), compression); // all of Parboil's data sets have this name
         }
-        let format = match extension(inner).as_deref() {
-            Some("el" | "wel" | "snap") => Some(Self::EdgeListText),
-            Some("mtx") => Some(Self::MatrixMarket),
-            Some("gr") => Some(Self::Dimacs),
-            Some("graph" | "metis") => Some(Self::Metis),
-            Some("sg") => Some(Self::GapSg),
-            Some("adj") => Some(Self::Ligra),
-            _ => None,
-        };
-        (format, compression)
+        let extension = extension(inner);
+        let stands_for = |format: &Self| extension.as_deref().is_some_and(|extension| format.known().2.contains(&extension));
+        (Self::ALL.into_iter().find(stands_for), compression)
     }
 }
 
@@ -131,19 +119,8 @@ impl FromStr for Format {
 
     fn from_str(name: &str) -> Result<Self, UnknownFormat> {
         let lower = name.to_ascii_lowercase();
-        Self::ALL
-            .into_iter()
-            .find(|format| format.name() == lower)
-            .or(match lower.as_str() {
-                "wel" | "snap" | "edge-list" | "edgelist" => Some(Self::EdgeListText),
-                "matrix-market" | "matrixmarket" => Some(Self::MatrixMarket),
-                "gr" | "pace" => Some(Self::Dimacs),
-                "graph" => Some(Self::Metis),
-                "gap" => Some(Self::GapSg),
-                "adj" | "pbbs" => Some(Self::Ligra),
-                _ => None,
-            })
-            .ok_or_else(|| UnknownFormat { name: name.to_owned() })
+        let is_called = |format: &Self| format.name() == lower || format.known().3.contains(&&*lower);
+        Self::ALL.into_iter().find(is_called).ok_or_else(|| UnknownFormat { name: name.to_owned() })
     }
 }
 
