@@ -3,13 +3,10 @@
 //! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every undirected edge once.
 
 use super::error::Fault;
-use super::lines::{LONE_RETURN, RETURN_CURE, Records, Syntax, lone_return};
-use super::scan::{Field, field, fields, line_end, shown};
+use super::lines::{Records, Syntax, check_count, check_vertices, header_fields};
+use super::scan::{Field, field, line_end, shown};
 use super::text::{Tallies, TextReader};
-use crate::{
-    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
-    words::plural,
-};
+use crate::graph::{Listing, Vertex};
 
 #[derive(Default)]
 pub(super) struct DimacsReader {
@@ -25,10 +22,7 @@ struct Header {
 
 /// Parses a line before the arcs: the header, or `None` for a comment or an empty line.
 fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
-    if let Some(at) = lone_return(line) {
-        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
-    }
-    let words: Vec<(usize, &[u8])> = fields(line).collect();
+    let words = header_fields(line)?;
     let Some(&(at, first)) = words.first() else { return Ok(None) };
     if first[0] == b'c' {
         return Ok(None);
@@ -47,9 +41,7 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
     let (Field::Number(vertices), Field::Number(count)) = (field(words[2].1), field(words[3].1)) else {
         return Err(Fault::at(words[2].0, format!("{} does not have two numbers", shown(line.trim_ascii()))).cure(wanted));
     };
-    if vertices > MAX_VERTICES as u64 {
-        return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(vertices))));
-    }
+    check_vertices(vertices)?;
     Ok(Some(Header { syntax: Syntax { tag, comments: b"c", base: 1, vertices, weights: Some(weights) }, listing, count }))
 }
 
@@ -79,11 +71,7 @@ impl TextReader for DimacsReader {
         let Some(Header { syntax, listing, count }) = &self.header else {
             return Err(Fault::whole("there is no header line").cure("it is 'p sp vertices arcs' or 'p tw vertices edges'"));
         };
-        let (found, count) = (found.entries, *count);
-        if found != count {
-            return Err(Fault::whole(format!("the header announces {}, but the file holds {found}", plural(count, "edge", "edges")))
-                .cure(if found < count { "is it cut off?" } else { "correct the header" }));
-        }
+        check_count(found.entries, *count, "the header", ["edge", "edges"])?;
         Ok((syntax.vertices, *listing))
     }
 }

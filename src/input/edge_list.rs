@@ -6,12 +6,9 @@
 use rayon::prelude::*;
 
 use super::error::Fault;
-use super::lines::{Records, Syntax};
+use super::lines::{Records, Syntax, check_count};
 use super::text::{Tallies, TextReader};
-use crate::{
-    graph::{Listing, MAX_VERTICES, Vertex},
-    words::plural,
-};
+use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 pub(super) struct EdgeListReader {
     records: Records,
@@ -79,11 +76,8 @@ impl TextReader for EdgeListReader {
             return Err(Fault::whole("there is no edge in it, and no comment that gives the number of vertices")
                 .cure("is it cut off? (a graph without edges has the line '# socbfs vertices 5')"));
         }
-        if let Some(entries) = note.entries.filter(|&entries| entries != found) {
-            let cure = if found < entries { "is it cut off?" } else { "correct or remove the comment" };
-            return Err(
-                Fault::whole(format!("a comment announces {}, but the file holds {found}", plural(entries, "edge", "edges"))).cure(cure)
-            );
+        if let Some(entries) = note.entries {
+            check_count(found, entries, "a comment", ["edge", "edges"])?;
         }
         Ok((vertices.max(note.vertices.unwrap_or(0)), note.listing.unwrap_or(Listing::Unknown)))
     }

@@ -1,6 +1,7 @@
 //! Text with one edge per line, parsed in parallel into one vector. The edge lines of the edge list, MatrixMarket and DIMACS formats differ
 //! only in their [`Syntax`].
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2};
@@ -11,7 +12,8 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, columns, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::Tallies;
-use crate::graph::{Listing, Vertex};
+use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use crate::words::plural;
 
 /// The form of an edge line in a format.
 #[derive(Debug, Clone)]
@@ -262,15 +264,35 @@ unsafe fn fast_line<const TAGGED: bool>(text: &[u8], mut at: usize, tag: u8, all
     }
 }
 
-/// The reason why a carriage return in the middle of a line is refused.
-pub(super) const LONE_RETURN: &str = "a carriage return without a line feed does not end a line";
-/// The cure for [`LONE_RETURN`].
-pub(super) const RETURN_CURE: &str = "convert the line ends: tr '\\r' '\\n' <FILE";
+/// Refuses a carriage return in the middle of a line. The text that follows it would be lost.
+pub(super) fn no_lone_return(line: &[u8]) -> Result<(), Box<Fault>> {
+    match memchr(b'\r', line) {
+        Some(at) if !line[at..].trim_ascii().is_empty() => {
+            let reason = "a carriage return without a line feed does not end a line";
+            Err(Fault::at(at, reason).cure("convert the line ends: tr '\\r' '\\n' <FILE"))
+        }
+        _ => Ok(()),
+    }
+}
 
-/// Position of a carriage return in `line` that does not belong to the line end. The text that follows it would be lost.
-pub(super) fn lone_return(line: &[u8]) -> Option<usize> {
-    let at = memchr(b'\r', line)?;
-    line[at..].iter().any(|byte| !byte.is_ascii_whitespace()).then_some(at)
+/// The fields of a line before the edges, with their offsets in it.
+pub(super) fn header_fields(line: &[u8]) -> Result<Vec<(usize, &[u8])>, Box<Fault>> {
+    no_lone_return(line).map(|()| fields(line).collect())
+}
+
+/// Refuses a number of vertices that no graph can have.
+pub(super) fn check_vertices(vertices: u64) -> Result<(), Box<Fault>> {
+    if vertices <= MAX_VERTICES as u64 { Ok(()) } else { Err(Fault::Graph(GraphError::TooManyVertices(vertices)).into()) }
+}
+
+/// Compares the number of entries, which `noun` names, with the `count` that `line` announces.
+pub(super) fn check_count(found: u64, count: u64, line: &str, noun: [&str; 2]) -> Result<(), Box<Fault>> {
+    let fault = || Fault::whole(format!("{line} announces {}, but the file holds {found}", plural(count, noun[0], noun[1])));
+    match found.cmp(&count) {
+        Ordering::Equal => Ok(()),
+        Ordering::Less => Err(fault().cure("is it cut off?")),
+        Ordering::Greater => Err(fault().cure(format!("correct {line}"))),
+    }
 }
 
 /// The meaning of a line.
@@ -285,9 +307,7 @@ enum Line {
 /// Parses any line; the fault says what is wrong with it.
 #[cold]
 fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
-    if let Some(at) = lone_return(line) {
-        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
-    }
+    no_lone_return(line)?;
     let mut fields = columns(line, syntax.weights.is_none());
     let Some((at, first)) = fields.next() else { return Ok(Line::Nothing) };
     if first.first().is_some_and(|sign| syntax.comments.contains(sign)) {
@@ -361,7 +381,6 @@ fn slow_line(line: &[u8], syntax: &Syntax) -> Result<Line, Box<Fault>> {
 
 /// The fault of a vertex out of range.
 fn out_of_range(at: usize, vertex: u64, syntax: &Syntax) -> Box<Fault> {
-    use crate::graph::MAX_VERTICES;
     let base = u64::from(syntax.base);
     let name = if vertex == u64::MAX { "a vertex beyond 64 bits".to_owned() } else { format!("vertex {}", vertex + base) };
     if syntax.vertices >= MAX_VERTICES as u64 {

@@ -3,11 +3,11 @@
 //! triangle, so every edge once for both directions.
 
 use super::error::Fault;
-use super::lines::{LONE_RETURN, Note, RETURN_CURE, Records, Syntax, lone_return};
+use super::lines::{Note, Records, Syntax, check_count, check_vertices, header_fields};
 use super::scan::{Field, field, fields, line_end, shown};
 use super::text::{Tallies, TextReader};
 use crate::{
-    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    graph::{Listing, Vertex},
     words::plural,
 };
 
@@ -77,10 +77,7 @@ impl MatrixMarketReader {
 
     /// Parses a line before the entries: a comment, an empty line, or the size line.
     fn size(&mut self, line: &[u8]) -> Result<(), Box<Fault>> {
-        if let Some(at) = lone_return(line) {
-            return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
-        }
-        let words: Vec<(usize, &[u8])> = fields(line).collect();
+        let words = header_fields(line)?;
         let Some(&(at, first)) = words.first() else { return Ok(()) };
         if first[0] == b'%' {
             let note = Note::parse(&line[at + 1..]).map_err(|reason| Fault::at(at, reason).cure("correct it, or remove the line"))?;
@@ -103,9 +100,7 @@ impl MatrixMarketReader {
                 ),
             ));
         }
-        if rows > MAX_VERTICES as u64 {
-            return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(rows))));
-        }
+        check_vertices(rows)?;
         let weights = Some(self.values..self.values + 1);
         let syntax = Syntax { tag: None, comments: b"%", base: 1, vertices: rows, weights };
         self.stage = Stage::Entries { syntax, count };
@@ -142,11 +137,7 @@ impl TextReader for MatrixMarketReader {
         let Stage::Entries { syntax, count } = &self.stage else {
             return Err(Fault::whole("the file ends before its size line").cure("is it cut off?"));
         };
-        let (found, count) = (found.entries, *count);
-        if found != count {
-            return Err(Fault::whole(format!("the size line announces {}, but the file holds {found}", plural(count, "entry", "entries")))
-                .cure(if found < count { "is it cut off?" } else { "correct the size line" }));
-        }
+        check_count(found.entries, *count, "the size line", ["entry", "entries"])?;
         Ok((syntax.vertices, self.listing))
     }
 }

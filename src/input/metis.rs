@@ -10,11 +10,11 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
-use super::lines::{LONE_RETURN, RETURN_CURE, lone_return};
+use super::lines::{check_vertices, header_fields, no_lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::text::{Tallies, TextReader};
 use crate::{
-    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    graph::{Listing, Vertex},
     words::plural,
 };
 
@@ -40,10 +40,7 @@ struct Header {
 impl Header {
     /// Parses a line before the rows: the header, or `None` for a comment or an empty line.
     fn parse(line: &[u8]) -> Result<Option<Self>, Box<Fault>> {
-        if let Some(at) = lone_return(line) {
-            return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
-        }
-        let words: Vec<(usize, &[u8])> = fields(line).collect();
+        let words = header_fields(line)?;
         let Some(&(at, first)) = words.first() else { return Ok(None) };
         if first[0] == b'%' {
             return Ok(None);
@@ -63,9 +60,7 @@ impl Header {
         let flag = |from_right: usize| fmt.len() > from_right && fmt[fmt.len() - 1 - from_right] == b'1';
         // Without the flag for vertex weights ncon has no meaning.
         let weights = if flag(1) { constraints.unwrap_or(1) } else { 0 };
-        if vertices > MAX_VERTICES as u64 {
-            return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(vertices))));
-        }
+        check_vertices(vertices)?;
         let skip = usize::try_from(weights).unwrap_or(usize::MAX).saturating_add(usize::from(flag(2)));
         Ok(Some(Self { vertices, edges, skip, edge_weights: flag(0) }))
     }
@@ -143,9 +138,7 @@ fn parse(text: &[u8], chunk: Range<usize>, mut vertex: u64, header: Header, out:
 
 /// Parses a row, or the rest of one, and checks every field.
 fn row(line: &[u8], vertex: u64, header: Header, out: &mut Slots<'_>) -> Result<(), Box<Fault>> {
-    if let Some(at) = lone_return(line) {
-        return Err(Fault::at(at, LONE_RETURN).cure(RETURN_CURE));
-    }
+    no_lone_return(line)?;
     let mut fields = fields(line);
     if vertex >= header.vertices {
         return match fields.next() {
