@@ -133,28 +133,40 @@ fn listed(have: &[String]) -> String {
     if have.is_empty() { "none".to_owned() } else { have.join(", ") }
 }
 
-/// [`DeviceError::code`] of a launch while the host still owns memory that the kernel was given.
-pub const HOST_OWNS_ARGUMENT: i32 = -9001;
-/// The memory that the kernel was given has been freed.
-pub const ARGUMENT_FREED: i32 = -9002;
-/// More local memory than the device has, or than the limits allow.
-pub const LOCAL_MEMORY_LIMIT: i32 = -9003;
-/// A range that does not lie inside the buffer.
-pub const OUT_OF_RANGE: i32 = -9004;
-/// Memory that was made without a device.
-pub const HOST_ONLY: i32 = -9005;
-/// Memory of another device than the kernel's.
-pub const OTHER_DEVICE: i32 = -9006;
-/// A level was planned for a device, but the search has none.
-pub const NO_DEVICE: i32 = -9007;
-/// A search has failed, and was not begun again.
-pub const SEARCH_FAILED: i32 = -9008;
-/// The device gave numbers that no search can have.
-pub const WRONG_NUMBERS: i32 = -9009;
-/// The process was forked after the device was opened.
-pub const FORKED: i32 = -9010;
-/// NVIDIA's own code for a kernel that accessed memory it must not access. It is in no header.
-const NVIDIA_FAULT: i32 = -9999;
+/// Declares codes of [`DeviceError`] that are not OpenCL's, each with its usual meaning.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $vis:vis $name:ident = $code:literal: $hint:literal;)*) => {
+        $($(#[$doc])* $vis const $name: i32 = $code;)*
+
+        /// These codes, their names and meanings.
+        const OWN: &[(i32, &str, &str)] = &[$(($name, stringify!($name), $hint)),*];
+    };
+}
+
+codes! {
+    /// [`DeviceError::code`] of a launch while the host still owns memory that the kernel was given.
+    pub HOST_OWNS_ARGUMENT = -9001: "the host still owns memory that the kernel was given; hand it over first";
+    /// The memory that the kernel was given has been freed.
+    pub ARGUMENT_FREED = -9002: "memory that the kernel was given has been freed";
+    /// More local memory than the device has, or than the limits allow.
+    pub LOCAL_MEMORY_LIMIT = -9003: "the kernel needs more local memory than the device has";
+    /// A range that does not lie inside the buffer.
+    pub OUT_OF_RANGE = -9004: "the range is not inside the buffer";
+    /// Memory that was made without a device.
+    pub HOST_ONLY = -9005: "the memory was made without a device";
+    /// Memory of another device than the kernel's.
+    pub OTHER_DEVICE = -9006: "the memory belongs to another device";
+    /// A level was planned for a device, but the search has none.
+    pub NO_DEVICE = -9007: "the level was planned for a device, but the search was set up without one";
+    /// A search has failed, and was not begun again.
+    pub SEARCH_FAILED = -9008: "the search has failed before; begin another";
+    /// The device gave numbers that no search can have.
+    pub WRONG_NUMBERS = -9009: "the device gave numbers that no search can have: a bug of its driver; update it, or choose another device";
+    /// The process was forked after the device was opened.
+    pub FORKED = -9010: "this process was forked after the device was opened, and drivers do not survive that; search on the CPU here";
+    /// NVIDIA's own code for a kernel that accessed memory it must not access. It is in no header.
+    NVIDIA_FAULT = -9999: "a kernel read or wrote outside its buffers, and the driver gave the device up";
+}
 
 /// A call to the device that failed. Owns nothing: returning it allocates nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,38 +190,19 @@ impl DeviceError {
     /// See [`FORKED`].
     pub(crate) const FORKED: Self = Self { call: "search", code: FORKED };
 
+    /// What is known of the code, unless it is OpenCL's.
+    fn own(&self) -> Option<&'static (i32, &'static str, &'static str)> {
+        OWN.iter().find(|own| own.0 == self.code)
+    }
+
     /// The code's name in OpenCL's headers, or in this module.
     pub fn name(&self) -> &'static str {
-        match self.code {
-            HOST_OWNS_ARGUMENT => "HOST_OWNS_ARGUMENT",
-            ARGUMENT_FREED => "ARGUMENT_FREED",
-            LOCAL_MEMORY_LIMIT => "LOCAL_MEMORY_LIMIT",
-            OUT_OF_RANGE => "OUT_OF_RANGE",
-            HOST_ONLY => "HOST_ONLY",
-            OTHER_DEVICE => "OTHER_DEVICE",
-            NO_DEVICE => "NO_DEVICE",
-            SEARCH_FAILED => "SEARCH_FAILED",
-            WRONG_NUMBERS => "WRONG_NUMBERS",
-            FORKED => "FORKED",
-            NVIDIA_FAULT => "NVIDIA_FAULT",
-            code => error_text(code),
-        }
+        self.own().map_or_else(|| error_text(self.code), |own| own.1)
     }
 
     /// Its usual meaning; empty if the name is enough.
     pub fn hint(&self) -> &'static str {
         match self.code {
-            HOST_OWNS_ARGUMENT => "the host still owns memory that the kernel was given; hand it over first",
-            ARGUMENT_FREED => "memory that the kernel was given has been freed",
-            LOCAL_MEMORY_LIMIT => "the kernel needs more local memory than the device has",
-            OUT_OF_RANGE => "the range is not inside the buffer",
-            HOST_ONLY => "the memory was made without a device",
-            OTHER_DEVICE => "the memory belongs to another device",
-            NO_DEVICE => "the level was planned for a device, but the search was set up without one",
-            SEARCH_FAILED => "the search has failed before; begin another",
-            WRONG_NUMBERS => "the device gave numbers that no search can have: a bug of its driver; update it, or choose another device",
-            FORKED => "this process was forked after the device was opened, and drivers do not survive that; search on the CPU here",
-            NVIDIA_FAULT => "a kernel read or wrote outside its buffers, and the driver gave the device up",
             CL_OUT_OF_RESOURCES => {
                 "the device ran out of resources, or a kernel faulted or ran too long and the driver gave the device up (see dmesg)"
             }
@@ -219,7 +212,7 @@ impl DeviceError {
             CL_INVALID_WORK_GROUP_SIZE => "the work-group is larger than the kernel may have on this device",
             CL_INVALID_KERNEL_ARGS => "an argument of the kernel was not set",
             CL_INVALID_BUFFER_SIZE => "the buffer is larger than the device takes",
-            _ => "",
+            _ => self.own().map_or("", |own| own.2),
         }
     }
 
