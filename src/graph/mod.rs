@@ -11,6 +11,7 @@ mod rows;
 mod stop;
 mod stream;
 
+pub(crate) use buckets::check_range;
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
 pub use edges::{arrays, check_offsets};

@@ -9,11 +9,12 @@ use std::ops::Range;
 
 use super::error::Fault;
 use super::fill::{fill, reserve};
+use super::lines::check_vertices;
 use super::scan::{Cut, is_space, shown};
 use super::text::{Tallies, TextReader};
 use super::tokens::{Tokens, locate};
 use crate::{
-    graph::{GraphError, Listing, MAX_VERTICES, Vertex},
+    graph::{Listing, Vertex},
     words::{numbered, plural},
 };
 
@@ -23,9 +24,10 @@ pub(super) const LIGRA: &[u8] = b"AdjacencyGraph";
 pub(super) const LIGRA_WEIGHTED: &[u8] = b"WeightedAdjacencyGraph";
 
 /// A section of the file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Section {
     /// Ligra's first word.
+    #[default]
     Word,
     Vertices,
     Entries,
@@ -43,6 +45,7 @@ enum Section {
     End,
 }
 
+#[derive(Default)]
 pub(super) struct AdjacencyReader {
     section: Section,
     /// Numbers of the section that have been read.
@@ -64,27 +67,11 @@ pub(super) struct AdjacencyReader {
 
 impl AdjacencyReader {
     pub(super) fn ligra() -> Self {
-        Self::new(Section::Word, 1)
+        Self { section: Section::Word, stride: 1, ..Self::default() }
     }
 
     pub(super) fn rodinia() -> Self {
-        Self::new(Section::Vertices, 2)
-    }
-
-    fn new(section: Section, stride: usize) -> Self {
-        Self {
-            section,
-            seen: 0,
-            stride,
-            weighted: false,
-            vertices: 0,
-            entries: 0,
-            offsets: Vec::new(),
-            sum: 0,
-            edges: Vec::new(),
-            taken: 0,
-            tokens: Tokens::default(),
-        }
+        Self { section: Section::Vertices, stride: 2, ..Self::default() }
     }
 
     /// Count of numbers in the section.
@@ -163,10 +150,10 @@ impl AdjacencyReader {
             match self.section {
                 Section::Word => return Err(Fault::at(0, "the first word is missing")), // `block` parses it before any number
                 Section::End => return Err(Fault::at(locate(text, at).0, "more numbers follow the last one that the header announces")),
-                Section::Vertices if values[0] as usize > MAX_VERTICES => {
-                    return Err(Box::new(Fault::Graph(GraphError::TooManyVertices(values[0].into()))));
+                Section::Vertices => {
+                    self.vertices = values[0].into();
+                    check_vertices(self.vertices)?;
                 }
-                Section::Vertices => self.vertices = values[0].into(),
                 Section::Entries => self.entries = values[0].into(),
                 Section::Source if u64::from(values[0]) >= self.vertices => {
                     let reason = format!("the source {} is not one of the {}", values[0], numbered(self.vertices));

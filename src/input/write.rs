@@ -10,7 +10,7 @@ use super::error::InFile;
 use super::lines::Note;
 use super::{Compression, Fault, Format, InputError, Progress};
 use crate::files::AtomicFile;
-use crate::graph::{EdgeList, Listing, Vertex};
+use crate::graph::{EdgeList, Listing, Vertex, check_range};
 use crate::memory;
 
 /// Options of [`write()`].
@@ -59,19 +59,7 @@ fn write_to(path: &Path, format: Format, edges: &EdgeList, options: &WriteOption
         return unsupported(format!("GAP numbers vertices with 31 bits, too few for {vertices}; write el or mtx"));
     }
     // A vertex out of range is an error here, before anything is written.
-    let bad = blocks(edges.len(), BLOCK).into_par_iter().find_map_first(|block| {
-        let (mut at, mut bad) = (block.start, None);
-        edges.for_each(block, |source, target| {
-            if bad.is_none() && source.max(target) as usize >= vertices {
-                bad = Some((at, source, target));
-            }
-            at += 1;
-        });
-        bad
-    });
-    if let Some((index, source_vertex, target_vertex)) = bad {
-        return Err(Fault::Graph(crate::graph::GraphError::VertexOutOfRange { index, source_vertex, target_vertex, vertices }).into());
-    }
+    check_range(edges).map_err(Fault::Graph)?;
     let graph = if format == Format::GapSg { Some(Serialised::new(edges, options.directed).map_err(Fault::OutOfMemory)?) } else { None };
     let mut file = AtomicFile::create(path).map_err(Fault::Write)?;
     let lines = || Lines::new(edges, options.directed);
