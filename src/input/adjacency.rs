@@ -11,7 +11,8 @@ use super::error::Fault;
 use super::fill::{fill, reserve};
 use super::lines::check_vertices;
 use super::scan::{Cut, is_space, shown};
-use super::text::{Tallies, TextReader};
+use super::tallies::Tallies;
+use super::text::TextReader;
 use super::tokens::{Tokens, locate};
 use crate::{
     graph::{Listing, Vertex},

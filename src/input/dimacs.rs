@@ -5,7 +5,8 @@
 use super::error::Fault;
 use super::lines::{Records, Syntax, check_count, check_vertices, header_fields};
 use super::scan::{Field, field, line_end, shown};
-use super::text::{Tallies, TextReader};
+use super::tallies::Tallies;
+use super::text::TextReader;
 use crate::graph::{Listing, Vertex};
 
 #[derive(Default)]

@@ -7,7 +7,8 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::lines::{Records, Syntax, check_count};
-use super::text::{Tallies, TextReader};
+use super::tallies::Tallies;
+use super::text::TextReader;
 use crate::graph::{Listing, MAX_VERTICES, Vertex};
 
 pub(super) struct EdgeListReader {

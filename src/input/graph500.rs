@@ -12,7 +12,8 @@ use std::io;
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::Cut;
-use super::text::{Tallies, TextReader};
+use super::tallies::Tallies;
+use super::text::TextReader;
 use crate::{
     files::RegularFile,
     graph::{Listing, MAX_VERTICES, Vertex},

@@ -6,13 +6,12 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::scan::{CHUNK, Cut, Field, MARGIN, WEIGHT, columns, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::Tallies;
-use crate::graph::{GraphError, Listing, MAX_VERTICES, Vertex};
+use super::tallies::{Note, Tallies};
+use crate::graph::{GraphError, MAX_VERTICES, Vertex};
 use crate::words::plural;
 
 /// The form of an edge line in a format.
@@ -35,74 +34,6 @@ pub(super) struct Syntax {
 fn is_bipartite(comment: &[u8]) -> bool {
     let mut words = fields(comment).map(|(_, word)| word);
     words.next() == Some(b"bip") && words.next().is_some_and(|weights| weights.iter().all(u8::is_ascii_lowercase)) && words.next().is_none()
-}
-
-/// Facts in a comment, for which the format has no other place: a comment by socbfs (` socbfs ...`), or by SNAP.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
-    /// Number of vertices. SNAP's ` Nodes: 5` does not count gaps in the numbering, so it is a lower bound.
-    pub(super) vertices: Option<u64>,
-    /// How edges are listed.
-    pub(super) listing: Option<Listing>,
-    /// Number of entries.
-    pub(super) entries: Option<u64>,
-}
-
-impl Note {
-    /// Parses a comment without its sign, ` socbfs vertices 5 entries 8 listing once` or ` Nodes: 5 Edges: 8`; `None` for any other.
-    ///
-    /// # Errors
-    /// A message, if a note of socbfs is damaged.
-    pub(super) fn parse(comment: &[u8]) -> Result<Option<Self>, String> {
-        let mut words = fields(comment).map(|(_, word)| word);
-        let mut note = Self::default();
-        match words.next() {
-            Some(b"Nodes:") => {
-                let Some(Field::Number(vertices)) = words.next().map(field) else { return Ok(None) };
-                let entries = match (words.next(), words.next().map(field)) {
-                    (Some(b"Edges:"), Some(Field::Number(entries))) => Some(entries),
-                    _ => None,
-                };
-                return Ok(Some(Self { vertices: Some(vertices), listing: None, entries }));
-            }
-            Some(b"socbfs") => {}
-            _ => return Ok(None),
-        }
-        let damaged = |word: &[u8]| Err(format!("this note of socbfs is damaged at {}", shown(word)));
-        while let Some(key) = words.next() {
-            let Some(value) = words.next() else { return damaged(key) };
-            match (key, field(value)) {
-                (b"vertices", Field::Number(vertices)) => note.vertices = Some(vertices),
-                (b"entries", Field::Number(entries)) => note.entries = Some(entries),
-                (b"listing", _) if value == b"once" => note.listing = Some(Listing::Once),
-                (b"listing", _) if value == b"symmetric" => note.listing = Some(Listing::Symmetric),
-                (b"listing", _) if value == b"both-directions" => note.listing = Some(Listing::BothDirections),
-                _ => return damaged(value),
-            }
-        }
-        Ok(Some(note))
-    }
-
-    /// The text that [`parse`](Self::parse) reads; `None` if the note is empty.
-    pub(super) fn text(self) -> Option<String> {
-        let vertices = self.vertices.map(|vertices| format!(" vertices {vertices}"));
-        let listing = match self.listing {
-            Some(Listing::Once) => " listing once",
-            Some(Listing::Symmetric) => " listing symmetric",
-            Some(Listing::BothDirections) => " listing both-directions",
-            Some(Listing::Unknown) | None => "",
-        };
-        let entries = self.entries.map(|entries| format!(" entries {entries}"));
-        let text = vertices.unwrap_or_default() + &entries.unwrap_or_default() + listing;
-        (!text.is_empty()).then(|| format!(" socbfs{text}"))
-    }
-
-    /// Merges two notes. Where both have a value, the later one counts.
-    pub(super) fn merge(&mut self, later: Self) {
-        self.vertices = later.vertices.or(self.vertices);
-        self.listing = later.listing.or(self.listing);
-        self.entries = later.entries.or(self.entries);
-    }
 }
 
 /// The edges read so far.

@@ -3,9 +3,10 @@
 //! triangle, so every edge once for both directions.
 
 use super::error::Fault;
-use super::lines::{Note, Records, Syntax, check_count, check_vertices, header_fields};
+use super::lines::{Records, Syntax, check_count, check_vertices, header_fields};
 use super::scan::{Field, field, fields, line_end, shown};
-use super::text::{Tallies, TextReader};
+use super::tallies::{Note, Tallies};
+use super::text::TextReader;
 use crate::{
     graph::{Listing, Vertex},
     words::plural,

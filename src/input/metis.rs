@@ -12,7 +12,8 @@ use super::error::Fault;
 use super::fill::{Slots, fill};
 use super::lines::{check_vertices, header_fields, no_lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
-use super::text::{Tallies, TextReader};
+use super::tallies::Tallies;
+use super::text::TextReader;
 use crate::{
     graph::{Listing, Vertex},
     words::plural,

@@ -22,6 +22,7 @@ mod recognise;
 mod scan;
 mod shared;
 mod source;
+mod tallies;
 mod text;
 mod tokens;
 mod write;
@@ -38,7 +39,7 @@ pub use format::{Compression, Format, UnknownFormat};
 pub use recognise::Recognised;
 pub use shared::{Chosen, FilePart, OpenFile, Whole};
 pub use source::READING;
-pub use text::Tallies;
+pub use tallies::Tallies;
 pub use write::lines_of;
 pub use write::{WriteOptions, write};
 

@@ -20,7 +20,8 @@ use super::{
     recognise::{Recognised, recognise},
     scan::{Cut, count_lines},
     source::{Source, for_each_block, unchanged},
-    text::{Stretch, Take, Tallies, TextReader, edge_list, go_through},
+    tallies::Tallies,
+    text::{Stretch, Take, TextReader, edge_list, go_through},
 };
 use crate::{
     files::RegularFile,

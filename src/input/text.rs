@@ -3,13 +3,11 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
-use serde::{Deserialize, Serialize};
-
 use super::Progress;
 use super::error::{Fault, Place};
-use super::lines::Note;
 use super::scan::{Cut, count_lines};
 use super::source::{LONGEST, Source, for_each_block};
+use super::tallies::Tallies;
 use crate::files::RegularFile;
 use crate::graph::{EdgeList, GraphError, Listing, Vertex};
 
@@ -58,39 +56,6 @@ pub(super) trait TextReader {
 
 /// Receives edges piece by piece; an error ends the reading.
 pub(super) type Take<'a> = dyn FnMut(&[[Vertex; 2]]) -> Result<(), Box<Fault>> + 'a;
-
-/// Counts and notes of a piece of a file. Those of all pieces together decide about the whole file.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tallies {
-    /// Number of edges.
-    pub(crate) entries: u64,
-    /// One more than the largest vertex.
-    pub(super) vertices: u64,
-    /// Rows of METIS.
-    pub(super) rows: u64,
-    /// Notes in comments.
-    pub(super) note: Note,
-    /// The first edge, if its line may be a header.
-    pub(super) first: Option<[Vertex; 2]>,
-    /// Largest vertex of all edges but the first, if the first may be a header.
-    pub(super) largest_but_first: Option<Vertex>,
-}
-
-impl Tallies {
-    /// Adds the tallies of the piece that follows.
-    pub fn join(&mut self, next: &Self) {
-        self.entries += next.entries;
-        self.vertices = self.vertices.max(next.vertices);
-        self.rows += next.rows;
-        self.note.merge(next.note);
-        if self.first.is_none() {
-            (self.first, self.largest_but_first) = (next.first, next.largest_but_first);
-        } else {
-            let first = next.first.map(|[source, target]| source.max(target));
-            self.largest_but_first = self.largest_but_first.max(first).max(next.largest_but_first);
-        }
-    }
-}
 
 /// Reads a source with a parser.
 pub(super) fn read(source: Source, parser: &mut dyn TextReader, progress: Option<&dyn Progress>) -> Result<EdgeList, Box<Fault>> {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::error::InFile;
-use super::lines::Note;
+use super::tallies::Note;
 use super::{Compression, Fault, Format, InputError, Progress};
 use crate::files::AtomicFile;
 use crate::graph::{EdgeList, Listing, Vertex, check_range};
