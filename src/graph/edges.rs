@@ -1,6 +1,6 @@
 //! Edge lists as files and generators give them.
 
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -119,26 +119,6 @@ impl EdgeList {
     }
 }
 
-/// The bytes of [`SerializedRows`].
-#[derive(Debug)]
-pub enum RowBytes {
-    /// Of a known number.
-    Slab(Slab<u8>),
-    /// Of a stream, whose end was not known before it was read.
-    Owned(Vec<u8>),
-}
-
-impl Deref for RowBytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Slab(bytes) => bytes,
-            Self::Owned(bytes) => bytes,
-        }
-    }
-}
-
 /// Adjacency rows as they lie in a file: `vertices + 1` offsets (64-bit little-endian) somewhere in the bytes, directly followed by the
 /// targets (32-bit little-endian). Neither array needs to be aligned. Both are decoded while they are visited.
 ///
@@ -146,7 +126,7 @@ impl Deref for RowBytes {
 /// `vertices`.
 #[derive(Debug)]
 pub struct SerializedRows {
-    bytes: RowBytes,
+    bytes: Slab<u8>,
     offsets_at: usize,
     vertices: usize,
     entries: usize,
@@ -205,18 +185,13 @@ pub enum RowsError {
 const BLOCK: usize = 1 << 16;
 
 impl SerializedRows {
-    /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at`, directly followed by `entries` targets. Checks every offset and
-    /// every target, in parallel on the current rayon pool.
+    /// Takes `bytes` that hold `vertices + 1` offsets at `offsets_at`, directly followed by the targets of the entries `held`: all
+    /// `entries`, or a slice of them; then the caller must not read the others. Checks every offset and every target, in parallel on the
+    /// current rayon pool.
     ///
     /// # Errors
     /// [`RowsError`].
-    pub fn new(bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
-        let held = 0..usize::try_from(entries).unwrap_or(usize::MAX);
-        Self::slice(held, bytes, offsets_at, vertices, entries)
-    }
-
-    /// As [`new`](Self::new), but of the targets, `bytes` hold only those of the entries `held`; the caller must not read the others.
-    pub(crate) fn slice(held: Range<usize>, bytes: RowBytes, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
+    pub fn new(held: Range<usize>, bytes: Slab<u8>, offsets_at: usize, vertices: u64, entries: u64) -> Result<Self, RowsError> {
         if vertices > MAX_VERTICES as u64 {
             return Err(GraphError::TooManyVertices(vertices).into());
         }
@@ -328,7 +303,7 @@ mod tests {
         let mut bytes = vec![7_u8; 3];
         bytes.extend(offsets.iter().flat_map(|offset| offset.to_le_bytes()));
         bytes.extend(targets.iter().flat_map(|target| target.to_le_bytes()));
-        SerializedRows::new(RowBytes::Owned(bytes), 3, offsets.len() as u64 - 1, targets.len() as u64)
+        SerializedRows::new(0..targets.len(), Slab::copy_of(&bytes, "rows").unwrap(), 3, offsets.len() as u64 - 1, targets.len() as u64)
     }
 
     #[test]
@@ -351,7 +326,10 @@ mod tests {
         assert_eq!(rows(&[0, 2, 1], &[0]).unwrap_err(), RowsError::Offset { byte: 19, vertex: 2, offset: 1, entries: 1 });
         assert_eq!(rows(&[0, 2], &[0]).unwrap_err(), RowsError::Offset { byte: 11, vertex: 1, offset: 2, entries: 1 });
         assert_eq!(rows(&[0, 2], &[0, 1]).unwrap_err(), RowsError::Target { byte: 23, entry: 1, target: 1, vertices: 1 });
-        let short = |vertices, entries| SerializedRows::new(RowBytes::Owned(vec![0; 24]), 0, vertices, entries).unwrap_err();
+        let short = |vertices, entries| {
+            let held = 0..usize::try_from(entries).unwrap();
+            SerializedRows::new(held, Slab::zeroed(24, "rows").unwrap(), 0, vertices, entries).unwrap_err()
+        };
         assert_eq!(short(2, 1), RowsError::TooShort { vertices: 2, entries: 1, bytes: 24 });
         assert_eq!(short(1, u64::MAX), RowsError::TooShort { vertices: 1, entries: u64::MAX, bytes: 24 });
         assert_eq!(short(1 << 40, 0), GraphError::TooManyVertices(1 << 40).into());

@@ -13,7 +13,7 @@ mod stream;
 
 pub(crate) use buckets::check_range;
 pub use csr::Csr;
-pub use edges::{EdgeList, Listing, RowBytes, RowsError, SerializedRows};
+pub use edges::{EdgeList, Listing, RowsError, SerializedRows};
 pub use edges::{arrays, check_offsets};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};

@@ -9,10 +9,11 @@ use std::sync::atomic::Ordering;
 
 use super::Progress;
 use super::error::Fault;
+use super::fill::reserve;
 use super::source::{Source, read_all, unchanged};
-use super::text::Take;
+use super::text::{Take, edge_list};
 use crate::graph::{
-    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowBytes, RowsError, SerializedRows, Stopper, Vertex, arrays, check_offsets,
+    EdgeList, EdgeSlice, GraphError, Listing, MAX_VERTICES, RowsError, SerializedRows, Stopper, Vertex, arrays, check_offsets,
 };
 use crate::{
     files::RegularFile,
@@ -95,22 +96,18 @@ pub(super) fn proves(file: &RegularFile) -> io::Result<bool> {
 }
 
 /// Reads a source.
-pub(super) fn read(mut source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, Box<Fault>> {
-    let header = Header::parse(&source.head)?;
-    let list = if let Some(file) = source.plain() {
-        header.check(file.size())?;
-        rows(file, header, 0..usize::try_from(header.entries).unwrap_or(usize::MAX), &source.stopper)?
-    } else {
-        // Memory grows with the data that is read, not with what the header announces. Incoming edges are skipped.
-        let half = Header { directed: false, ..header }.size(4).unwrap_or(u64::MAX);
-        let mut reader = source.reader();
-        let mut bytes = Vec::new();
-        let rest = read_all(&mut reader, &mut bytes, half).and_then(|()| Ok(io::copy(&mut reader, &mut io::sink())?));
-        let rest = source.unchanged(rest)?;
-        header.check(bytes.len() as u64 + rest)?;
-        let rows = SerializedRows::new(RowBytes::Owned(bytes), HEADER, header.vertices, header.entries);
-        EdgeList::from_rows(rows.map_err(rows_error)?, listing(header))
+pub(super) fn read(source: Source, progress: Option<&dyn Progress>) -> Result<EdgeList, Box<Fault>> {
+    let Some(file) = source.plain() else {
+        let mut edges = Vec::new();
+        let (vertices, listing) = in_pieces(source, progress, &mut |piece| {
+            reserve(&mut edges, piece.len(), 0.0, "edges")?;
+            edges.extend_from_slice(piece);
+            Ok(())
+        })?;
+        return edge_list(vertices, edges, listing);
     };
+    let (header, _) = begin(&source.head, file)?;
+    let list = rows(file, header, 0..usize::try_from(header.entries).unwrap_or(usize::MAX), &source.stopper)?;
     if let Some(progress) = progress {
         progress.update(source.size(), source.size());
     }
@@ -136,7 +133,7 @@ fn rows(file: &RegularFile, header: Header, held: Range<usize>, stopper: &Stoppe
         })
     };
     unchanged(Some(file), fill(offsets, 0).and_then(|()| fill(targets, body + 4 * held.start as u64)))?;
-    let rows = SerializedRows::slice(held, RowBytes::Slab(slab), HEADER, header.vertices, header.entries);
+    let rows = SerializedRows::new(held, slab, HEADER, header.vertices, header.entries);
     Ok(EdgeList::from_rows(rows.map_err(rows_error)?, listing(header)))
 }
 
@@ -185,6 +182,9 @@ fn pieces(source: &mut Source, progress: Option<&dyn Progress>, take: &mut Take<
         }
     };
     let header = Header::parse(&source.head)?;
+    if header.size(4).is_none() {
+        header.check(0)?;
+    }
     if header.vertices > MAX_VERTICES as u64 {
         return Err(Fault::Graph(GraphError::TooManyVertices(header.vertices)).into());
     }
