@@ -3,8 +3,8 @@
 //! format does not promise it), and PACE's `p tw vertices edges` with lines `u v`, every undirected edge once.
 
 use super::error::Fault;
-use super::lines::{Records, Syntax, check_count, check_vertices, header_fields};
-use super::scan::{Field, field, line_end, shown};
+use super::lines::{Records, Syntax, after_header, check_count, check_vertices, header_fields};
+use super::scan::{Field, field, shown};
 use super::tallies::Tallies;
 use super::text::TextReader;
 use crate::graph::{Listing, Vertex};
@@ -48,16 +48,9 @@ fn header(line: &[u8]) -> Result<Option<Header>, Box<Fault>> {
 
 impl TextReader for DimacsReader {
     fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
-        let mut at = 0;
-        while at < text.len() {
-            if let Some(header) = &self.header {
-                return self.records.append(&text[at..], &header.syntax, ahead).map_err(|fault| fault.shift(at));
-            }
-            let end = line_end(text, at);
-            self.header = header(&text[at..end]).map_err(|fault| fault.shift(at))?;
-            at = end;
-        }
-        Ok(())
+        let at = after_header(text, &mut self.header, header)?;
+        let Some(header) = &self.header else { return Ok(()) };
+        self.records.append(&text[at..], &header.syntax, ahead).map_err(|fault| fault.shift(at))
     }
 
     fn is_past_header(&self) -> bool {

@@ -85,7 +85,8 @@ pub enum Fault {
         Format::names()
     )]
     Unrecognised(String),
-    /// The format, or this variant of it, is not supported or does not suit breadth-first search. The text says why, and what to do instead.
+    /// The format, or this variant of it, is not supported or does not suit breadth-first search. The text says why, and what to do
+    /// instead.
     #[error("{0}")]
     Unsupported(String),
     /// The content breaks the format.

@@ -206,6 +206,21 @@ pub(super) fn no_lone_return(line: &[u8]) -> Result<(), Box<Fault>> {
     }
 }
 
+/// Gives the lines of a block to `parse` until it returns the `header`, and returns where the lines after it begin.
+pub(super) fn after_header<H>(
+    text: &[u8],
+    header: &mut Option<H>,
+    mut parse: impl FnMut(&[u8]) -> Result<Option<H>, Box<Fault>>,
+) -> Result<usize, Box<Fault>> {
+    let mut at = 0;
+    while header.is_none() && at < text.len() {
+        let end = line_end(text, at);
+        *header = parse(&text[at..end]).map_err(|fault| fault.shift(at))?;
+        at = end;
+    }
+    Ok(at)
+}
+
 /// The fields of a line before the edges, with their offsets in it.
 pub(super) fn header_fields(line: &[u8]) -> Result<Vec<(usize, &[u8])>, Box<Fault>> {
     no_lone_return(line).map(|()| fields(line).collect())

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::error::Fault;
 use super::fill::{Slots, fill};
-use super::lines::{check_vertices, header_fields, no_lone_return};
+use super::lines::{after_header, check_vertices, header_fields, no_lone_return};
 use super::scan::{CHUNK, Cut, Field, MARGIN, count_fields, count_lines, field, fields, is_weight, line_end, number, shown};
 use super::tallies::Tallies;
 use super::text::TextReader;
@@ -184,16 +184,9 @@ impl TextReader for MetisReader {
     }
 
     fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
-        let mut at = 0;
-        while at < text.len() {
-            if let Some(header) = self.header {
-                return self.rows(&text[at..], header, ahead).map_err(|fault| fault.shift(at));
-            }
-            let end = line_end(text, at);
-            self.header = Header::parse(&text[at..end]).map_err(|fault| fault.shift(at))?;
-            at = end;
-        }
-        Ok(())
+        let at = after_header(text, &mut self.header, Header::parse)?;
+        let Some(header) = self.header else { return Ok(()) };
+        self.rows(&text[at..], header, ahead).map_err(|fault| fault.shift(at))
     }
 
     fn is_past_header(&self) -> bool {

@@ -124,7 +124,7 @@ fn read_from(source: Source, options: &ReadOptions<'_>) -> Result<EdgeList, Box<
 fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
     Some(match format {
         Format::EdgeListText => Box::new(EdgeListReader::new(by_structure)),
-        Format::MatrixMarket => Box::new(MatrixMarketReader::new()),
+        Format::MatrixMarket => Box::new(MatrixMarketReader::default()),
         Format::Dimacs => Box::new(DimacsReader::default()),
         Format::Metis => Box::new(MetisReader::default()),
         Format::Ligra => Box::new(AdjacencyReader::ligra()),
