@@ -9,7 +9,7 @@ use std::{
     str::FromStr,
 };
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Most bytes that are read from a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
@@ -119,7 +119,7 @@ pub fn processor(root: &Path) -> Fields {
 pub mod fixtures;
 
 /// One cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
     /// Level of the cache: 1 is nearest to the core.
     pub level: u32,

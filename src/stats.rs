@@ -1,6 +1,6 @@
 //! Order statistics and means of samples, by the formulas of Graph500's output.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Statistics of one set of samples, in the samples' unit.
 ///
@@ -10,7 +10,7 @@ use serde::Serialize;
 /// let times = Summary::of(&[4.0, 1.0, 2.0, 3.0]).unwrap();
 /// assert_eq!((times.min, times.median, times.max, times.mean), (1.0, 2.5, 4.0, 2.5));
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of samples.
     pub count: usize,
@@ -62,7 +62,7 @@ pub fn median(samples: &[f64]) -> f64 {
 
 /// Statistics of a rate (such as TEPS) over several runs. The amounts of work differ between runs, so the statistics are computed on the
 /// inverse, the time per unit of work, and inverted.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RateSummary {
     /// Number of runs.
     pub count: usize,

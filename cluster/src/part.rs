@@ -66,7 +66,7 @@ pub struct Part {
 }
 
 /// Counts of a graph that is dealt to ranks.
-#[derive(Debug, Clone, Default, serde::Serialize)]
+#[derive(Debug, Clone, Default, serde::Serialize, serde::Deserialize)]
 pub struct PartCounts {
     /// Entries of the input, as listed.
     pub listed: u64,

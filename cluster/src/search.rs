@@ -21,7 +21,7 @@ use socbfs::{
 };
 
 /// The data that ranks send each other after a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exchange {
     /// The vertices that were found, to all ranks.
@@ -78,7 +78,7 @@ impl Default for ClusterOptions {
 }
 
 /// What one rank sent and received at one level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct LevelTraffic {
     /// Bytes received from other ranks.
     pub received: u64,

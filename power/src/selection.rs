@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     channel::{Channel, Domain, Family, Scope, Signal},
@@ -97,7 +97,7 @@ impl Pick {
 }
 
 /// A sensor that was left out, and why.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Skipped {
     /// The sensor: `powercap:intel-rapl:1`.
     pub sensor: String,

@@ -4,7 +4,10 @@
 //! (vertices by descending degree). It adds columns: the k-th neighbour of every vertex in one array, so that a bottom-up step handles up
 //! to 16 vertices at a time and rarely reads a list.
 
-use std::time::{Duration, Instant};
+use std::{
+    borrow::Cow,
+    time::{Duration, Instant},
+};
 
 use rayon::prelude::*;
 
@@ -57,10 +60,10 @@ pub enum Place {
 }
 
 /// One step of construction.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct StepRecord {
     /// Name of the step.
-    pub step: &'static str,
+    pub step: Cow<'static, str>,
     /// Time of the step, in seconds.
     pub seconds: f64,
     /// Peak resident memory of the process up to the end of the step, in bytes (`None`: not readable).
@@ -68,7 +71,7 @@ pub struct StepRecord {
 }
 
 /// Counts taken while the layout was built.
-#[derive(Debug, Clone, Default, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct LayoutStats {
     /// Vertices of the input.
     pub vertices: u64,
@@ -157,7 +160,7 @@ impl Steps {
     fn done(&mut self, step: &'static str) {
         let now = Instant::now();
         self.records.push(StepRecord {
-            step,
+            step: step.into(),
             seconds: now.duration_since(self.last).as_secs_f64(),
             peak_bytes: memory::peak_resident_bytes(),
         });

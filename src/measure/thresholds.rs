@@ -25,7 +25,7 @@ const LOST: u32 = 4;
 const GAIN: f64 = 0.97;
 
 /// The results of the measurement.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Measured {
     /// The amounts of work from which the GPU, and both, run levels of either direction.
     pub bands: Bands,
@@ -72,7 +72,7 @@ impl Measured {
 }
 
 /// The time of a level: a fixed part, and a part for every unit of work.
-#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, serde::Serialize, serde::Deserialize)]
 pub struct Line {
     /// Nanoseconds of a level without work.
     pub fixed_ns: f64,

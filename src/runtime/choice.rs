@@ -1,6 +1,8 @@
 //! Resolves the policy that decides levels from the flags, the board, the calibration and measurements, with the origin of every bound.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
@@ -15,10 +17,10 @@ use crate::{
 };
 
 /// A bound with which a policy places levels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bound {
     /// Key of the bound in a board profile, without the table `adaptive`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Value of the bound (`None`: never reached).
     pub value: Option<u64>,
     /// Where the value came from.
@@ -97,7 +99,7 @@ fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<Bound>) {
     let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
     let record = |(place, value): (usize, Option<u64>)| {
         let (value, origin) = (value?, origin(place)?);
-        Some(Bound { key: NAMES[place], value: Some(value).filter(|&value| value < NEVER), origin })
+        Some(Bound { key: NAMES[place].into(), value: Some(value).filter(|&value| value < NEVER), origin })
     };
     (bands, bounds(&bands).into_iter().enumerate().filter_map(record).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
@@ -65,7 +65,7 @@ pub fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -
 }
 
 /// An OpenCL device of a search.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SearchDevice {
     /// Name, driver, and how its kernels were built.
     #[serde(flatten)]

@@ -229,7 +229,13 @@ fn kept_graphs_of_policies() {
     fuzz(&[record["graphs"][0].to_string()], |bytes| {
         let Ok(graph) = serde_json::from_slice::<PolicyGraph>(bytes) else { return false };
         let (schema, schema_version, fits) = (report::POLICIES_SCHEMA, report::POLICIES_SCHEMA_VERSION, graph.fits());
-        let report = PoliciesReport { schema, schema_version, environment: environment.clone(), graphs: vec![graph], warnings: Vec::new() };
+        let report = PoliciesReport {
+            schema: schema.into(),
+            schema_version,
+            environment: environment.clone(),
+            graphs: vec![graph],
+            warnings: Vec::new(),
+        };
         fits && !report::policies(&report).is_empty()
     });
 }

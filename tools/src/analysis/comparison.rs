@@ -1,12 +1,14 @@
 //! Policies compared with the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::ExactLevel;
-use crate::calibrate::{Directions, Evaluation, Judged, LevelTable, LevelTimes, RootEvaluation};
 #[cfg(feature = "train")]
 use crate::train::{LevelSample, SearchSample};
+use crate::{
+    bench::PoliciesEnergy,
+    calibrate::{Directions, Evaluation, Judged, LevelTable, LevelTimes, RootEvaluation},
+};
 use socbfs::{
     bfs::Direction,
     board::StrategyWatts,
@@ -33,9 +35,9 @@ pub struct PolicyComparison {
     pub exact: Vec<ExactLevel>,
     /// Times and plans of the policies.
     pub evaluation: Evaluation,
-    /// Energy of the policies, measured in alternating windows: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy).
+    /// Energy of the policies, measured in alternating windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy: Option<Value>,
+    pub energy: Option<PoliciesEnergy>,
     /// Why `energy` is absent although it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_energy: Option<String>,
@@ -50,7 +52,11 @@ impl PolicyComparison {
 
     /// The mean of `of` over the roots, in its unit.
     pub fn mean_ns(&self, policy: &str, of: fn(&Judged) -> f64) -> Option<f64> {
-        let place = self.place(policy)?;
+        self.mean_of(self.place(policy)?, of)
+    }
+
+    /// As [`mean_ns`](Self::mean_ns), for the policy at index `place`.
+    pub fn mean_of(&self, place: usize, of: fn(&Judged) -> f64) -> Option<f64> {
         let roots = &self.evaluation.roots;
         (!roots.is_empty()).then(|| roots.iter().map(|root| of(&root.policies[place])).sum::<f64>() / roots.len() as f64)
     }
@@ -59,8 +65,8 @@ impl PolicyComparison {
     pub fn mteps_per_watt(&self, policy: &str) -> Option<f64> {
         let place = self.place(policy)?;
         if let Some(energy) = &self.energy {
-            let of = energy["policies"].as_array()?.iter().find(|of| of["policy"] == self.policies[place].as_str())?;
-            return of["summary"]["mteps_per_watt"]["mean"].as_f64();
+            let of = energy.policies.iter().find(|of| of.policy == self.policies[place])?;
+            return Some(of.summary.as_ref()?.mteps_per_watt.mean);
         }
         Some(self.mteps(policy)? / self.watts_of(|root| &root.policies[place])?)
     }

@@ -1,12 +1,12 @@
 //! The record that `socbfs analyze` writes.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::{
     DeviceHandover, Dropped, MappedLevels, PaperComparison, PolicyComparison, Profile, RankScaling, Redundant, Remapped, Repeated,
     SplitSweep,
 };
+use crate::bench::{Environment, GraphRecord, LayoutRecord};
 use socbfs::graph::Vertex;
 
 /// Name of the record format, in every record.
@@ -22,8 +22,8 @@ pub struct Analysis {
     pub schema: String,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Machine, system, build, command, time: a [`bench::Environment`](crate::bench::Environment).
-    pub environment: Value,
+    /// Machine, system, build, command, time.
+    pub environment: Environment,
     /// Analyses that were requested (empty: all).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<String>,
@@ -48,10 +48,10 @@ pub struct Analysis {
 pub struct GraphAnalysis {
     /// File or generator.
     pub name: String,
-    /// The graph that was searched: a [`bench::GraphRecord`](crate::bench::GraphRecord).
-    pub graph: Value,
-    /// The layout that was searched: a [`bench::LayoutRecord`](crate::bench::LayoutRecord).
-    pub layout: Value,
+    /// The graph that was searched.
+    pub graph: GraphRecord,
+    /// The layout that was searched.
+    pub layout: LayoutRecord,
     /// The roots, as original numbers. Analyses of a single search use the first one.
     pub roots: Vec<Vertex>,
     /// The levels of a search.
@@ -82,7 +82,7 @@ pub struct GraphAnalysis {
 
 impl GraphAnalysis {
     /// The record of a graph before any analysis.
-    pub fn new(name: String, graph: Value, layout: Value, roots: Vec<Vertex>) -> Self {
+    pub fn new(name: String, graph: GraphRecord, layout: LayoutRecord, roots: Vec<Vertex>) -> Self {
         Self {
             name,
             graph,
@@ -102,7 +102,7 @@ impl GraphAnalysis {
 
 impl Analysis {
     /// A record without graphs.
-    pub fn new(environment: Value, only: Vec<String>) -> Self {
+    pub fn new(environment: Environment, only: Vec<String>) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
             schema_version: SCHEMA_VERSION,

@@ -1,18 +1,19 @@
 //! The record of a board's benchmark: Kronecker graphs of several scales, one run each, and the identity of the machine.
 
-use serde::Serialize;
-use serde_json::Value;
+use std::borrow::Cow;
 
-use super::Environment;
+use serde::{Deserialize, Serialize};
+
+use super::{Environment, Record};
 
 /// Name of the format of a board's record.
 pub const BOARD_SCHEMA: &str = "socbfs-board";
 
 /// A benchmark of a board, in the form of its JSON.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BoardRecord {
     /// [`BOARD_SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// Version of this format. Each run has the version of its own format.
     pub schema_version: u32,
     /// Machine, system, build, command and time before the first run.
@@ -25,14 +26,14 @@ pub struct BoardRecord {
     pub valid: bool,
     /// Every scale was searched, or left out because memory is short.
     pub complete: bool,
-    /// The runs, in ascending order of scale: each a [`Record`](super::Record).
-    pub runs: Vec<Value>,
+    /// The runs, in ascending order of scale.
+    pub runs: Vec<Record>,
     /// Scales that were not searched.
     pub left_out: Vec<LeftOut>,
 }
 
 /// The identity of a board.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct BoardIdentity {
     /// Name of the board profile that was used.
     pub profile: String,
@@ -45,7 +46,7 @@ pub struct BoardIdentity {
 }
 
 /// The OpenCL devices, or why there is none.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Drivers {
     /// Why no device can be listed.
     pub problem: Option<String>,
@@ -54,7 +55,7 @@ pub struct Drivers {
 }
 
 /// An OpenCL device and its driver.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverRecord {
     /// Name of the device.
     pub name: String,
@@ -69,7 +70,7 @@ pub struct DriverRecord {
 }
 
 /// A scale that was not searched.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeftOut {
     /// The scale.
     pub scale: u32,
@@ -81,7 +82,7 @@ impl BoardRecord {
     /// A record without runs.
     pub fn new(environment: Environment, board: BoardIdentity, opencl: Drivers) -> Self {
         Self {
-            schema: BOARD_SCHEMA,
+            schema: BOARD_SCHEMA.into(),
             schema_version: 1,
             environment,
             board,
@@ -94,8 +95,8 @@ impl BoardRecord {
     }
 
     /// Adds a run.
-    pub fn add(&mut self, run: Value) {
-        self.valid &= run["valid"] == true;
+    pub fn add(&mut self, run: Record) {
+        self.valid &= run.valid;
         self.runs.push(run);
     }
 }

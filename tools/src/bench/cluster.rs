@@ -17,7 +17,7 @@ use socbfs_cluster::{
 };
 
 /// The distribution of a search over ranks, and their traffic.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterRecord {
     /// Number of processes.
     pub processes: usize,
@@ -60,7 +60,7 @@ pub struct RankDeviceRecord {
 }
 
 /// The traffic of one search between ranks.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterRoot {
     /// Bytes received by the rank that received most.
     pub received_most: u64,
@@ -73,7 +73,7 @@ pub struct ClusterRoot {
 }
 
 /// The traffic between ranks after one level.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ClusterLevel {
     /// Bytes received by the rank that received most.
     pub received_most: u64,

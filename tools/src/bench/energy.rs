@@ -1,8 +1,8 @@
 //! Energy of searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use socbfs::power::{Domain, Energy, Joules, Meter, Skipped, Watts};
 
 use super::{MeasureError, RootRecord};
@@ -42,7 +42,7 @@ impl EnergyOptions {
 }
 
 /// The energy part of a record: measured energy, or why there is none.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EnergyRecord {
     /// Why there is no energy (`None` where there is).
     pub unavailable: Option<String>,
@@ -72,7 +72,7 @@ impl EnergyRecord {
 }
 
 /// Measured energy. Energies are in joules, powers in watts, times in seconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredEnergy {
     /// What the counted sensors cover together.
     pub scope: String,
@@ -95,7 +95,7 @@ pub struct MeasuredEnergy {
 }
 
 /// One window: searches from all roots in turn, repeated, and nothing else.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyWindow {
     /// Energy of the window.
     pub energy: Energy,
@@ -112,18 +112,18 @@ pub struct EnergyWindow {
 }
 
 /// The time of one strategy's levels.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategyTime {
     /// Direction.
     pub direction: Direction,
     /// The device, the kernel of a GPU, or both devices.
-    pub device: &'static str,
+    pub device: Cow<'static, str>,
     /// Seconds.
     pub seconds: f64,
 }
 
 /// Statistics over the windows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergySummary {
     /// Millions of traversed edges per second and watt: harmonic mean TEPS over the mean power, idle power included (the metric of
     /// Green Graph500).
@@ -149,7 +149,7 @@ pub struct EnergySummary {
 }
 
 /// The mean power of a domain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DomainWatts {
     /// The domain.
     pub domain: Domain,
@@ -161,7 +161,7 @@ pub struct DomainWatts {
 
 /// Modelled energy of strategies and levels: the power of the strategy, measured in a window in which no other strategy ran, times its
 /// time. A level is far too short to be measured by itself. The residual shows how well the model fits.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Model {
     /// Why the model is absent or incomplete.
     pub unavailable: Option<String>,
@@ -174,12 +174,12 @@ pub struct Model {
 }
 
 /// A strategy: its calibrated power, and its modelled energy in all windows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategyPower {
     /// Direction.
     pub direction: Direction,
     /// The device, the kernel of a GPU, or both devices.
-    pub device: &'static str,
+    pub device: Cow<'static, str>,
     /// Calibrated power (`None`: not calibrated; [`Model::unavailable`] has the reason).
     pub watts: Option<Watts>,
     /// Time in all windows, in seconds.
@@ -191,7 +191,7 @@ pub struct StrategyPower {
 }
 
 /// The modelled energy of one level record.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LevelModel {
     /// First level of the record.
     pub level: u32,
@@ -225,9 +225,9 @@ pub enum EnergyError {
 const LEAST_NET_SHARE: f64 = 1e-3;
 
 /// Direction and device (for the GPU, the name of the kernel), which determine the power of a level.
-type Strategy = (Direction, &'static str);
+type Strategy<'a> = (Direction, &'a str);
 
-fn strategy(plan: LevelPlan) -> Strategy {
+fn strategy(plan: LevelPlan) -> Strategy<'static> {
     let device = match plan.placement {
         Placement::Cpu => "cpu",
         Placement::Gpu(kernel) => kernel.name(),
@@ -237,7 +237,7 @@ fn strategy(plan: LevelPlan) -> Strategy {
 }
 
 /// A policy under which every level has this strategy.
-fn policy_of(strategy: Strategy) -> Option<Policy> {
+fn policy_of(strategy: Strategy<'_>) -> Option<Policy> {
     match strategy {
         (Direction::TopDown, "cpu") => Some(Policy::Fixed(socbfs::bfs::Strategy::Tc)),
         (Direction::BottomUp, "cpu") => Some(Policy::Fixed(socbfs::bfs::Strategy::Bc)),
@@ -298,7 +298,7 @@ pub fn measure_energy(
 }
 
 /// The energy of one policy's windows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PolicyEnergy {
     /// The policy.
     pub policy: String,
@@ -311,7 +311,7 @@ pub struct PolicyEnergy {
 }
 
 /// The energy of policies on one graph. Every turn has a window of each policy, so that a drift of the machine affects all of them.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PoliciesEnergy {
     /// What the counted sensors cover together.
     pub scope: String,
@@ -440,7 +440,7 @@ pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Resu
 
 /// Measures one window: searches from all roots in turn until there are enough seconds and refreshes.
 fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, options: &EnergyOptions) -> Result<EnergyWindow, EnergyError> {
-    let mut strategies: Vec<(Strategy, u64)> = Vec::with_capacity(8);
+    let mut strategies: Vec<(Strategy<'static>, u64)> = Vec::with_capacity(8);
     let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
     let window = meter.begin();
     let (begin, mut end) = (std::time::Instant::now(), WindowEnd::default());
@@ -469,7 +469,11 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
     }
     let refreshes = meter.refreshes(&window);
     let energy = meter.end(window);
-    let time = |((direction, device), nanoseconds): (Strategy, u64)| StrategyTime { direction, device, seconds: nanoseconds as f64 / 1e9 };
+    let time = |((direction, device), nanoseconds): (Strategy<'static>, u64)| StrategyTime {
+        direction,
+        device: device.into(),
+        seconds: nanoseconds as f64 / 1e9,
+    };
     Ok(EnergyWindow {
         energy,
         searches,
@@ -546,9 +550,9 @@ fn model(
     options: &EnergyOptions,
     windows: &[EnergyWindow],
 ) -> Result<Model, EnergyError> {
-    let mut powers: Vec<(Strategy, Option<Watts>, f64)> = Vec::new();
+    let mut powers: Vec<(Strategy<'_>, Option<Watts>, f64)> = Vec::new();
     for time in windows.iter().flat_map(|window| &window.strategies) {
-        let key = (time.direction, time.device);
+        let key = (time.direction, &*time.device);
         match powers.iter_mut().find(|(found, ..)| *found == key) {
             Some((.., seconds)) => *seconds += time.seconds,
             None => powers.push((key, None, time.seconds)),
@@ -576,7 +580,7 @@ fn model(
 
 /// The model with these `powers`: for each strategy, its power and its seconds in all windows.
 fn apply(
-    powers: &[(Strategy, Option<Watts>, f64)],
+    powers: &[(Strategy<'_>, Option<Watts>, f64)],
     unavailable: Option<String>,
     records: &[RootRecord],
     windows: &[EnergyWindow],
@@ -584,10 +588,10 @@ fn apply(
     let searches: u64 = windows.iter().map(|window| window.searches).sum();
     let search_seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
     let seconds: f64 = windows.iter().map(|window| window.energy.seconds).sum();
-    let power_of = |key: Strategy| powers.iter().find(|(found, ..)| *found == key).and_then(|(_, watts, _)| *watts);
+    let power_of = |key: Strategy<'_>| powers.iter().find(|(found, ..)| *found == key).and_then(|(_, watts, _)| *watts);
     let strategies = powers.iter().map(|&((direction, device), watts, time)| StrategyPower {
         direction,
-        device,
+        device: device.to_owned().into(),
         watts,
         seconds: time,
         time_share: time / search_seconds,

@@ -3,10 +3,11 @@
 //! Values are read from files below a root directory (`/` on a live system, any directory in a test). A value that can't be read is absent
 //! from the record, never made up.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use socbfs::{
     machine::{self, Cache, caches, chosen, line, list_numbered, number},
@@ -14,7 +15,7 @@ use socbfs::{
 };
 
 /// Machine, system, build, command and time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Environment {
     /// Time of the start, RFC 3339 in UTC.
     pub time: String,
@@ -37,36 +38,36 @@ pub struct Environment {
 }
 
 /// How the program was built.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Build {
     /// Version of socbfs.
-    pub version: &'static str,
+    pub version: Cow<'static, str>,
     /// Commit, with "+" where the source differs from the commit; "unknown" outside a checkout.
-    pub commit: &'static str,
+    pub commit: Cow<'static, str>,
     /// Compiler and its version.
-    pub compiler: &'static str,
+    pub compiler: Cow<'static, str>,
     /// Target triple.
-    pub target: &'static str,
+    pub target: Cow<'static, str>,
     /// Optimisation level.
-    pub opt_level: &'static str,
+    pub opt_level: Cow<'static, str>,
     /// Instruction sets that the compiler may use everywhere.
-    pub target_features: &'static str,
+    pub target_features: Cow<'static, str>,
 }
 
 impl Build {
     /// The build of this program.
     pub const THIS: Self = Self {
-        version: env!("CARGO_PKG_VERSION"),
-        commit: env!("SOCBFS_COMMIT"),
-        compiler: env!("SOCBFS_COMPILER"),
-        target: env!("SOCBFS_TARGET"),
-        opt_level: env!("SOCBFS_OPT_LEVEL"),
-        target_features: env!("SOCBFS_TARGET_FEATURES"),
+        version: Cow::Borrowed(env!("CARGO_PKG_VERSION")),
+        commit: Cow::Borrowed(env!("SOCBFS_COMMIT")),
+        compiler: Cow::Borrowed(env!("SOCBFS_COMPILER")),
+        target: Cow::Borrowed(env!("SOCBFS_TARGET")),
+        opt_level: Cow::Borrowed(env!("SOCBFS_OPT_LEVEL")),
+        target_features: Cow::Borrowed(env!("SOCBFS_TARGET_FEATURES")),
     };
 }
 
 /// The processor.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cpu {
     /// Model, as the system names it.
     pub model: Option<String>,
@@ -81,11 +82,11 @@ pub struct Cpu {
     /// Frequency governors in use, without repeats.
     pub governors: Vec<String>,
     /// Instruction sets found at run time that a kernel may choose.
-    pub simd: Vec<&'static str>,
+    pub simd: Vec<Cow<'static, str>>,
 }
 
 /// The operating system.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct System {
     /// Name and version of the distribution.
     pub name: Option<String>,
@@ -96,7 +97,7 @@ pub struct System {
 }
 
 /// One temperature sensor.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Temperature {
     /// Name of the zone.
     pub zone: String,
@@ -163,7 +164,7 @@ fn system(root: &Path) -> System {
 }
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-fn simd() -> Vec<&'static str> {
+fn simd() -> Vec<Cow<'static, str>> {
     let found = [
         ("sse4.2", is_x86_feature_detected!("sse4.2")),
         ("avx2", is_x86_feature_detected!("avx2")),
@@ -171,18 +172,18 @@ fn simd() -> Vec<&'static str> {
         ("avx512f", is_x86_feature_detected!("avx512f")),
         ("avx512vl", is_x86_feature_detected!("avx512vl")),
     ];
-    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+    found.into_iter().filter_map(|(name, here)| here.then_some(name.into())).collect()
 }
 
 #[cfg(target_arch = "aarch64")]
-fn simd() -> Vec<&'static str> {
+fn simd() -> Vec<Cow<'static, str>> {
     use std::arch::is_aarch64_feature_detected;
     let found = [("neon", is_aarch64_feature_detected!("neon")), ("sve", is_aarch64_feature_detected!("sve"))];
-    found.into_iter().filter_map(|(name, here)| here.then_some(name)).collect()
+    found.into_iter().filter_map(|(name, here)| here.then_some(name.into())).collect()
 }
 
 #[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
-fn simd() -> Vec<&'static str> {
+fn simd() -> Vec<Cow<'static, str>> {
     Vec::new()
 }
 

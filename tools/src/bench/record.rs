@@ -1,6 +1,6 @@
 //! The record of a benchmark run: raw values, so that every derived number can be checked.
 
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -98,10 +98,10 @@ impl<'de> Visitor<'de> for Reader {
 }
 
 /// A whole benchmark run, in the form of its JSON. Times are in seconds except where a name says otherwise.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     /// [`SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Machine, system, build, command, time.
@@ -130,7 +130,7 @@ pub struct Record {
 }
 
 /// The graph as its source gives it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GraphRecord {
     /// File name, or the generator with every parameter.
     pub source: String,
@@ -150,7 +150,7 @@ pub struct GraphRecord {
 }
 
 /// The searched structure and how it was built.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct LayoutRecord {
     /// Order that was requested.
     pub order_asked: Order,
@@ -178,7 +178,7 @@ impl LayoutRecord {
 }
 
 /// The settings of the search.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SearchRecord {
     /// The requested policy, as on the command line.
     pub policy: String,
@@ -207,10 +207,10 @@ pub struct SearchRecord {
 }
 
 /// A threshold for levels that threads share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelRecord {
     /// Key of the threshold in the table `cpu` of a board profile.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// Value of the threshold.
     pub value: u64,
     /// Where the value came from.
@@ -220,13 +220,13 @@ pub struct ParallelRecord {
 impl ParallelRecord {
     /// The thresholds of searches by `runtime` with this calibration.
     pub fn all(runtime: &Runtime, calibration: Option<&FoundCalibration>) -> Vec<Self> {
-        let record = |(key, Setting { value, origin }): (ParallelKey, _)| Self { key: key.name(), value, origin };
+        let record = |(key, Setting { value, origin }): (ParallelKey, _)| Self { key: key.name().into(), value, origin };
         runtime.parallel_settings(calibration).map(record).to_vec()
     }
 }
 
 /// The policy that planned the levels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenPolicy {
     /// The policy, as on the command line.
     pub policy: String,
@@ -246,7 +246,7 @@ impl From<&Choice> for ChosenPolicy {
 }
 
 /// The calibration that was used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalibrationRecord {
     /// File of the calibration.
     pub file: String,
@@ -273,7 +273,7 @@ impl From<&FoundCalibration> for CalibrationRecord {
 }
 
 /// The search from one root.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RootRecord {
     /// The root, as an original number.
     pub root: Vertex,
@@ -321,7 +321,7 @@ impl RootRecord {
 }
 
 /// The result of the five checks for one root.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ValidationRecord {
     /// Whether all five checks passed.
     pub passed: bool,

@@ -1,12 +1,12 @@
 //! Statistics over the roots of a run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::RootRecord;
 use socbfs::stats::{self, RateSummary};
 
 /// Statistics of a run in which every root passed validation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Number of roots.
     pub roots: usize,

@@ -43,7 +43,7 @@ pub fn warnings(record: &Record) -> Vec<String> {
 }
 
 fn unoptimised(record: &Record) -> Option<String> {
-    let Build { opt_level, .. } = record.environment.build;
+    let Build { opt_level, .. } = &record.environment.build;
     (opt_level == "0")
         .then(|| "this is a debug build, many times slower than it could be: run it with `cargo run --release -- bench`".to_owned())
 }

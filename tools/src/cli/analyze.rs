@@ -152,7 +152,7 @@ pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), F
 
 /// An analysis without graphs, and where it goes.
 pub(super) fn so_far(json: Option<Output>, page: Option<Output>) -> SoFar<Analysis> {
-    SoFar::new(Analysis::new(serde_json::Value::Null, Vec::new()), json, page, publish)
+    SoFar::new(Analysis::new(Environment::default(), Vec::new()), json, page, publish)
 }
 
 /// Adds to the analysis that it was interrupted. Returns whether a graph is finished.
@@ -185,7 +185,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     }
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
-    let mut analysis = Analysis::new(value(&environment)?, only);
+    let mut analysis = Analysis::new(environment.clone(), only);
     let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     let mut kept = kept.into_iter().zip(&sources).map_while(|(part, source)| (part.graph.name == source.name()).then_some(part));
     let failed = sources.iter().try_for_each(|source| {
@@ -257,8 +257,8 @@ impl AnalyzeArgs {
         let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
-        let record = value(&graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds))?;
-        let built = value(&LayoutRecord::new(&layout, self.graphs.layout.order()))?;
+        let record = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);
+        let built = LayoutRecord::new(&layout, self.graphs.layout.order());
         let mut graph = GraphAnalysis::new(source.name(), record, built, roots.clone());
         graph.ranks = ranks;
         graph.remapped = self.wants(Kind::Remapping).then(|| remapped(&layout));
@@ -357,7 +357,7 @@ impl AnalyzeArgs {
             }
             let (energy, no_energy) = match edges {
                 Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, baseline)? {
-                    Ok(energy) => (Some(value(&energy)?), None),
+                    Ok(energy) => (Some(energy), None),
                     Err(reason) => (None, Some(reason)),
                 },
                 None => (None, None),

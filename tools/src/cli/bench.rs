@@ -230,7 +230,7 @@ impl BenchArgs {
         let valid = records.iter().all(|root| root.validation.passed);
         let summary = Summary::new(&records, layout.stats().edges);
         let mut record = Record {
-            schema: SCHEMA,
+            schema: SCHEMA.into(),
             schema_version: SCHEMA_VERSION,
             environment,
             graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),

@@ -3,13 +3,12 @@
 use std::{path::Path, str::FromStr};
 
 use clap::ArgMatches;
-use serde_json::Value;
 
 use super::bench::{BenchArgs, ROOT, verdict};
 use crate::shell::{
     error::Failure,
     interrupt::Words,
-    output::{Output, both, publish, value},
+    output::{Output, both, publish},
     say,
     so_far::SoFar,
     source::{self, Source},
@@ -78,7 +77,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     config.apply()?;
     let record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
     let so_far = SoFar::new(record, json, html, |record, json, html| publish(json, html, record, || report::board(record)));
-    let kept: Vec<Value> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
+    let kept: Vec<Record> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
     let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
     let words = last_words(&so_far, &scales);
     let ended = each(arguments, &config, &environment, &scales, kept, &so_far, quiet);
@@ -105,12 +104,12 @@ fn each(
     config: &Runtime,
     environment: &Environment,
     scales: &[u32],
-    kept: Vec<Value>,
+    kept: Vec<Record>,
     so_far: &SoFar<BoardRecord>,
     quiet: bool,
 ) -> Result<(), Failure> {
     for (index, &scale) in scales.iter().enumerate() {
-        if let Some(run) = kept.iter().find(|run| scale_of(run) == Some(scale)) {
+        if let Some(run) = kept.iter().find(|run| run.graph.scale == scale) {
             so_far.lock().record.add(run.clone());
             continue;
         }
@@ -125,16 +124,15 @@ fn each(
                 return Err(failure);
             }
         };
-        let run_value = value(&run)?;
         if run.valid {
-            so_far.keep(&run_value);
+            so_far.keep(&run);
         }
         // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
         let record = &mut so_far.lock().record;
         if !quiet {
             say(&one_line(&run));
         }
-        record.add(run_value);
+        record.add(run.clone());
         if !run.valid {
             leave_out(record, &scales[index + 1..], &format!("scale {scale} failed validation"));
             return verdict(&run);
@@ -147,15 +145,11 @@ fn each(
 fn last_words(so_far: &SoFar<BoardRecord>, scales: &[u32]) -> Words {
     let scales = scales.to_vec();
     so_far.last_words(move |record| {
-        let finished: Vec<u32> = record.runs.iter().filter_map(scale_of).collect();
+        let finished: Vec<u32> = record.runs.iter().map(|run| run.graph.scale).collect();
         let rest: Vec<u32> = scales.into_iter().filter(|scale| !finished.contains(scale)).collect();
         leave_out(record, &rest, "interrupted");
         !finished.is_empty()
     })
-}
-
-fn scale_of(run: &Value) -> Option<u32> {
-    u32::try_from(run["graph"]["scale"].as_u64()?).ok()
 }
 
 fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
@@ -163,13 +157,13 @@ fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
 }
 
 /// The scales that fit the memory or are `kept`; the others are recorded as left out.
-fn fitting(arguments: &BenchArgs, record: &mut BoardRecord, kept: &[Value]) -> Result<Vec<u32>, Failure> {
+fn fitting(arguments: &BenchArgs, record: &mut BoardRecord, kept: &[Record]) -> Result<Vec<u32>, Failure> {
     let available = available_memory(Path::new(ROOT));
     let mut scales = Vec::new();
     for &scale in &arguments.scales.0 {
         let needed = kronecker_bytes(scale, arguments.edgefactor);
         match available {
-            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 && !kept.iter().any(|run| scale_of(run) == Some(scale)) => {
+            Some(free) if needed as f64 > MEMORY_SHARE * free as f64 && !kept.iter().any(|run| run.graph.scale == scale) => {
                 let reason = format!(
                     "it takes about {}, more than {:.0} % of the {} that are free",
                     bytes(needed),
@@ -236,7 +230,7 @@ mod tests {
     fn so_far(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
         let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
         let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
-        runs.iter().for_each(|run| all.add(value(run).unwrap()));
+        runs.iter().for_each(|run| all.add(run.clone()));
         SoFar::new(all, json, None, |record, json, html| publish(json, html, record, || report::board(record)))
     }
 
@@ -250,7 +244,7 @@ mod tests {
         bad.roots[0].validation.passed = false;
         let so_far = so_far(&[record(&[0.001]), bad.clone()], Some(Output::open(&path).unwrap()));
         assert_eq!(finish(&so_far, verdict(&bad)).unwrap_err().code(), 1);
-        let written: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
         assert!(written["runs"][1]["summary"].is_null());
     }

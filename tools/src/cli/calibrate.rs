@@ -258,8 +258,8 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     let calibration = Calibration {
         schema: SCHEMA,
         made: Made {
-            version: Build::THIS.version.to_owned(),
-            commit: Build::THIS.commit.to_owned(),
+            version: Build::THIS.version.into_owned(),
+            commit: Build::THIS.commit.into_owned(),
             date: environment.time,
             command: environment.command,
             seed: arguments.seed,

@@ -601,7 +601,7 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
         both_directions: counts.both_directions,
     };
     let mut record = Record {
-        schema: SCHEMA,
+        schema: SCHEMA.into(),
         schema_version: SCHEMA_VERSION,
         environment: Environment { temperatures_after: temperatures(Path::new(super::bench::ROOT)), ..measured.environment },
         graph: graph_record(source, stats, false, measured.acquisition_seconds),

@@ -4,13 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::report::{Comparison, ComparisonError, Run, figures, html};
 use crate::shell::{
     error::Failure,
     output::{Output, both, print, protect, take_stdout},
-};
-use crate::{
-    bench::read_record,
-    report::{Comparison, ComparisonError, Run, figures, html},
 };
 use socbfs::files;
 
@@ -55,32 +52,28 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
         protect(path)?;
         let text = files::read_text(path, files::Kind::Stream, files::RECORD)
             .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
-        let run = Run::parse(&text, name).map_err(|error| failure(&error))?;
-        Ok::<_, Failure>((run, text))
+        Run::parse(&text, name).map_err(|error| failure(&error))
     };
-    let ((a, text_a), (b, text_b)) = (load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?);
-    let comparison = Comparison::new((&names[0], &a), (&names[1], &b), arguments.force).map_err(|error| failure(&error))?;
+    let runs = [load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?];
+    let comparison = Comparison::new((&names[0], &runs[0]), (&names[1], &runs[1]), arguments.force).map_err(|error| failure(&error))?;
     for (field, [left, right]) in &comparison.differences {
         log::warn!("{field} differs: {left} | {right}");
     }
     let in_place = take_stdout([&html]);
-    let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, [&text_a, &text_b]));
+    let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, &runs));
     both(drawn, if in_place { Ok(()) } else { print(&comparison.table([&names[0], &names[1]])) })
 }
 
 /// Writes a page with both runs.
-fn write_comparison(html: Output, names: &[String; 2], texts: [&str; 2]) -> Result<(), Failure> {
+fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Result<(), Failure> {
     let mut documents = Vec::new();
-    let mut records = Vec::new();
-    for (name, text) in names.iter().zip(texts) {
-        let record = read_record(text).map_err(|error| Failure::because(name, &error))?;
-        let mut document = figures::document(name, &record).map_err(|error| Failure::because("", &error))?;
+    for (name, run) in names.iter().zip(runs) {
+        let mut document = figures::document(name, &run.value).map_err(|error| Failure::because("", &error))?;
         // The page puts sections of the same title side by side, and the same graph may have been read under two names.
         document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());
         documents.push(document);
-        records.push(record);
     }
-    let ratio = figures::compared(&records[0], &records[1]).map_err(|error| Failure::because("the records", &error))?;
+    let ratio = figures::compared(&runs[0].record, &runs[1].record);
     html.finish_page(&html::page_with(&documents, Some(&ratio)))
 }
 

@@ -11,13 +11,14 @@ use super::{
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
-    output::{Output, both, publish, value},
+    output::{Output, both, publish},
     progress::{self, Progress},
     say,
     so_far::{EARLIER, SoFar},
     source::{self, Source, with_graph_help},
 };
 use crate::{
+    analysis::PolicyComparison,
     bench::{EnergyError, EnergyRecord, Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
     calibrate::{Contestant, Evaluation, Turns, evaluate},
     report::{self, PoliciesReport, PolicyGraph},
@@ -132,7 +133,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let report = PoliciesReport {
-        schema: report::POLICIES_SCHEMA,
+        schema: report::POLICIES_SCHEMA.into(),
         schema_version: report::POLICIES_SCHEMA_VERSION,
         environment: environment.clone(),
         graphs: Vec::new(),
@@ -320,12 +321,14 @@ impl PoliciesArgs {
         let measured =
             if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
         let (energy, no_energy) = match measured {
-            Some(Ok(energy)) => (Some(value(&energy)?), None),
+            Some(Ok(energy)) => (Some(energy), None),
             Some(Err(reason)) => (None, Some(reason)),
             None => (None, None),
         };
-        let (name, layout) = (source.name(), value(layout.stats())?);
-        Ok(PolicyGraph { name, policies, layout, watts, evaluation, energy, no_energy })
+        let (name, layout) = (source.name(), layout.stats().clone());
+        let (turns, edges, exact) = (usize::from(self.turns), layout.edges, Vec::new());
+        let compared = PolicyComparison { policies, turns, edges, watts, exact, evaluation, energy, no_energy };
+        Ok(PolicyGraph { name, layout, compared })
     }
 
     /// Index of the contestant with which --energy compares the others.

@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_table_of_the_thesis_has_a_row_for_each_of_its_graphs() {
-        let analysis = Analysis::new(serde_json::Value::Null, Vec::new());
+        let analysis = Analysis::new(crate::bench::Environment::default(), Vec::new());
         let cells = PaperComparison::new(Paper::Remis, false, &analysis, Vec::new(), Vec::new()).cells;
         for wanted in &REMIS {
             let start = format!("{}, million ", wanted.name);

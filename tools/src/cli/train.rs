@@ -274,8 +274,8 @@ fn trained(network: &Mlp, on_device: bool, learn: &[&SearchSample], judged: &[Ju
     let mean = judged.iter().find(|judgement| judgement.policy == network.form().name())?.mean;
     let environment = Environment::read(Path::new("/"));
     Some(Trained {
-        version: environment.build.version.to_owned(),
-        commit: environment.build.commit.to_owned(),
+        version: environment.build.version.to_string(),
+        commit: environment.build.commit.to_string(),
         date: environment.time,
         command: environment.command,
         on_device,

@@ -2,11 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use serde_json::Value;
 use socbfs::power::Watts;
 
 use super::graph500::INVALID;
-use crate::bench::{BoardRecord, Environment};
+use crate::bench::{BoardRecord, DriverRecord, Environment, Record, Temperature};
 use socbfs::{
     stats,
     words::{bytes, counted, general, grouped, mteps},
@@ -58,11 +57,10 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         ("Hottest zone", temperatures(record)),
     ];
     if let Some(run) = record.runs.last() {
-        let s = &run["search"];
-        let threads = counted(s["threads"].as_u64().unwrap_or(0), "thread", "threads");
-        let mut used = vec![threads, word(&s["simd"]).to_owned(), format!("policy {}", word(&s["policy"]))];
-        used.extend(list(&s["devices"]).iter().map(|device| format!("{} by {}", word(&device["name"]), word(&device["memory_way"]))));
-        used.extend(s["fallen_back"].as_str().map(|why| format!("WITHOUT the device for some searches: {why}")));
+        let s = &run.search;
+        let mut used = vec![counted(s.threads as u64, "thread", "threads"), s.simd.to_string(), format!("policy {}", s.policy)];
+        used.extend(s.devices.iter().map(|device| format!("{} by {}", device.used.name, device.memory_way)));
+        used.extend(s.fallen_back.as_ref().map(|why| format!("WITHOUT the device for some searches: {why}")));
         facts.push(("Search", used.join(", ")));
     }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
@@ -70,30 +68,6 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
     let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
     facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
     facts
-}
-
-fn word(value: &Value) -> &str {
-    value.as_str().unwrap_or("unknown")
-}
-
-fn list(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-/// The scale of a run.
-fn scale(run: &Value) -> u32 {
-    run["graph"]["scale"].as_u64().and_then(|scale| scale.try_into().ok()).unwrap_or(0)
-}
-
-/// A statistic of the measured energy.
-fn energy(run: &Value, pointer: &str) -> Option<f64> {
-    run["energy"]["measured"]["summary"].pointer(pointer)?.as_f64()
-}
-
-/// Why a run has no such statistics.
-fn why_no_energy(run: &Value) -> Option<&str> {
-    let energy = &run["energy"];
-    energy["unavailable"].as_str().or_else(|| energy["measured"]["problem"].as_str())
 }
 
 fn cpu(e: &Environment) -> String {
@@ -114,7 +88,7 @@ fn opencl(record: &BoardRecord) -> String {
     if let Some(problem) = &record.opencl.problem {
         return format!("none: {problem}");
     }
-    let device = |device: &crate::bench::DriverRecord| {
+    let device = |device: &DriverRecord| {
         let unusable = device.unusable.as_ref().map_or_else(String::new, |why| format!(" (unusable: {why})"));
         format!("{} ({}), {}, driver {}{unusable}", device.name, device.platform, device.version, device.driver)
     };
@@ -123,74 +97,68 @@ fn opencl(record: &BoardRecord) -> String {
 
 /// Idle power: the median of the values measured in each run, with the sensors.
 fn idle(record: &BoardRecord) -> String {
-    let measured: Vec<f64> = record.runs.iter().filter_map(|run| energy(run, "/idle_watts")).collect();
-    let sensors = record.runs.iter().map(|run| &run["energy"]["measured"]).find(|measured| measured.is_object());
-    match (stats::Summary::of(&measured), sensors) {
-        (Some(idle), Some(of)) => {
-            let sensors: Vec<&str> = list(&of["sensors"]).iter().map(word).collect();
-            format!("{} ({}: {})", Watts(idle.median), word(&of["scope"]), sensors.join(" + "))
-        }
-        _ => format!("n/a: {}", record.runs.iter().find_map(why_no_energy).unwrap_or("nothing was measured")),
+    let measured: Vec<f64> = record.runs.iter().filter_map(|run| Some(run.energy.summary()?.idle_watts.0)).collect();
+    let of = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
+    match (stats::Summary::of(&measured), of) {
+        (Some(idle), Some(of)) => format!("{} ({}: {})", Watts(idle.median), of.scope, of.sensors.join(" + ")),
+        _ => format!("n/a: {}", record.runs.iter().find_map(|run| run.energy.reason()).unwrap_or("nothing was measured")),
     }
 }
 
 fn temperatures(record: &BoardRecord) -> String {
-    fn hottest<'t>(zones: impl Iterator<Item = (&'t str, f64)>) -> Option<(&'t str, f64)> {
-        zones.max_by(|a, b| a.1.total_cmp(&b.1))
+    fn hottest<'t>(zones: impl Iterator<Item = &'t Temperature>) -> Option<&'t Temperature> {
+        zones.max_by(|a, b| a.celsius.total_cmp(&b.celsius))
     }
-    let shown = |zone: Option<(&str, f64)>| zone.map_or_else(|| "n/a".to_owned(), |(zone, celsius)| format!("{celsius:.0} °C ({zone})"));
-    let before = hottest(record.environment.temperatures.iter().map(|zone| (zone.zone.as_str(), zone.celsius)));
-    let zones = record.runs.iter().flat_map(|run| list(&run["environment"]["temperatures_after"]));
-    let after = hottest(zones.filter_map(|zone| Some((word(&zone["zone"]), zone["celsius"].as_f64()?))));
-    match (before, after) {
+    let shown = |of: Option<&Temperature>| of.map_or_else(|| "n/a".to_owned(), |of| format!("{:.0} °C ({})", of.celsius, of.zone));
+    let before = hottest(record.environment.temperatures.iter());
+    match (before, hottest(record.runs.iter().flat_map(|run| &run.environment.temperatures_after))) {
         (None, None) => "n/a: the system shows none".to_owned(),
         (before, after) => format!("{} before, {} after a run", shown(before), shown(after)),
     }
 }
 
-fn row(out: &mut String, run: &Value) -> fmt::Result {
+fn row(out: &mut String, run: &Record) -> fmt::Result {
     let number = |teps: f64| mteps(teps).trim_end_matches(" MTEPS").to_owned();
-    let teps = |statistic: &str| run["summary"]["teps"][statistic].as_f64();
-    let speed = teps("harmonic_mean").map_or_else(
+    let speed = run.summary.as_ref().map_or_else(
         || "n/a: a search traversed no edge".to_owned(),
-        |mean| number(mean) + &teps("harmonic_stddev").map_or_else(String::new, |spread| format!(" ± {}", number(spread))),
+        |of| number(of.teps.harmonic_mean) + &of.teps.harmonic_stddev.map_or_else(String::new, |by| format!(" ± {}", number(by))),
     );
-    let mean = |pointer: &str| energy(run, pointer).map_or_else(|| "n/a".to_owned(), |mean| general(mean, 4));
-    writeln!(out, "| {} | {} | {} | {} |", scale(run), text(&speed), mean("/watts/mean"), mean("/mteps_per_watt/mean"))
+    let [watts, per_watt] = run
+        .energy
+        .summary()
+        .map_or_else(|| ["n/a", "n/a"].map(str::to_owned), |of| [of.watts, of.mteps_per_watt].map(|of| general(of.mean, 4)));
+    writeln!(out, "| {} | {} | {watts} | {per_watt} |", run.graph.scale, text(&speed))
 }
 
 /// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
-    let roots = || record.runs.iter().map(|run| list(&run["roots"]).len() as u64);
+    let roots = || record.runs.iter().map(|run| run.roots.len() as u64);
     if let (Some(run), Some(fewest), Some(most)) = (record.runs.first(), roots().min(), roots().max()) {
         let trees: u64 = roots().sum();
         notes.push(format!(
             "MTEPS: harmonic mean over {} and its standard error; Kronecker graphs, edgefactor {}. {} passed the five checks of Graph500.",
             if fewest == most { counted(most, "root", "roots") } else { format!("{} to {} roots", grouped(fewest), grouped(most)) },
-            run["graph"]["edge_factor"],
+            run.graph.edge_factor,
             match trees {
                 1 => "The tree".to_owned(),
                 trees => format!("All {trees} trees"),
             }
         ));
     }
-    let has_energy = |run: &Value| energy(run, "/idle_watts").is_some();
+    let has_energy = |run: &Record| run.energy.summary().is_some();
     if record.runs.iter().any(has_energy) {
         notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned());
     }
-    let without =
-        |run: &Value| if has_energy(run) { Vec::new() } else { vec![why_no_energy(run).unwrap_or("nothing was measured").to_owned()] };
-    let without: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), without(run))).collect();
-    let reasons = by_scale(without.iter().map(|(scale, reasons)| (*scale, &reasons[..])));
+    let why = |run: &Record| run.energy.reason().unwrap_or("nothing was measured").to_owned();
+    let without: Vec<Option<String>> = record.runs.iter().map(|run| (!has_energy(run)).then(|| why(run))).collect();
+    let reasons = by_scale(record.runs.iter().zip(&without).map(|(run, reason)| (run.graph.scale, reason.as_slice())));
     notes.extend(reasons.into_iter().map(|(scales, reason)| match scales {
         Some(scales) => format!("No watts ({scales}): {reason}."),
         None => format!("No watts: {reason}."),
     }));
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    let strings = |run: &Value| list(&run["warnings"]).iter().map(|warning| word(warning).to_owned()).collect();
-    let warnings: Vec<(u32, Vec<String>)> = record.runs.iter().map(|run| (scale(run), strings(run))).collect();
-    let warnings = by_scale(warnings.iter().map(|(scale, warnings)| (*scale, &warnings[..])));
+    let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
     notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
         Some(scales) => format!("Warning ({scales}): {warning}"),
         None => format!("Warning: {warning}"),
@@ -223,7 +191,7 @@ fn text(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        bench::{BoardIdentity, DriverRecord, Drivers, EnergyRecord, LeftOut, Record},
+        bench::{BoardIdentity, Drivers, EnergyRecord, LeftOut},
         report::tests::{measured_energy, record},
     };
 
@@ -249,7 +217,7 @@ mod tests {
             unusable: None,
         };
         let mut report = BoardRecord::new(environment, board, Drivers { problem: None, devices: vec![device] });
-        runs.into_iter().for_each(|run| report.add(serde_json::to_value(run).unwrap()));
+        runs.into_iter().for_each(|run| report.add(run));
         report
     }
 

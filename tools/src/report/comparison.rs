@@ -2,13 +2,12 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{POLICIES_SCHEMA, possible::possible};
 use crate::{
     analysis,
-    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
+    bench::{BOARD_SCHEMA, EnergyRecord, Record, SCHEMA, SCHEMA_VERSION, Summary, read_record},
 };
 use socbfs::{
     graph::Vertex,
@@ -16,48 +15,13 @@ use socbfs::{
     words::{counted, general, mteps, seconds},
 };
 
-/// The fields of a recorded run that are compared.
-#[derive(Debug, Deserialize)]
+/// A recorded run.
+#[derive(Debug)]
 pub struct Run {
-    schema: String,
-    schema_version: u32,
-    environment: Map<String, Value>,
-    graph: Map<String, Value>,
-    layout: Map<String, Value>,
-    search: Map<String, Value>,
-    valid: bool,
-    roots: Vec<Root>,
-    summary: Option<Figures>,
-    #[serde(default)]
-    energy: Value,
-    /// Absent if one process searched.
-    #[serde(default)]
-    cluster: Value,
-}
-
-#[derive(Debug, Deserialize)]
-struct Root {
-    root: Vertex,
-    edges: u64,
-    seconds: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Figures {
-    teps: Teps,
-    teps_without_mapping: Teps,
-    seconds: Median,
-}
-
-#[derive(Debug, Deserialize)]
-struct Teps {
-    harmonic_mean: f64,
-    harmonic_stddev: Option<f64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Median {
-    median: f64,
+    /// The record.
+    pub record: Record,
+    /// The record as it was read: fields are compared by name.
+    pub value: Value,
 }
 
 /// Why two runs can't be compared.
@@ -196,10 +160,9 @@ impl Run {
             }
         }
         // Parsed from the text again, since only these errors have line numbers.
-        let run: Self = serde_json::from_str(text).map_err(not_a_record)?;
-        debug_assert!(run.schema == SCHEMA && run.schema_version == SCHEMA_VERSION);
-        possible(&value).map_err(|reason| ComparisonError::Impossible { name: name.to_owned(), reason })?;
-        Ok(run)
+        let record: Record = serde_json::from_str(text).map_err(not_a_record)?;
+        possible(&record).map_err(|reason| ComparisonError::Impossible { name: name.to_owned(), reason })?;
+        Ok(Self { record, value })
     }
 }
 
@@ -209,8 +172,8 @@ impl Comparison {
     /// # Errors
     /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
     pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
-        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Figures, ComparisonError> {
-            run.summary.as_ref().filter(|_| run.valid).ok_or_else(|| ComparisonError::Invalid(name.to_owned()))
+        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Summary, ComparisonError> {
+            run.record.summary.as_ref().filter(|_| run.record.valid).ok_or_else(|| ComparisonError::Invalid(name.to_owned()))
         }
         let of = [figures(a)?, figures(b)?];
         let (a, b) = (a.1, b.1);
@@ -218,29 +181,27 @@ impl Comparison {
             same_graph(a, b)?;
         }
         let mut differences = Vec::new();
-        for (name, left, right) in [
-            ("environment", &a.environment, &b.environment),
-            ("graph", &a.graph, &b.graph),
-            ("layout", &a.layout, &b.layout),
-            ("search", &a.search, &b.search),
-        ] {
-            differing(name, &Value::Object(left.clone()), &Value::Object(right.clone()), &mut differences);
+        for name in ["environment", "graph", "layout", "search"] {
+            differing(name, &a.value[name], &b.value[name], &mut differences);
         }
-        if a.cluster.is_null() == b.cluster.is_null() {
-            differing("cluster", &a.cluster, &b.cluster, &mut differences);
-        } else {
+        match (&a.record.cluster, &b.record.cluster) {
+            (Some(_), Some(_)) => differing("cluster", &a.value["cluster"], &b.value["cluster"], &mut differences),
+            (None, None) => {}
             // One process has none of the other settings of ranks.
-            let processes = |run: &Run| run.cluster["processes"].as_u64().unwrap_or(1).to_string();
-            differences.push(("cluster.processes".to_owned(), [processes(a), processes(b)]));
+            (a, b) => {
+                let processes = [a, b].map(|ranks| ranks.as_ref().map_or(1, |ranks| ranks.processes).to_string());
+                differences.push(("cluster.processes".to_owned(), processes));
+            }
         }
-        differences.extend(different_roots(a, b));
-        let mteps_per_watt = efficiency(&a.energy, &b.energy);
+        differences.extend(different_roots(&a.record, &b.record));
+        let mteps_per_watt = efficiency(&a.record.energy, &b.record.energy);
         if mteps_per_watt.is_some() {
             // The same scope may have been measured by different sensors.
-            let sensors = |run: &Run| run.energy["measured"]["sensors"].clone();
-            differing("energy.sensors", &sensors(a), &sensors(b), &mut differences);
+            let [left, right] = [a, b].map(|run| &run.value["energy"]["measured"]["sensors"]);
+            differing("energy.sensors", left, right, &mut differences);
         }
-        let root_ratios = stats::Summary::of(&root_ratios(a, b));
+        let ratios: Vec<f64> = root_ratios(&a.record, &b.record).iter().map(|(_, [a, b])| a / b).collect();
+        let root_ratios = stats::Summary::of(&ratios);
         Ok(Self {
             harmonic_mean: of.map(|of| of.teps.harmonic_mean),
             without_mapping: of.map(|of| of.teps_without_mapping.harmonic_mean),
@@ -291,23 +252,22 @@ fn kind(schema: &str) -> String {
 }
 
 /// MTEPS/W of both runs, as means over their windows; `None` if their scopes differ.
-fn efficiency(a: &Value, b: &Value) -> Option<[f64; 2]> {
-    let measured = |energy: &Value| energy["measured"]["summary"]["mteps_per_watt"]["mean"].as_f64();
-    let both = [measured(a)?, measured(b)?];
-    (a["measured"]["scope"] == b["measured"]["scope"]).then_some(both)
+fn efficiency(a: &EnergyRecord, b: &EnergyRecord) -> Option<[f64; 2]> {
+    let of = |energy: &EnergyRecord| energy.summary().map(|summary| summary.mteps_per_watt.mean);
+    let is_same = a.measured.as_ref()?.scope == b.measured.as_ref()?.scope;
+    is_same.then_some([of(a)?, of(b)?])
 }
 
 fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
     for field in SAME_GRAPH {
-        let (left, right) = (a.graph.get(field), b.graph.get(field));
+        let [left, right] = [a, b].map(|run| &run.value["graph"][field]);
         if left != right {
-            let show = |value: Option<&Value>| value.map_or_else(|| "absent".to_owned(), Value::to_string);
-            return Err(ComparisonError::DifferentGraphs(format!("{field}: {} and {}", show(left), show(right))));
+            return Err(ComparisonError::DifferentGraphs(format!("{field}: {left} and {right}")));
         }
     }
     // The sizes are equal. If the graphs are too, the same root traverses the same number of edges.
-    for root in &a.roots {
-        if let Some(other) = b.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
+    for root in &a.record.roots {
+        if let Some(other) = b.record.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
             let reason = format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges);
             return Err(ComparisonError::DifferentGraphs(reason));
         }
@@ -316,17 +276,17 @@ fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
 }
 
 /// The numbers of roots, if the runs searched from different ones: their means are then over different searches.
-fn different_roots(a: &Run, b: &Run) -> Option<(String, [String; 2])> {
-    let roots = |run: &Run| run.roots.iter().map(|root| root.root).collect::<BTreeSet<_>>();
+fn different_roots(a: &Record, b: &Record) -> Option<(String, [String; 2])> {
+    let roots = |run: &Record| run.roots.iter().map(|root| root.root).collect::<BTreeSet<_>>();
     let (left, right) = (roots(a), roots(b));
     let common = left.intersection(&right).count();
     (left != right).then(|| ("roots".to_owned(), [left.len().to_string(), format!("{}, {common} of them in common", right.len())]))
 }
 
-/// A's time over B's for every root that both searched.
-fn root_ratios(a: &Run, b: &Run) -> Vec<f64> {
-    let time_in_b = |root: Vertex| b.roots.iter().find(|other| other.root == root)?.seconds.filter(|seconds| *seconds > 0.0);
-    a.roots.iter().filter_map(|root| Some(root.seconds? / time_in_b(root.root)?)).collect()
+/// The times of A and B from every root that both searched, in the order of B.
+pub(super) fn root_ratios(a: &Record, b: &Record) -> Vec<(Vertex, [f64; 2])> {
+    let time_in_a = |root: Vertex| a.roots.iter().find(|other| other.root == root)?.seconds;
+    b.roots.iter().filter_map(|root| Some((root.root, [time_in_a(root.root)?, root.seconds?]))).collect()
 }
 
 /// Collects the leaves at which two values differ. Skips fields that a run measures, since they are not settings.
@@ -371,8 +331,12 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
 mod tests {
     use super::*;
     use crate::{
-        bench::{ClusterRecord, ClusterRoot, Record},
+        bench::{ClusterRecord, ClusterRoot, RankDeviceRecord},
         report::tests::{measured_energy, record},
+    };
+    use socbfs::{
+        memory::SharingMode,
+        policy::{Band, Bands},
     };
     use socbfs_cluster::{Exchange, PartCounts};
 
@@ -403,8 +367,7 @@ mod tests {
         let verdict = |a: &Record, b: &Record| {
             let verdict = compare(a, b, true).unwrap().verdict;
             // The page says the same.
-            let [left, right] = [a, b].map(|run| serde_json::to_value(run).unwrap());
-            let page = crate::report::figures::compared(&left, &right).unwrap();
+            let page = crate::report::figures::compared(a, b);
             assert!(page.figures[0].sentence.starts_with(&verdict), "{verdict} {page:?}");
             verdict
         };
@@ -463,23 +426,24 @@ mod tests {
         assert_eq!(c.differences[0].0, "energy.sensors[0]");
     }
 
+    /// A run over ranks.
+    fn over(processes: usize, sorted: bool) -> Record {
+        let cluster = ClusterRecord {
+            processes,
+            library: "Open MPI".into(),
+            exchange: Exchange::Found,
+            batch: 4096,
+            sorted,
+            devices: Vec::new(),
+            graph: PartCounts::default(),
+            arcs_max_over_mean: processes as f64,
+            roots: vec![ClusterRoot { received_most: 8, sent: 8 * processes as u64, wait_ns: 9, levels: Vec::new() }],
+        };
+        Record { cluster: Some(cluster), ..record(&[0.001]) }
+    }
+
     #[test]
     fn runs_over_different_ranks_are_told_apart() {
-        let over = |processes, sorted| {
-            let mut run = record(&[0.001]);
-            run.cluster = Some(ClusterRecord {
-                processes,
-                library: "Open MPI".into(),
-                exchange: Exchange::Found,
-                batch: 4096,
-                sorted,
-                devices: Vec::new(),
-                graph: PartCounts::default(),
-                arcs_max_over_mean: processes as f64,
-                roots: vec![ClusterRoot { received_most: 8, sent: 8 * processes as u64, wait_ns: 9, levels: Vec::new() }],
-            });
-            run
-        };
         let differences = |a: &Record, b: &Record| compare(a, b, false).unwrap().differences;
         let expected = |name: &str, a: &str, b: &str| (name.to_owned(), [a.to_owned(), b.to_owned()]);
         assert_eq!(differences(&over(2, true), &over(2, true)), []);
@@ -491,10 +455,17 @@ mod tests {
     #[test]
     fn devices_of_ranks_are_compared_without_what_was_measured() {
         let with = |rank, levels, bands| {
-            let mut run = serde_json::to_value(record(&[0.001])).unwrap();
-            let device = serde_json::json!({ "rank": rank, "name": "GPU", "levels": levels, "bands": { "gpu_from": bands } });
-            run["cluster"] = serde_json::json!({ "processes": 2, "devices": [device] });
-            Run::parse(&run.to_string(), "x.json").unwrap()
+            let mut all = over(2, true);
+            all.cluster.as_mut().unwrap().devices.push(RankDeviceRecord {
+                rank,
+                name: "GPU".into(),
+                driver: "1".into(),
+                memory_way: SharingMode::Copy,
+                bands: Some(Bands { top_down: Band { gpu_from: Some(bands), ..Band::CPU }, ..Bands::CPU }),
+                levels,
+                fallen_back: None,
+            });
+            run(&all)
         };
         let differences = |a: &Run, b: &Run| Comparison::new(("a", a), ("b", b), false).unwrap().differences;
         assert_eq!(differences(&with(0, 5, 1000), &with(0, 6, 2000)), []);
@@ -503,9 +474,9 @@ mod tests {
 
     #[test]
     fn a_device_that_one_run_lacks_is_named_without_what_was_measured() {
-        let mut with = serde_json::to_value(record(&[0.001])).unwrap();
-        with["search"]["devices"] = serde_json::json!([{ "name": "GPU", "handover": { "ways": [{ "way": "copy" }] } }]);
-        let with = Run::parse(&with.to_string(), "x.json").unwrap();
+        // Of the record of a device, what is compared: its name, and a table that is measured.
+        let mut with = run(&record(&[0.001]));
+        with.value["search"]["devices"] = serde_json::json!([{ "name": "GPU", "handover": { "ways": [{ "way": "copy" }] } }]);
         let differences = Comparison::new(("a", &run(&record(&[0.001]))), ("b", &with), false).unwrap().differences;
         assert_eq!(differences, [("search.devices[0].name".to_owned(), ["unknown".to_owned(), "GPU".to_owned()])]);
     }
@@ -578,7 +549,7 @@ mod tests {
         assert!(table(&plain, &plain).contains("without mapping"));
         let mapped = plain.clone();
         plain.roots[0].mapping_seconds = Some(0.0);
-        plain.summary = crate::bench::Summary::new(&plain.roots, plain.graph.counts.edges);
+        plain.summary = Summary::new(&plain.roots, plain.graph.counts.edges);
         assert!(!table(&plain, &plain).contains("without mapping") && table(&plain, &mapped).contains("without mapping"));
     }
 }

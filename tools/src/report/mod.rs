@@ -114,7 +114,7 @@ pub(crate) mod tests {
         let roots: Vec<RootRecord> = seconds.iter().enumerate().map(root).collect();
         let counts = LayoutStats { vertices: 1 << 20, listed: 16 << 20, edges: 16_775_900, unique_edges: 15_700_000, ..Default::default() };
         Record {
-            schema: SCHEMA,
+            schema: SCHEMA.into(),
             schema_version: SCHEMA_VERSION,
             environment: Environment::read(Path::new("/nowhere")),
             graph: GraphRecord {
@@ -131,7 +131,7 @@ pub(crate) mod tests {
                 order: Order::Degree,
                 construction_seconds: 0.25,
                 bytes: 123 << 20,
-                steps: vec![StepRecord { step: "count degrees", seconds: 0.125, peak_bytes: Some(1 << 30) }],
+                steps: vec![StepRecord { step: "count degrees".into(), seconds: 0.125, peak_bytes: Some(1 << 30) }],
             },
             search: SearchRecord {
                 policy: "auto".into(),
@@ -208,7 +208,7 @@ pub(crate) mod tests {
         let (idle, windows) = (window_energy(5.0), vec![window(20.0), window(30.0)]);
         let strategy = StrategyPower {
             direction: Direction::BottomUp,
-            device: "cpu",
+            device: "cpu".into(),
             watts: Some(Watts(26.0)),
             seconds: 8.0,
             time_share: 0.4,

@@ -1,21 +1,21 @@
 //! Policies side by side, as text and as markdown.
 
-use std::fmt::{self, Write};
+use std::{
+    borrow::Cow,
+    fmt::{self, Write},
+};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use super::{
-    energy::joules,
-    figures::{Energy, PolicyEnergy, Spread},
-};
+use super::energy::joules;
 use crate::{
-    bench::Environment,
-    calibrate::{Directions, Evaluation, Judged, RootEvaluation},
+    analysis::PolicyComparison,
+    bench::{Environment, PolicyEnergy},
+    calibrate::{Directions, Judged, RootEvaluation},
 };
 use socbfs::{
-    board::StrategyWatts,
-    stats,
+    graph::LayoutStats,
+    stats::Summary,
     words::{counted, general, seconds},
 };
 
@@ -26,10 +26,10 @@ pub const POLICIES_SCHEMA: &str = "socbfs-policies";
 pub const POLICIES_SCHEMA_VERSION: u32 = 2;
 
 /// The record of `socbfs policies`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct PoliciesReport {
     /// [`POLICIES_SCHEMA`].
-    pub schema: &'static str,
+    pub schema: Cow<'static, str>,
     /// [`POLICIES_SCHEMA_VERSION`].
     pub schema_version: u32,
     /// Machine, system, build, command, time.
@@ -37,7 +37,7 @@ pub struct PoliciesReport {
     /// The results by graph.
     pub graphs: Vec<PolicyGraph>,
     /// What a reader has to know, such as an error that ended the comparison.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }
 
@@ -46,25 +46,17 @@ pub struct PoliciesReport {
 pub struct PolicyGraph {
     /// File or generator.
     pub name: String,
-    /// The policies, in the order of the evaluation. Those that need a device are missing if it can't be used for this graph.
-    pub policies: Vec<String>,
-    /// Counts of the searched structure: a [`LayoutStats`](socbfs::graph::LayoutStats).
-    pub layout: Value,
-    /// Power while levels run by each strategy (`None`: not known).
-    pub watts: Option<StrategyWatts>,
-    /// Times and decisions of the policies.
-    pub evaluation: Evaluation,
-    /// Energy of the policies, measured in turn: a [`bench::PoliciesEnergy`](crate::bench::PoliciesEnergy) (`None`: not requested, or not
-    /// available).
-    pub energy: Option<Value>,
-    /// Why there is no energy although it was requested.
-    pub no_energy: Option<String>,
+    /// Counts of the searched structure.
+    pub layout: LayoutStats,
+    /// The policies: those that need a device are missing if it can't be used for this graph.
+    #[serde(flatten)]
+    pub compared: PolicyComparison,
 }
 
 impl PolicyGraph {
     /// Whether every root has a result of every policy. A record that was edited may lack some.
     pub fn fits(&self) -> bool {
-        self.evaluation.roots.iter().all(|root| root.policies.len() == self.policies.len())
+        self.compared.evaluation.roots.iter().all(|root| root.policies.len() == self.compared.policies.len())
     }
 }
 
@@ -86,14 +78,14 @@ struct Line {
 }
 
 /// The lines of one graph, the oracle first.
-fn lines(graph: &PolicyGraph) -> Vec<Line> {
+fn lines(graph: &PolicyComparison) -> Vec<Line> {
     let oracle = line("oracle", graph, |root| &root.oracle);
     let policies = graph.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
     std::iter::once(oracle).chain(policies).collect()
 }
 
 /// Sums up the searches of one policy from all roots of a graph.
-fn line(name: &str, graph: &PolicyGraph, judged: impl Fn(&RootEvaluation) -> &Judged) -> Line {
+fn line(name: &str, graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -> &Judged) -> Line {
     let roots = &graph.evaluation.roots;
     let sum = |of: &dyn Fn(&RootEvaluation) -> f64| roots.iter().map(of).sum::<f64>();
     let total_ns = sum(&|root| judged(root).total_ns);
@@ -185,6 +177,9 @@ fn overall_cells(line: &Overall) -> Vec<String> {
     ]
 }
 
+/// Writes a table with this head and these rows.
+type Writer = fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result;
+
 /// The report as text.
 pub fn policies(report: &PoliciesReport) -> String {
     let mut text = String::new();
@@ -200,12 +195,13 @@ pub fn policies_markdown(report: &PoliciesReport) -> String {
     text
 }
 
-fn write(out: &mut String, report: &PoliciesReport, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
+fn write(out: &mut String, report: &PoliciesReport, table: Writer) -> fmt::Result {
     let mut all = Vec::new();
     for graph in &report.graphs {
+        let (name, graph) = (&graph.name, &graph.compared);
         let roots = graph.evaluation.roots.len();
         let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
-        writeln!(out, "{}, {}, {}\n", graph.name, counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
+        writeln!(out, "{name}, {}, {}\n", counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
         let lines = lines(graph);
         table(out, &COLUMNS, &lines.iter().map(|line| cells(line, roots)).collect::<Vec<_>>())?;
         writeln!(out)?;
@@ -234,7 +230,7 @@ fn like(mean: f64, spread: f64) -> String {
 }
 
 /// Formats the mean and the standard deviation of joules, both in the unit that fits the mean.
-fn joules_with_spread(of: &Spread) -> String {
+fn joules_with_spread(of: &Summary) -> String {
     let mean = joules(of.mean);
     let Some((number, unit)) = mean.split_once(' ') else { return mean };
     match (of.stddev, number.parse::<f64>()) {
@@ -244,17 +240,13 @@ fn joules_with_spread(of: &Spread) -> String {
 }
 
 /// Writes the energy of the policies, or why there is none.
-fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result) -> fmt::Result {
+fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Result {
     if let Some(reason) = &graph.no_energy {
         return writeln!(out, "Energy: n/a: {reason}\n");
     }
     let Some(energy) = &graph.energy else { return Ok(()) };
-    let energy = match Energy::deserialize(energy) {
-        Ok(energy) => energy,
-        Err(error) => return writeln!(out, "Energy: n/a: {error}\n"),
-    };
-    let with_spread = |of: Option<&Spread>| {
-        let spread = |of: &Spread| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
+    let with_spread = |of: Option<&Summary>| {
+        let spread = |of: &Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
         of.map_or_else(|| "n/a".to_owned(), |of| format!("{}{}", general(of.mean, 4), spread(of)))
     };
     let row = |policy: &PolicyEnergy| {
@@ -262,7 +254,7 @@ fn energy(out: &mut String, graph: &PolicyGraph, table: fn(&mut String, &[&str],
         let summary = policy.summary.as_ref();
         vec![
             policy.policy.clone(),
-            with_spread(stats::Summary::of(&teps).map(|of| Spread { mean: of.mean, stddev: of.stddev }).as_ref()),
+            with_spread(Summary::of(&teps).as_ref()),
             with_spread(summary.map(|summary| &summary.mteps_per_watt)),
             with_spread(summary.map(|summary| &summary.watts)),
             summary.map_or_else(|| "n/a".to_owned(), |summary| joules_with_spread(&summary.joules_per_search)),
@@ -311,7 +303,7 @@ fn piped(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
 mod tests {
     use super::*;
     use crate::{
-        calibrate::{LevelTable, LevelTimes},
+        calibrate::{Evaluation, LevelTable, LevelTimes},
         report::{figures, tests::record},
     };
     use socbfs::bfs::{LevelStats, Strategy};
@@ -335,20 +327,28 @@ mod tests {
         let levels = vec![LevelTimes::simulated(LevelStats::default(), 0, |_| Some(1e6), |_, _| 0.0)];
         let table = LevelTable { root: 7, strategies: Strategy::CPU.to_vec(), levels };
         let (oracle, judged) = (judged(1.0), policies.iter().map(|(_, ms)| judged(*ms)).collect());
-        PolicyGraph {
-            name: name.to_owned(),
+        let compared = PolicyComparison {
             policies: policies.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            layout: serde_json::json!({ "edges": 10 }),
+            turns: 1,
+            edges: 10,
             watts: None,
+            exact: Vec::new(),
             evaluation: Evaluation { roots: vec![RootEvaluation { edges: 10, table, oracle, policies: judged, turns: 1 }] },
             energy: None,
             no_energy: None,
-        }
+        };
+        PolicyGraph { name: name.to_owned(), layout: LayoutStats { edges: 10, ..LayoutStats::default() }, compared }
     }
 
     fn report(graphs: Vec<PolicyGraph>) -> PoliciesReport {
         let environment = record(&[0.001]).environment;
-        PoliciesReport { schema: POLICIES_SCHEMA, schema_version: POLICIES_SCHEMA_VERSION, environment, graphs, warnings: Vec::new() }
+        PoliciesReport {
+            schema: POLICIES_SCHEMA.into(),
+            schema_version: POLICIES_SCHEMA_VERSION,
+            environment,
+            graphs,
+            warnings: Vec::new(),
+        }
     }
 
     #[test]
@@ -388,12 +388,10 @@ mod tests {
     }
 
     #[test]
-    fn records_with_one_list_for_all_graphs_are_read_if_it_fits_them() {
+    fn a_record_without_a_result_for_every_policy_is_refused() {
         let mut record = serde_json::to_value(report(vec![graph("a", &[("tg", 4.0), ("tc", 2.0)])])).unwrap();
-        let list = record["graphs"][0].as_object_mut().unwrap().remove("policies").unwrap();
-        record["policies"] = list;
         assert_eq!(figures::document("p.json", &record).unwrap().sections[0].title, "a");
-        record["policies"].as_array_mut().unwrap().pop();
+        record["graphs"][0]["policies"].as_array_mut().unwrap().pop();
         let error = figures::document("p.json", &record).unwrap_err().to_string();
         assert!(error.contains("a: root 7 has 2 results, and the graph 1 policies"), "{error}");
     }

@@ -84,7 +84,7 @@ pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -
 }
 
 /// The number of the level, or the range of levels, of a record.
-fn levels_of(record: &LevelRecord) -> String {
+pub(super) fn levels_of(record: &LevelRecord) -> String {
     let level = record.stats.level;
     match record.levels {
         0 | 1 => level.to_string(),
@@ -125,7 +125,7 @@ fn place(plan: LevelPlan) -> String {
 }
 
 /// A count, marked if it is an estimate.
-fn about(value: u64, estimated: bool) -> String {
+pub(super) fn about(value: u64, estimated: bool) -> String {
     format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
 }
 

@@ -88,8 +88,8 @@ impl Ours<'_> {
     }
 
     /// The Kronecker graph of `scale`.
-    fn kronecker(&self, scale: u64) -> Option<&GraphAnalysis> {
-        self.analysis.graphs.iter().find(|graph| graph.name.starts_with("kronecker") && graph.graph["scale"] == scale)
+    fn kronecker(&self, scale: u32) -> Option<&GraphAnalysis> {
+        self.analysis.graphs.iter().find(|graph| graph.name.starts_with("kronecker") && graph.graph.scale == scale)
     }
 
     fn compared(&self) -> impl Iterator<Item = &PolicyComparison> {

@@ -2,6 +2,7 @@
 
 use super::{Claim, NO_DEVICE, Ours, claim, mean};
 use crate::analysis::{GraphAnalysis, PolicyComparison, SplitLevel, SplitShare};
+use socbfs::graph::LayoutStats;
 
 /// Policies that use both devices.
 const TOGETHER: [&str; 5] = ["selective", "concurrent", "adaptive", "remis-selective", "remis-concurrent"];
@@ -118,20 +119,19 @@ fn contention(found: &Ours<'_>) -> Vec<Claim> {
 pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     let mut cells = Vec::new();
     for (name, vertices, edges) in TABLE_2_1 {
-        let graph = found.graph(name).map(|graph| &graph.graph);
-        let million = |key: &str, times: f64| graph.and_then(|graph| Some(times * graph[key].as_f64()? / 1e6));
+        let counts = found.graph(name).map(|graph| &graph.graph.counts);
+        let million = |of: fn(&LayoutStats) -> u64, times: f64| counts.map(|counts| times * of(counts) as f64 / 1e6);
         // Rodinia's files and the DIMACS road files (NY, SF) list both arcs of an edge.
         let arcs = name.starts_with("graph") || name == "NY" || name == "SF";
         let counted = if arcs { "both arcs of an edge counted, as the thesis does" } else { "edges as listed, once if in both directions" };
         // SNAP's file of roadCA lists every edge in both directions, and the thesis counts it once.
-        let in_both = graph.is_some_and(|graph| graph["both_directions"] == true);
-        let listed = if arcs { million("unique_edges", 2.0) } else { million("listed", if in_both { 0.5 } else { 1.0 }) };
+        let in_both = counts.is_some_and(|counts| counts.both_directions);
+        let listed = if arcs { million(|of| of.unique_edges, 2.0) } else { million(|of| of.listed, if in_both { 0.5 } else { 1.0 }) };
         // SNAP counts the vertices that occur in its files, whose numbers have gaps.
-        let (all, isolated) = (million("vertices", 1.0), million("isolated", 1.0));
         let (here, which) = if SNAP.contains(&name) {
-            (all.zip(isolated).map(|(all, isolated)| all - isolated), "those with an edge, as SNAP counts")
+            (million(|of| of.vertices - of.isolated, 1.0), "those with an edge, as SNAP counts")
         } else {
-            (all, "")
+            (million(|of| of.vertices, 1.0), "")
         };
         cells.push(claim(format!("{name}, million vertices"), "table 2.1", vertices, here, which, NOT_THERE));
         cells.push(claim(format!("{name}, million edges"), "table 2.1", edges, listed, counted, NOT_THERE));
@@ -141,15 +141,17 @@ pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
-    use crate::analysis::Analysis;
+    use crate::{
+        analysis::Analysis,
+        bench::{Environment, GraphRecord, LayoutRecord},
+    };
 
     /// The value of this machine in the cell `what`, if the paper's graph `name` has these counts here.
-    fn ours(name: &str, counts: Value, what: &str) -> Option<f64> {
-        let mut analysis = Analysis::new(Value::Null, Vec::new());
-        analysis.graphs.push(GraphAnalysis::new("g.txt".to_owned(), counts, Value::Null, vec![0]));
+    fn ours(name: &str, counts: LayoutStats, what: &str) -> Option<f64> {
+        let mut analysis = Analysis::new(Environment::default(), Vec::new());
+        let graph = GraphRecord { counts, ..GraphRecord::default() };
+        analysis.graphs.push(GraphAnalysis::new("g.txt".to_owned(), graph, LayoutRecord::default(), vec![0]));
         let searched = [(name.to_owned(), "g.txt".to_owned())];
         let cells = cells(&Ours { analysis: &analysis, searched: &searched });
         cells.into_iter().find(|cell| cell.what == what).unwrap().ours
@@ -158,14 +160,14 @@ mod tests {
     #[test]
     fn table_2_1_counts_an_edge_listed_in_both_directions_once() {
         let edges = |listed: u64, both_directions: bool| {
-            ours("roadCA", json!({ "listed": listed, "both_directions": both_directions }), "roadCA, million edges")
+            ours("roadCA", LayoutStats { listed, both_directions, ..LayoutStats::default() }, "roadCA, million edges")
         };
         assert_eq!((edges(5_500_000, true), edges(2_750_000, false)), (Some(2.75), Some(2.75)));
     }
 
     #[test]
     fn table_2_1_counts_the_vertices_that_occur_in_files_of_snap() {
-        let counts = || json!({ "vertices": 750_000, "isolated": 250_000 });
+        let counts = || LayoutStats { vertices: 750_000, isolated: 250_000, ..LayoutStats::default() };
         assert_eq!(ours("amazon", counts(), "amazon, million vertices"), Some(0.5));
         assert_eq!(ours("NY", counts(), "NY, million vertices"), Some(0.75));
     }

@@ -165,7 +165,7 @@ pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     }
     for (row, programs) in GTEPS.iter().enumerate() {
         // The paper's program adds up the degrees of the vertices reached, so it counts both arcs of an undirected edge.
-        let is_directed = found.graph(GRAPHS[row]).is_some_and(|graph| graph.graph["directed"] == true);
+        let is_directed = found.graph(GRAPHS[row]).is_some_and(|graph| graph.graph.directed);
         let arcs = if is_directed { 1.0 } else { 2.0 };
         for ((name, ours), &paper) in [METHODS[0], METHODS[1], METHODS[3]].into_iter().zip(programs) {
             let gteps = |graph: &PolicyComparison| graph.mteps(ours).map(|mteps| arcs * mteps / 1e3);
@@ -177,11 +177,10 @@ pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
     use super::*;
     use crate::{
         analysis::Analysis,
+        bench::{Environment, GraphRecord, LayoutRecord},
         calibrate::{Evaluation, Judged, LevelTable, RootEvaluation},
     };
 
@@ -220,8 +219,9 @@ mod tests {
     #[test]
     fn table_5_counts_both_arcs_of_an_undirected_edge() {
         let gteps = |is_directed: bool| {
-            let mut analysis = Analysis::new(Value::Null, Vec::new());
-            let graph = GraphAnalysis::new("lj.txt".to_owned(), json!({ "directed": is_directed }), Value::Null, vec![0]);
+            let mut analysis = Analysis::new(Environment::default(), Vec::new());
+            let graph = GraphRecord { directed: is_directed, ..GraphRecord::default() };
+            let graph = GraphAnalysis::new("lj.txt".to_owned(), graph, LayoutRecord::default(), vec![0]);
             analysis.graphs.push(GraphAnalysis { policies: Some(compared()), ..graph });
             let searched = [(GRAPHS[0].to_owned(), "lj.txt".to_owned())];
             let cells = cells(&Ours { analysis: &analysis, searched: &searched });

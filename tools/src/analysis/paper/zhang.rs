@@ -57,7 +57,7 @@ pub(super) fn claims(found: &Ours<'_>) -> Vec<Claim> {
 /// Tables 5 and 6.
 pub(super) fn cells(found: &Ours<'_>) -> Vec<Claim> {
     let mut cells = table_5(found);
-    for ((after, saved), scale) in TABLE_6.into_iter().zip(22_u64..) {
+    for ((after, saved), scale) in TABLE_6.into_iter().zip(22..) {
         let remapped = found.kronecker(scale).and_then(|graph| graph.remapped);
         let without = "this scale was not searched";
         let what = format!("scale {scale}, million vertices after remapping");
@@ -75,7 +75,7 @@ fn claim_pair(cells: &mut Vec<Claim>, what: &str, paper: f64, ours: Option<f64>,
 /// since the number of levels before that one depends on the root.
 fn table_5(found: &Ours<'_>) -> Vec<Claim> {
     let graphs = found.analysis.graphs.iter().filter(|graph| graph.name.starts_with("kronecker") && graph.policies.is_some());
-    let largest = graphs.max_by_key(|graph| graph.graph["scale"].as_u64());
+    let largest = graphs.max_by_key(|graph| graph.graph.scale);
     let mut cells = Vec::new();
     for (row, times) in TABLE_5.iter().enumerate() {
         let ours = largest.and_then(|graph| Row::of(graph, row));
@@ -104,7 +104,7 @@ fn table_5(found: &Ours<'_>) -> Vec<Claim> {
 /// A level measured on this machine.
 struct Row<'a> {
     level: usize,
-    scale: u64,
+    scale: u32,
     fastest: f64,
     times: &'a crate::calibrate::LevelTimes,
 }
@@ -116,7 +116,7 @@ impl<'a> Row<'a> {
         let heaviest = compared.exact.iter().enumerate().max_by_key(|(_, level)| level.arcs)?.0;
         let level = (heaviest + row).checked_sub(HEAVIEST)?;
         let times = compared.evaluation.roots.first()?.table.levels.get(level)?;
-        let scale = graph.graph["scale"].as_u64()?;
+        let scale = graph.graph.scale;
         let found = Self { level, scale, fastest: 0.0, times };
         let fastest = STRATEGIES.iter().filter_map(|&strategy| found.seconds(strategy)).min_by(f64::total_cmp)?;
         Some(Self { fastest, ..found })

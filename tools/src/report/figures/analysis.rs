@@ -1,12 +1,11 @@
 //! Figures of `socbfs analyze`.
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, policies, read};
+use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, begin, policies};
 use crate::analysis::{
     Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
-    Profile, RankScaling, Redundant, Remapped, Repeated, SplitDirection, SplitShare, SplitSweep,
+    Profile, RankScaling, Redundant, RedundantLevel, Remapped, Repeated, SplitDirection, SplitLevel, SplitShare, SplitSweep,
 };
 use socbfs::{
     bfs::GpuKernel,
@@ -16,18 +15,16 @@ use socbfs::{
 
 const MS: f64 = 1e6;
 
-pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
-    let analysis = Analysis::deserialize(record)?;
-    let mut document = read::begin("Analyses of breadth-first searches", record);
+pub(super) fn document(analysis: &Analysis, record: &Value) -> Result<Document, String> {
+    let mut document = begin("Analyses of breadth-first searches", record, &[]);
     let wants = |id: &str| analysis.only.is_empty() || analysis.only.iter().any(|only| only == id);
     if let Some(found) = &analysis.paper {
-        let (short, _) = names(found.paper);
-        document.title = format!("{short}, repeated on this machine");
+        document.title = format!("{}, repeated on this machine", names(found.paper).0);
         document.sections.push(paper(found));
     }
     for graph in &analysis.graphs {
         graph.policies.as_ref().map_or(Ok(()), |compared| policies::check(&graph.name, compared))?;
-        document.sections.push(section(graph, &wants)?);
+        document.sections.push(section(graph, &wants));
     }
     let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);
     document.sections.extend(analysis.handover.iter().map(|found| device(found, arrays)));
@@ -39,29 +36,22 @@ pub(super) fn document(record: &Value) -> Result<Document, serde_json::Error> {
     Ok(document)
 }
 
-fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Result<Section, serde_json::Error> {
-    let mut section = Section { title: graph.name.clone(), ..Section::default() };
-    if let Some(&root) = graph.roots.first() {
-        section.facts.push(("root".into(), Cell::count(u64::from(root))));
-    }
-    if let Some(found) = &graph.profile {
-        section.facts.extend(facts(found));
-        section.figures.push(profile(found));
-    }
-    if let Some(found) = &graph.redundant {
-        section.figures.extend([top_down(found), bottom_up(found)]);
-    }
-    section.figures.extend(graph.repeated.as_ref().map(repeated));
-    section.figures.extend(graph.split.iter().flat_map(split));
+fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
+    let root = graph.roots.first().map(|&root| ("root".into(), Cell::count(u64::from(root))));
+    let facts = root.into_iter().chain(graph.profile.iter().flat_map(facts)).collect();
+    let mut figures: Vec<Figure> = graph.profile.iter().map(profile).collect();
+    figures.extend(graph.redundant.iter().flat_map(|found| [top_down(found), bottom_up(found)]));
+    figures.extend(graph.repeated.as_ref().map(repeated));
+    figures.extend(graph.split.iter().flat_map(|sweep| sweep.directions.iter().map(|found| split(sweep, found))));
     if let Some(compared) = &graph.policies {
-        let figures = [policies::histogram(compared), policies::heat(compared), policies::performance(compared)];
-        section.figures.extend(figures.into_iter().flatten().filter(|figure| wants(figure.id)));
-        section.figures.extend(policies::energy(compared)?);
+        let of = [policies::histogram, policies::heat, policies::performance];
+        figures.extend(of.into_iter().filter_map(|figure| figure(compared)).filter(|figure| wants(figure.id)));
+        figures.extend(policies::energy(compared));
     }
-    section.figures.extend(graph.ranks.as_ref().map(ranks));
-    section.figures.extend(graph.mapped.as_ref().map(mapped));
-    section.figures.extend(graph.remapped.as_ref().map(remapped));
-    Ok(section)
+    figures.extend(graph.ranks.as_ref().map(ranks));
+    figures.extend(graph.mapped.as_ref().map(mapped));
+    figures.extend(graph.remapped.as_ref().map(remapped));
+    Section { title: graph.name.clone(), facts, figures }
 }
 
 fn facts(profile: &Profile) -> Vec<(String, Cell)> {
@@ -82,35 +72,40 @@ fn facts(profile: &Profile) -> Vec<(String, Cell)> {
 }
 
 /// The level with the highest value of `of`; the first one if several are equal.
-fn most<T: Copy>(levels: &[T], of: impl Fn(&T) -> u64) -> Option<T> {
-    levels.iter().rev().copied().max_by_key(|level| of(level))
+fn most(levels: &[RedundantLevel], of: fn(&ExactLevel) -> u64) -> Option<ExactLevel> {
+    levels.iter().rev().map(|level| level.counts).max_by_key(of)
 }
 
 fn part(of: u64, all: u64) -> String {
     format!("{:.1} %", 100.0 * of as f64 / all.max(1) as f64)
 }
 
-fn series(name: &str, levels: &[ExactLevel], of: impl Fn(&ExactLevel) -> u64) -> Series {
-    Series::new(name, levels.iter().map(|level| (f64::from(level.level), of(level) as f64)))
-}
+/// A value of a level, with its name.
+type Named<'a, T, V> = (&'a str, fn(&T) -> V);
 
-fn over_levels(y: &str, log_y: bool, series: Vec<Series>) -> Option<Chart> {
-    Some(Chart::Lines(Plot { x: "level (the root is 0)".into(), y: y.into(), log_y, series, ..Plot::default() }))
-}
-
-fn columns(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
-}
-
-fn count_rows(levels: &[ExactLevel], cells: impl Fn(&ExactLevel) -> Vec<Cell>) -> Vec<Vec<Cell>> {
-    let numbered = |level: &ExactLevel| [Cell::count(u64::from(level.level)), Cell::count(u64::from(level.level) + 1)];
-    levels.iter().map(|level| numbered(level).into_iter().chain(cells(level)).collect()).collect()
+/// A chart and a table with a line of the chart for some of the counts, and a column for each. The first two columns number the levels from
+/// 0 and, as iterations, from 1.
+fn by_level<T>(
+    figure: Figure,
+    y: &str,
+    levels: &[T],
+    number: fn(&T) -> u32,
+    lines: &[Named<'_, T, f64>],
+    columns: &[Named<'_, T, Cell>],
+) -> Figure {
+    let line = |(name, of): &Named<'_, T, f64>| Series::new(*name, levels.iter().map(|level| (f64::from(number(level)), of(level))));
+    let mut table = Table::default();
+    table.add("level", levels.iter().map(|level| Cell::count(u64::from(number(level)))));
+    table.add("iteration", levels.iter().map(|level| Cell::count(u64::from(number(level)) + 1)));
+    columns.iter().for_each(|(head, cell)| table.add(*head, levels.iter().map(cell)));
+    figure.chart(Chart::lines("level (the root is 0)", y, lines.iter().map(line).collect())).table(table)
 }
 
 fn profile(profile: &Profile) -> Figure {
     let levels = &profile.levels;
     let (reached, arcs) = (levels.iter().map(|l| l.vertices).sum(), levels.iter().map(|l| l.arcs).sum());
-    let sentence = match (most(levels, |l| l.vertices), most(levels, |l| l.arcs)) {
+    let most = |of: fn(&ExactLevel) -> u64| levels.iter().rev().max_by_key(|level| of(level));
+    let sentence = match (most(|l| l.vertices), most(|l| l.arcs)) {
         (Some(wide), Some(heavy)) if levels.len() > 1 => format!(
             "The search has {}. The frontier is widest at level {}, with {} of {} reached vertices ({}); level {} has {} of the arcs.",
             counted(levels.len() as u64, "level", "levels"),
@@ -123,27 +118,27 @@ fn profile(profile: &Profile) -> Figure {
         ),
         _ => "The root reaches no other vertex: the search has one level.".to_owned(),
     };
-    Figure {
-        id: "profile",
-        title: "Frontier and its arcs, level by level".into(),
-        source: "Remis 2016, figures 2.1, 2.2, 2.4; SURF 2022, table 2",
-        sentence,
-        chart: over_levels(
-            "vertices, arcs",
-            true,
-            vec![series("vertices of the frontier |F|", levels, |l| l.vertices), series("arcs that leave it E", levels, |l| l.arcs)],
-        ),
-        table: Table {
-            columns: columns(&["level", "iteration", "vertices |F|", "arcs E", "unvisited vertices", "arcs into them"]),
-            rows: count_rows(levels, |l| [l.vertices, l.arcs, l.unvisited_vertices, l.unvisited_arcs].map(Cell::count).into()),
-        },
-    }
+    let source = "Remis 2016, figures 2.1, 2.2, 2.4; SURF 2022, table 2";
+    by_level(
+        Figure::new("profile", source, "Frontier and its arcs, level by level", sentence),
+        "vertices, arcs",
+        levels,
+        |l| l.level,
+        &[("vertices of the frontier |F|", |l| l.vertices as f64), ("arcs that leave it E", |l| l.arcs as f64)],
+        &[
+            ("vertices |F|", |l| Cell::count(l.vertices)),
+            ("arcs E", |l| Cell::count(l.arcs)),
+            ("unvisited vertices", |l| Cell::count(l.unvisited_vertices)),
+            ("arcs into them", |l| Cell::count(l.unvisited_arcs)),
+        ],
+    )
+    .log_y()
 }
 
 fn top_down(redundant: &Redundant) -> Figure {
-    let levels: Vec<ExactLevel> = redundant.levels.iter().map(|level| level.counts).collect();
-    let (arcs, found): (u64, u64) = (levels.iter().map(|l| l.arcs).sum(), levels.iter().map(|l| l.discovering).sum());
-    let sentence = match most(&levels, |l| l.arcs - l.discovering) {
+    let levels = &redundant.levels;
+    let (arcs, found): (u64, u64) = levels.iter().fold((0, 0), |sum, l| (sum.0 + l.counts.arcs, sum.1 + l.counts.discovering));
+    let sentence = match most(levels, |l| l.arcs - l.discovering) {
         Some(worst) if arcs > 0 => format!(
             "{} of {} explored arcs ({}) discover no vertex. Most of these are at level {}, where {} of the arcs lead to vertices that are known already.",
             grouped(arcs - found),
@@ -154,67 +149,61 @@ fn top_down(redundant: &Redundant) -> Figure {
         ),
         _ => "No arc is explored: the root has no neighbour.".to_owned(),
     };
-    let excess = |level: u32| redundant.levels.get(level as usize).and_then(|found| found.excess);
-    Figure {
-        id: "redundant",
-        title: "Redundant work of top-down levels".into(),
-        source: "Remis 2016, figure 2.3",
-        sentence,
-        chart: over_levels(
-            "arcs",
-            true,
-            vec![series("explored", &levels, |l| l.arcs), series("discovering a vertex", &levels, |l| l.discovering)],
-        ),
-        table: Table {
-            columns: columns(&["level", "iteration", "explored E", "discovering", "repeat", "backward", "excess"]),
-            rows: count_rows(&levels, |l| {
-                let counts = [l.arcs, l.discovering, l.repeat, l.backward].map(Cell::count);
-                counts.into_iter().chain([Cell::of(excess(l.level), Cell::share)]).collect()
-            }),
-        },
-    }
+    by_level(
+        Figure::new("redundant", "Remis 2016, figure 2.3", "Redundant work of top-down levels", sentence),
+        "arcs",
+        levels,
+        |l| l.counts.level,
+        &[("explored", |l| l.counts.arcs as f64), ("discovering a vertex", |l| l.counts.discovering as f64)],
+        &[
+            ("explored E", |l| Cell::count(l.counts.arcs)),
+            ("discovering", |l| Cell::count(l.counts.discovering)),
+            ("repeat", |l| Cell::count(l.counts.repeat)),
+            ("backward", |l| Cell::count(l.counts.backward)),
+            ("excess", |l| Cell::of(l.excess, Cell::share)),
+        ],
+    )
+    .log_y()
 }
 
 fn bottom_up(redundant: &Redundant) -> Figure {
-    let levels: Vec<ExactLevel> = redundant.levels.iter().map(|level| level.counts).collect();
-    let fewer: Vec<String> = levels.iter().filter(|l| l.probes < l.arcs).map(|l| l.level.to_string()).collect();
-    let best: u64 = levels.iter().map(|l| l.probes.min(l.arcs)).sum();
-    let arcs: u64 = levels.iter().map(|l| l.arcs).sum();
+    let levels = || redundant.levels.iter().map(|level| level.counts);
+    let fewer: Vec<String> = levels().filter(|l| l.probes < l.arcs).map(|l| l.level.to_string()).collect();
+    let best: u64 = levels().map(|l| l.probes.min(l.arcs)).sum();
+    let arcs: u64 = levels().map(|l| l.arcs).sum();
+    let at = match fewer.len() {
+        1 => format!("level {}", fewer[0]),
+        2..=12 => format!("levels {}", fewer.join(", ")),
+        many => format!("{many} levels"),
+    };
     let sentence = if fewer.is_empty() {
         "No level looks at fewer neighbours bottom-up than it explores arcs top-down.".to_owned()
     } else {
-        let many = match fewer.len() {
-            1 => format!("level {}", fewer[0]),
-            2..=12 => format!("levels {}", fewer.join(", ")),
-            many => format!("{many} levels"),
-        };
         format!(
-            "Bottom-up looks at fewer neighbours than top-down explores at {many}. The better direction of each level looks at {} of the arcs that top-down alone explores.",
+            "Bottom-up looks at fewer neighbours than top-down explores at {at}. The better direction of each level looks at {} of the arcs that top-down alone explores.",
             part(best, arcs)
         )
     };
-    Figure {
-        id: "redundant-bottom-up",
-        title: "Neighbours looked at, top-down and bottom-up".into(),
-        source: "Remis 2016, figure 2.3, extended to bottom-up",
-        sentence,
-        chart: over_levels(
-            "neighbours looked at",
-            true,
-            vec![series("top-down (arcs E)", &levels, |l| l.arcs), series("bottom-up (probes)", &levels, |l| l.probes)],
-        ),
-        table: Table {
-            columns: columns(&["level", "iteration", "top-down E", "bottom-up probes", "unvisited vertices", "arcs into them"]),
-            rows: count_rows(&levels, |l| [l.arcs, l.probes, l.unvisited_vertices, l.unvisited_arcs].map(Cell::count).into()),
-        },
-    }
+    let source = "Remis 2016, figure 2.3, extended to bottom-up";
+    by_level(
+        Figure::new("redundant-bottom-up", source, "Neighbours looked at, top-down and bottom-up", sentence),
+        "neighbours looked at",
+        &redundant.levels,
+        |l| l.counts.level,
+        &[("top-down (arcs E)", |l| l.counts.arcs as f64), ("bottom-up (probes)", |l| l.counts.probes as f64)],
+        &[
+            ("top-down E", |l| Cell::count(l.counts.arcs)),
+            ("bottom-up probes", |l| Cell::count(l.counts.probes)),
+            ("unvisited vertices", |l| Cell::count(l.counts.unvisited_vertices)),
+            ("arcs into them", |l| Cell::count(l.counts.unvisited_arcs)),
+        ],
+    )
+    .log_y()
 }
 
 fn repeated(repeated: &Repeated) -> Figure {
-    let splits = &repeated.splits;
-    let least = splits.iter().min_by(|a, b| a.repeated_ours.total_cmp(&b.repeated_ours));
-    let most = splits.iter().max_by(|a, b| a.repeated_ours.total_cmp(&b.repeated_ours));
-    let sentence = match (least, most) {
+    let by = |a: &&SplitLevel, b: &&SplitLevel| a.repeated_ours.total_cmp(&b.repeated_ours);
+    let sentence = match (repeated.splits.iter().min_by(by), repeated.splits.iter().max_by(by)) {
         (Some(least), Some(most)) => format!(
             "Both halves find {:.1} % of the reached vertices if the search is split at level {}, and {:.1} % if it is split at level {}, where {:.1} % have been traversed.",
             100.0 * most.repeated_ours,
@@ -225,298 +214,193 @@ fn repeated(repeated: &Repeated) -> Figure {
         ),
         _ => "No level before the last has two vertices: the search can't be split.".to_owned(),
     };
-    let line = |name: &str, of: fn(&crate::analysis::SplitLevel) -> f64| {
-        Series::new(name, splits.iter().map(|split| (f64::from(split.level), 100.0 * of(split))))
-    };
-    Figure {
-        id: "repeated",
-        title: format!("Repeated work of an asynchronous search, split at {} % of the arcs", f64::from(repeated.share_permille) / 10.0),
-        source: "Remis 2016, figures 5.5 to 5.7",
-        sentence,
-        chart: Some(Chart::Lines(Plot {
-            x: "level at which the search is split".into(),
-            y: "% of reached vertices".into(),
-            series: vec![
-                line("repeated, the thesis' rule", |split| split.repeated_thesis),
-                line("repeated, as socbfs splits", |split| split.repeated_ours),
-                line("traversed before", |split| split.traversed),
-            ],
-            ..Plot::default()
-        })),
-        table: Table {
-            columns: columns(&[
-                "level",
-                "iteration",
-                "traversed",
-                "repeated, thesis",
-                "repeated, ours",
-                "depth A",
-                "depth B",
-                "D - k",
-                "extra levels",
-            ]),
-            rows: splits
-                .iter()
-                .map(|s| {
-                    let mut row = vec![Cell::count(u64::from(s.level)), Cell::count(u64::from(s.level) + 1)];
-                    row.extend([s.traversed, s.repeated_thesis, s.repeated_ours].map(Cell::share));
-                    row.extend([s.depth_a, s.depth_b, s.left].map(|depth| Cell::count(u64::from(depth))));
-                    row.push(Cell { text: s.extra_levels.to_string(), value: Some(s.extra_levels as f64) });
-                    row
-                })
-                .collect(),
-        },
+    let share = f64::from(repeated.share_permille) / 10.0;
+    let title = format!("Repeated work of an asynchronous search, split at {share} % of the arcs");
+    let mut figure = by_level(
+        Figure::new("repeated", "Remis 2016, figures 5.5 to 5.7", title, sentence),
+        "% of reached vertices",
+        &repeated.splits,
+        |s| s.level,
+        &[
+            ("repeated, the thesis' rule", |s| 100.0 * s.repeated_thesis),
+            ("repeated, as socbfs splits", |s| 100.0 * s.repeated_ours),
+            ("traversed before", |s| 100.0 * s.traversed),
+        ],
+        &[
+            ("traversed", |s| Cell::share(s.traversed)),
+            ("repeated, thesis", |s| Cell::share(s.repeated_thesis)),
+            ("repeated, ours", |s| Cell::share(s.repeated_ours)),
+            ("depth A", |s| Cell::count(s.depth_a.into())),
+            ("depth B", |s| Cell::count(s.depth_b.into())),
+            ("D - k", |s| Cell::count(s.left.into())),
+            ("extra levels", |s| Cell::name(s.extra_levels)),
+        ],
+    );
+    if let Some(Chart::Lines(plot)) = &mut figure.chart {
+        plot.x = "level at which the search is split".into();
     }
-}
-
-fn split(sweep: &SplitSweep) -> Vec<Figure> {
-    sweep.directions.iter().map(|found| split_direction(sweep, found)).collect()
+    figure
 }
 
 /// Remis 2016, figure 5.13.
-fn split_direction(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
+fn split(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
     let (id, name) = match found.kernel {
         GpuKernel::Tg => ("split", "top-down by TG"),
         GpuKernel::Tgm => ("split-tgm", "top-down by TGM"),
         GpuKernel::Bg => ("split-bottom-up", "bottom-up by BG"),
         GpuKernel::Bgc => ("split-bgc", "bottom-up by BGC"),
     };
-    let line = |name: &str, of: fn(&SplitShare) -> f64| {
-        Series::new(name, found.shares.iter().enumerate().map(|(at, share)| (at as f64, of(share) / MS)))
-    };
+    let bars = |name: &str, of: fn(&SplitShare) -> f64| Series::bars(name, found.shares.iter().map(|share| of(share) / MS));
     let percent = |permille: f64| format!("{} %", general(permille / 10.0, 3));
     let crossing = found.crossing_permille.map_or_else(
         || "one device alone is faster at every share".to_owned(),
         |permille| format!("CPU and GPU alone take equally long at {}", percent(permille)),
     );
     let worst = found.shares.iter().map(|share| share.contention).fold(0.0, f64::max);
-    let pays = if found.gain > 1.0 { "Splitting pays" } else { "Splitting does not pay" };
-    Figure {
-        id,
-        title: format!("Level {} split between CPU and GPU, {name}", sweep.level),
-        source: "Remis 2016, figure 5.13",
-        sentence: format!(
-            "{pays}: with the best share of the GPU, {}, the level is {} times as fast as on the better device alone; {crossing}. Running both at once takes up to {} times as long as the longer part alone.",
-            percent(f64::from(found.best_permille)),
-            general(found.gain, 3),
-            general(worst, 3),
+    let sentence = format!(
+        "Splitting {}: with the best share of the GPU, {}, the level is {} times as fast as on the better device alone; {crossing}. Running both at once takes up to {} times as long as the longer part alone.",
+        if found.gain > 1.0 { "pays" } else { "does not pay" },
+        percent(f64::from(found.best_permille)),
+        general(found.gain, 3),
+        general(worst, 3),
+    );
+    let title = format!("Level {} split between CPU and GPU, {name}", sweep.level);
+    let x = format!("share of the GPU in the {} arcs, %", grouped(sweep.arcs));
+    let categories = found.shares.iter().map(|share| general(f64::from(share.gpu_permille) / 10.0, 4));
+    let series = vec![bars("CPU's part alone", |s| s.cpu_ns), bars("GPU's part alone", |s| s.gpu_ns), bars("both at once", |s| s.both_ns)];
+    Figure::new(id, "Remis 2016, figure 5.13", title, sentence).chart(Chart::bars(x, "median time, ms", categories, series)).table(
+        Table::of(
+            &found.shares,
+            &[
+                ("share of the GPU", &|share| Cell::share(f64::from(share.gpu_permille) / 1000.0)),
+                ("CPU alone", &|share| Cell::ns(share.cpu_ns)),
+                ("GPU alone", &|share| Cell::ns(share.gpu_ns)),
+                ("both at once", &|share| Cell::ns(share.both_ns)),
+                ("whole level", &|share| Cell::ns(share.level_ns)),
+                ("contention", &|share| Cell::number(share.contention)),
+            ],
         ),
-        chart: Some(Chart::bars(
-            format!("share of the GPU in the {} arcs, %", grouped(sweep.arcs)),
-            "median time, ms",
-            found.shares.iter().map(|share| general(f64::from(share.gpu_permille) / 10.0, 4)),
-            vec![line("CPU's part alone", |s| s.cpu_ns), line("GPU's part alone", |s| s.gpu_ns), line("both at once", |s| s.both_ns)],
-        )),
-        table: Table {
-            columns: columns(&["share of the GPU", "CPU alone", "GPU alone", "both at once", "whole level", "contention"]),
-            rows: found
-                .shares
-                .iter()
-                .map(|share| {
-                    let mut row = vec![Cell::share(f64::from(share.gpu_permille) / 1000.0)];
-                    row.extend([share.cpu_ns, share.gpu_ns, share.both_ns, share.level_ns].map(Cell::ns));
-                    row.push(Cell::number(share.contention));
-                    row
-                })
-                .collect(),
-        },
-    }
+    )
 }
 
 /// Remis 2016, figure 4.2.
 fn mapped(mapped: &MappedLevels) -> Figure {
-    let levels = &mapped.levels;
-    let sum = |of: fn(&MappedLevel) -> f64| levels.iter().map(of).sum::<f64>();
+    let sum = |of: fn(&MappedLevel) -> f64| mapped.levels.iter().map(of).sum::<f64>();
     let (plain, shared) = (sum(|l| l.plain_ns), sum(|l| l.mapped_ns));
-    let line = |name: &str, of: fn(&MappedLevel) -> f64| Series::new(name, levels.iter().map(|l| (f64::from(l.level), of(l) / MS)));
-    Figure {
-        id: "mapped",
-        title: "Levels on the CPU, in its own memory and with a handover round each".into(),
-        source: "Remis 2016, figure 4.2",
-        sentence: format!(
-            "All levels take {} in the host's own memory and {} with a handover there and back before each: {} times as long.",
-            seconds(plain / 1e9),
-            seconds(shared / 1e9),
-            general(shared / plain.max(1.0), 3),
-        ),
-        chart: over_levels(
-            "ms",
-            true,
-            vec![
-                line("own memory", |l| l.plain_ns),
-                line("shared, handed over", |l| l.mapped_ns),
-                line("handover alone", |l| l.handover_ns),
-            ],
-        ),
-        table: Table {
-            columns: columns(&["level", "iteration", "own memory", "shared, handed over", "handover alone"]),
-            rows: levels
-                .iter()
-                .map(|l| {
-                    let level = u64::from(l.level);
-                    [Cell::count(level), Cell::count(level + 1)]
-                        .into_iter()
-                        .chain([l.plain_ns, l.mapped_ns, l.handover_ns].map(Cell::ns))
-                        .collect()
-                })
-                .collect(),
-        },
-    }
+    let sentence = format!(
+        "All levels take {} in the host's own memory and {} with a handover there and back before each: {} times as long.",
+        seconds(plain / 1e9),
+        seconds(shared / 1e9),
+        general(shared / plain.max(1.0), 3),
+    );
+    let title = "Levels on the CPU, in its own memory and with a handover round each";
+    by_level(
+        Figure::new("mapped", "Remis 2016, figure 4.2", title, sentence),
+        "ms",
+        &mapped.levels,
+        |l| l.level,
+        &[("own memory", |l| l.plain_ns / MS), ("shared, handed over", |l| l.mapped_ns / MS), ("handover alone", |l| l.handover_ns / MS)],
+        &[
+            ("own memory", |l| Cell::ns(l.plain_ns)),
+            ("shared, handed over", |l| Cell::ns(l.mapped_ns)),
+            ("handover alone", |l| Cell::ns(l.handover_ns)),
+        ],
+    )
+    .log_y()
 }
 
 /// Remis 2016, figure 4.3: the section of one device. `arrays` are marked by name and size.
 fn device(device: &DeviceHandover, arrays: &[(String, u64)]) -> Section {
+    let ways = &device.table.ways;
     let figure = |id: &'static str, title: &str, of: [fn(&HandoverTimes) -> u64; 2]| {
         let line = |way: &WayTimes, name: &str, of: fn(&HandoverTimes) -> u64| {
-            let point = |size: &HandoverTimes| (size.bytes as f64, of(size) as f64 / 1e3);
-            Series::new(format!("{} {name}", way.way), way.sizes.iter().map(point))
+            let points = way.sizes.iter().map(|size| (size.bytes as f64, of(size) as f64 / 1e3));
+            Series::new(format!("{} {name}", way.way), points)
         };
         // A mode may have failed at large sizes, so all are compared at the largest size that every one of them reached.
         let common = device.table.common_bytes(0).unwrap_or(0);
-        let least = device
-            .table
-            .ways
-            .iter()
-            .filter_map(|way| way.sizes.iter().rfind(|size| size.bytes <= common).map(|size| (way, size)))
-            .min_by_key(|(_, size)| of[0](size) + of[1](size));
-        Figure {
-            id,
-            title: title.to_owned(),
-            source: "Remis 2016, figure 4.3",
-            sentence: least.map_or_else(
-                || "No sharing mode could be measured.".to_owned(),
-                |(way, size)| format!("{} is the fastest there and back for {}. Searches use {}.", way.way, bytes(size.bytes), device.way),
-            ),
-            chart: Some(Chart::Lines(Plot {
-                x: "bytes".into(),
-                y: "us".into(),
-                log_x: true,
-                log_y: true,
-                series: device
-                    .table
-                    .ways
-                    .iter()
-                    .flat_map(|way| [line(way, "to the device", of[0]), line(way, "to the host", of[1])])
-                    .collect(),
-                marks: arrays.iter().map(|(name, bytes)| (*bytes as f64, name.clone())).collect(),
-                ..Plot::default()
-            })),
-            table: Table {
-                columns: columns(&["way", "bytes", "to the device", "to the host"]),
-                rows: device
-                    .table
-                    .ways
-                    .iter()
-                    .flat_map(|way| way.sizes.iter().map(move |size| (way, size)))
-                    .map(|(way, size)| {
-                        vec![
-                            Cell::word(way.way.to_string()),
-                            Cell { text: bytes(size.bytes), value: Some(size.bytes as f64) },
-                            Cell::ns(of[0](size) as f64),
-                            Cell::ns(of[1](size) as f64),
-                        ]
-                    })
-                    .collect(),
-            },
-        }
+        let at_common = ways.iter().filter_map(|way| Some((way, way.sizes.iter().rfind(|size| size.bytes <= common)?)));
+        let sentence = at_common.min_by_key(|(_, size)| of[0](size) + of[1](size)).map_or_else(
+            || "No sharing mode could be measured.".to_owned(),
+            |(way, size)| format!("{} is the fastest there and back for {}. Searches use {}.", way.way, bytes(size.bytes), device.way),
+        );
+        let chart = Chart::Lines(Plot {
+            x: "bytes".into(),
+            y: "us".into(),
+            log_x: true,
+            log_y: true,
+            series: ways.iter().flat_map(|way| [line(way, "to the device", of[0]), line(way, "to the host", of[1])]).collect(),
+            marks: arrays.iter().map(|(name, bytes)| (*bytes as f64, name.clone())).collect(),
+            ..Plot::default()
+        });
+        Figure::new(id, "Remis 2016, figure 4.3", title, sentence).chart(chart).table(Table::of(
+            ways.iter().flat_map(|way| way.sizes.iter().map(move |size| (way, size))),
+            &[
+                ("way", &|(way, _)| Cell::word(way.way.to_string())),
+                ("bytes", &|(_, size)| Cell::bytes(size.bytes)),
+                ("to the device", &|(_, size)| Cell::ns(of[0](size) as f64)),
+                ("to the host", &|(_, size)| Cell::ns(of[1](size) as f64)),
+            ],
+        ))
     };
-    Section {
-        title: device.device.clone(),
-        figures: vec![
-            figure("handover", "Handover by size, later ones (median)", [|size| size.to_device_ns, |size| size.to_host_ns]),
-            figure("handover-first", "Handover by size, the first one", [|size| size.first_to_device_ns, |size| size.first_to_host_ns]),
-        ],
-        ..Section::default()
-    }
+    let later = figure("handover", "Handover by size, later ones (median)", [|size| size.to_device_ns, |size| size.to_host_ns]);
+    let first = figure("handover-first", "Handover by size, the first one", [|size| size.first_to_device_ns, |size| size.first_to_host_ns]);
+    Section { title: device.device.clone(), figures: vec![later, first], ..Section::default() }
 }
 
 /// Zhang 2018, table 6.
 fn remapped(found: &Remapped) -> Figure {
-    let row = |whose: &str, before: u64, after: u64, saved: f64, share: f64| {
-        vec![Cell::word(whose), Cell::count(before), Cell::count(after), Cell::share(saved), Cell::share(share)]
-    };
-    let ours = row("this graph", found.before, found.after, found.saved, found.share);
-    Figure {
-        id: "remapping",
-        title: "Dropping the vertices without edges".into(),
-        source: "Zhang 2018, table 6",
-        sentence: format!(
-            "{} of {} vertices have an edge: {:.2} % are saved. Ordering the vertices takes {}, {:.1} % of the construction{}.",
-            grouped(found.after),
-            grouped(found.before),
-            100.0 * found.saved,
-            seconds(found.seconds),
-            100.0 * found.share,
-            if found.renumbered { "" } else { " (this graph is searched in its own order)" },
-        ),
-        chart: None,
-        table: Table {
-            columns: columns(&["graph", "vertices before", "after", "saved", "share of preprocessing"]),
-            rows: vec![ours, row("Zhang 2018, Kronecker 22", 4_194_304, 2_400_000, 0.4287, 0.415)],
-        },
-    }
+    let sentence = format!(
+        "{} of {} vertices have an edge: {:.2} % are saved. Ordering the vertices takes {}, {:.1} % of the construction{}.",
+        grouped(found.after),
+        grouped(found.before),
+        100.0 * found.saved,
+        seconds(found.seconds),
+        100.0 * found.share,
+        if found.renumbered { "" } else { " (this graph is searched in its own order)" },
+    );
+    let theirs = Remapped { before: 4_194_304, after: 2_400_000, saved: 0.4287, share: 0.415, ..*found };
+    Figure::new("remapping", "Zhang 2018, table 6", "Dropping the vertices without edges", sentence).table(Table::of(
+        [("this graph", found), ("Zhang 2018, Kronecker 22", &theirs)],
+        &[
+            ("graph", &|(whose, _)| Cell::word(*whose)),
+            ("vertices before", &|(_, of)| Cell::count(of.before)),
+            ("after", &|(_, of)| Cell::count(of.after)),
+            ("saved", &|(_, of)| Cell::share(of.saved)),
+            ("share of preprocessing", &|(_, of)| Cell::share(of.share)),
+        ],
+    ))
 }
 
 /// Zhou et al. 2021, figure 6.
 fn ranks(found: &RankScaling) -> Figure {
-    let of = |exchange: &str| {
-        let times = found.times.iter().filter(|times| times.exchange == exchange);
-        times.map(|times| (times.ranks as f64, times.speedup)).collect::<Vec<_>>()
-    };
+    let of = |exchange: &'static str| found.times.iter().filter(move |times| times.exchange == exchange);
+    let line = |name: &str, exchange| Series::new(name, of(exchange).map(|times| (times.ranks as f64, times.speedup)));
     let most = found.times.iter().map(|times| times.ranks).max().unwrap_or(1);
-    let last = |exchange: &str| found.times.iter().find(|times| times.exchange == exchange && times.ranks == most);
-    let said = |exchange: &str, words: &str| {
-        last(exchange).map_or_else(String::new, |times| {
-            format!(
-                "{words} {} ({} times one rank), with {} received",
-                seconds(times.seconds),
-                general(times.speedup, 3),
-                bytes(times.received)
-            )
+    let said = |exchange| {
+        of(exchange).find(|times| times.ranks == most).map_or_else(String::new, |times| {
+            let speedup = general(times.speedup, 3);
+            format!("takes {} ({speedup} times one rank), with {} received", seconds(times.seconds), bytes(times.received))
         })
     };
-    Figure {
-        id: "ranks",
-        title: "One search over several ranks".into(),
-        source: "Zhou et al. 2021, figure 6 (which has no numbers); ranks are threads of one process here",
-        sentence: format!(
-            "On {most} ranks {}; {}.",
-            said("pairs", "the paper's exchange of queues takes"),
-            said("found", "our exchange of what was found takes")
-        ),
-        chart: Some(Chart::Lines(Plot {
-            x: "ranks".into(),
-            y: "one rank's time / time".into(),
-            series: vec![Series::new("queues for each owner (the paper)", of("pairs")), Series::new("what was found (ours)", of("found"))],
-            ..Plot::default()
-        })),
-        table: Table {
-            columns: columns(&[
-                "exchange",
-                "ranks",
-                "time",
-                "one rank's time / time",
-                "received by all ranks",
-                "levels",
-                "vertices reached",
-            ]),
-            rows: found
-                .times
-                .iter()
-                .map(|times| {
-                    vec![
-                        Cell::word(&times.exchange),
-                        Cell::count(times.ranks as u64),
-                        Cell::seconds(times.seconds),
-                        Cell::number(times.speedup),
-                        Cell { text: bytes(times.received), value: Some(times.received as f64) },
-                        Cell::count(times.levels.into()),
-                        Cell::count(times.reached),
-                    ]
-                })
-                .collect(),
-        },
-    }
+    let sentence =
+        format!("On {most} ranks the paper's exchange of queues {}; our exchange of what was found {}.", said("pairs"), said("found"));
+    let series = vec![line("queues for each owner (the paper)", "pairs"), line("what was found (ours)", "found")];
+    let source = "Zhou et al. 2021, figure 6 (which has no numbers); ranks are threads of one process here";
+    Figure::new("ranks", source, "One search over several ranks", sentence)
+        .chart(Chart::lines("ranks", "one rank's time / time", series))
+        .table(Table::of(
+            &found.times,
+            &[
+                ("exchange", &|times| Cell::word(&times.exchange)),
+                ("ranks", &|times| Cell::count(times.ranks as u64)),
+                ("time", &|times| Cell::seconds(times.seconds)),
+                ("one rank's time / time", &|times| Cell::number(times.speedup)),
+                ("received by all ranks", &|times| Cell::bytes(times.received)),
+                ("levels", &|times| Cell::count(times.levels.into())),
+                ("vertices reached", &|times| Cell::count(times.reached)),
+            ],
+        ))
 }
 
 /// The name of a paper, short and long.
@@ -534,57 +418,51 @@ fn paper(found: &PaperComparison) -> Section {
     let (title, source) = names(found.paper);
     let compared = |claims: &[Claim]| claims.iter().filter(|claim| claim.ours.is_some()).count();
     let (beside, all) = (compared(&found.claims), found.claims.len());
-    let mut sentence = if beside == all {
+    let mut sentence = if found.paper == Paper::Sunway {
+        "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs can be \
+         searched, and its exchange of queues can be set beside ours, over ranks of this machine."
+            .to_owned()
+    } else if beside == all {
         format!("All {all} figures of the paper are beside ours.")
     } else {
         format!("{beside} of {all} figures of the paper can be set beside ours; the last column says why the others can't.")
     };
-    if found.paper == Paper::Sunway {
-        sentence =
-            "The paper gives its speeds in a picture without numbers, of processes on a supercomputer: none can be compared. Its graphs \
-                    can be searched, and its exchange of queues can be set beside ours, over ranks of this machine."
-                .to_owned();
-    }
     if found.quick {
         sentence.push_str(" These are small graphs (--quick): they show that the method runs, but are not a result.");
     } else if found.searched.is_empty() {
         sentence.push_str(" None of the paper's graphs is here: generated graphs of the same kinds replace them.");
     }
-    let rows = |claims: &[Claim]| {
-        let row = |claim: &Claim| {
-            vec![
-                Cell::word(&claim.what),
-                Cell::word(&claim.place),
-                Cell::number(claim.paper),
-                Cell::of(claim.ours, Cell::number),
-                Cell::of(claim.ours.filter(|_| claim.paper != 0.0), |ours| Cell::number(ours / claim.paper)),
-                Cell::word(&claim.note),
-            ]
-        };
-        claims.iter().map(row).collect()
+    let beside_ours = |claims: &[Claim]| {
+        let ratio = |claim: &Claim| claim.ours.filter(|_| claim.paper != 0.0).map(|ours| ours / claim.paper);
+        Table::of(
+            claims,
+            &[
+                ("what", &|claim| Cell::word(&claim.what)),
+                ("in the paper", &|claim| Cell::word(&claim.place)),
+                ("paper", &|claim| Cell::number(claim.paper)),
+                ("ours", &|claim| Cell::of(claim.ours, Cell::number)),
+                ("ours / paper", &|claim| Cell::of(ratio(claim), Cell::number)),
+                ("whether they compare", &|claim| Cell::word(&claim.note)),
+            ],
+        )
     };
-    let figure = |id, title: &str, sentence, table| Figure { id, title: title.to_owned(), source, sentence, chart: None, table };
-    let heads = || columns(&["what", "in the paper", "paper", "ours", "ours / paper", "whether they compare"]);
-    let pairs = |pairs: &[(String, String)]| pairs.iter().map(|(name, other)| vec![Cell::word(name), Cell::word(other)]).collect();
-    let mut figures =
-        vec![figure("paper", "The paper's figures and ours", sentence, Table { columns: heads(), rows: rows(&found.claims) })];
+    let pairs = |pairs: &[(String, String)], [first, second]: [&str; 2]| {
+        Table::of(pairs, &[(first, &|(name, _)| Cell::word(name)), (second, &|(_, other)| Cell::word(other))])
+    };
+    let mut figures = vec![Figure::new("paper", source, "The paper's figures and ours", sentence).table(beside_ours(&found.claims))];
     if !found.cells.is_empty() {
         let sentence = format!("{} of {} cells of its tables have a counterpart here.", compared(&found.cells), found.cells.len());
-        figures.push(figure(
-            "paper-cells",
-            "The paper's tables, cell by cell",
-            sentence,
-            Table { columns: heads(), rows: rows(&found.cells) },
-        ));
+        let title = "The paper's tables, cell by cell";
+        figures.push(Figure::new("paper-cells", source, title, sentence).table(beside_ours(&found.cells)));
     }
     if !found.searched.is_empty() {
         let sentence = format!("{} of its graphs were searched.", found.searched.len());
-        let table = Table { columns: columns(&["in the paper", "here"]), rows: pairs(&found.searched) };
-        figures.push(figure("searched", "Graphs of the paper that were searched", sentence, table));
+        let figure = Figure::new("searched", source, "Graphs of the paper that were searched", sentence);
+        figures.push(figure.table(pairs(&found.searched, ["in the paper", "here"])));
     }
     let sentence = format!("{} of its graphs are left out.", found.missing.len());
-    let table = Table { columns: columns(&["graph", "why, or where to get it"]), rows: pairs(&found.missing) };
-    figures.push(figure("missing", "Graphs of the paper that were not searched", sentence, table));
+    let figure = Figure::new("missing", source, "Graphs of the paper that were not searched", sentence);
+    figures.push(figure.table(pairs(&found.missing, ["graph", "why, or where to get it"])));
     Section { title: format!("{title} and this machine"), figures, ..Section::default() }
 }
 

@@ -6,15 +6,21 @@
 mod analysis;
 mod bench;
 mod policies;
-mod read;
 mod terminal;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::possible::possible;
+use super::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, possible::possible};
+use crate::{
+    analysis::{SCHEMA as ANALYSIS_SCHEMA, SCHEMA_VERSION as ANALYSIS_VERSION},
+    bench::{BOARD_SCHEMA, BoardRecord, SCHEMA, SCHEMA_VERSION},
+};
 pub use bench::compared;
-pub(super) use policies::{Energy, PolicyEnergy, Spread};
-use socbfs::words::{general, grouped, seconds};
+use socbfs::{
+    bfs::Direction,
+    words::{bytes, general, grouped, seconds},
+};
 pub use terminal::{COLOURS, PLAIN, text};
 
 /// All figures of one record.
@@ -74,7 +80,49 @@ pub struct Table {
 /// A cell without a value that has more characters than this is a sentence.
 const LONG_WORD: usize = 20;
 
+impl Figure {
+    /// A figure without chart and numbers.
+    fn new(id: &'static str, source: &'static str, title: impl Into<String>, sentence: impl Into<String>) -> Self {
+        Self { id, title: title.into(), source, sentence: sentence.into(), chart: None, table: Table::default() }
+    }
+
+    /// The same figure with a logarithmic y axis.
+    fn log_y(self) -> Self {
+        Self { chart: self.chart.map(Chart::log_y), ..self }
+    }
+
+    fn chart(self, chart: Chart) -> Self {
+        Self { chart: Some(chart), ..self }
+    }
+
+    fn table(self, table: Table) -> Self {
+        Self { table, ..self }
+    }
+}
+
+/// The head of a column, and its cell in the row of an item.
+type Col<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
+
 impl Table {
+    /// A row for each item.
+    fn of<T>(items: impl IntoIterator<Item = T>, columns: &[Col<'_, T>]) -> Self {
+        Self {
+            columns: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
+            rows: items.into_iter().map(|item| columns.iter().map(|(_, cell)| cell(&item)).collect()).collect(),
+        }
+    }
+
+    /// Adds a column.
+    fn add(&mut self, head: impl Into<String>, cells: impl Iterator<Item = Cell>) {
+        self.columns.push(head.into());
+        for (row, cell) in cells.enumerate() {
+            match self.rows.get_mut(row) {
+                Some(row) => row.push(cell),
+                None => self.rows.push(vec![cell]),
+            }
+        }
+    }
+
     /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
     pub fn is_text(&self, column: usize) -> bool {
         let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
@@ -100,6 +148,17 @@ impl Cell {
     /// A whole number.
     pub fn count(count: u64) -> Self {
         Self { text: grouped(count), value: Some(count as f64) }
+    }
+
+    /// A number of bytes, in a unit that fits.
+    pub fn bytes(count: u64) -> Self {
+        Self { text: bytes(count), value: Some(count as f64) }
+    }
+
+    /// A whole number that is a name: without separators.
+    pub fn name(number: impl Into<i64>) -> Self {
+        let number = number.into();
+        Self { text: number.to_string(), value: Some(number as f64) }
     }
 
     /// A number with four significant digits, or a whole number.
@@ -146,6 +205,28 @@ pub enum Chart {
 }
 
 impl Chart {
+    /// Lines over a linear x axis.
+    pub fn lines(x: impl Into<String>, y: impl Into<String>, series: Vec<Series>) -> Self {
+        Self::Lines(Plot { x: x.into(), y: y.into(), series, ..Plot::default() })
+    }
+
+    /// The same chart with a logarithmic y axis.
+    #[must_use]
+    pub fn log_y(mut self) -> Self {
+        if let Self::Lines(plot) | Self::Bars(plot) = &mut self {
+            plot.log_y = true;
+        }
+        self
+    }
+
+    /// A line of the share of `values` that are no greater than each.
+    fn distribution(x: &str, y: &str, name: &str, mut values: Vec<f64>) -> Self {
+        values.sort_by(f64::total_cmp);
+        let count = values.len() as f64;
+        let points = values.into_iter().enumerate().map(|(at, value)| (value, 100.0 * (at + 1) as f64 / count));
+        Self::lines(x, y, vec![Series::new(name, points)])
+    }
+
     /// Bars over `categories`.
     pub fn bars(x: impl Into<String>, y: impl Into<String>, categories: impl IntoIterator<Item = String>, series: Vec<Series>) -> Self {
         Self::Bars(Plot { x: x.into(), y: y.into(), categories: categories.into_iter().collect(), series, ..Plot::default() })
@@ -188,7 +269,12 @@ impl Series {
         Self { name: name.into(), points: points.into_iter().collect(), spread: Vec::new() }
     }
 
-    /// One bar for each category in turn: its height and the ends of its spread.
+    /// One bar for each category in turn.
+    pub fn bars(name: impl Into<String>, heights: impl IntoIterator<Item = f64>) -> Self {
+        Self::new(name, heights.into_iter().enumerate().map(|(at, height)| (at as f64, height)))
+    }
+
+    /// As [`bars`](Self::bars), each with the ends of its spread.
     pub fn spread(name: impl Into<String>, bars: impl IntoIterator<Item = (f64, (f64, f64))>) -> Self {
         let bars = bars.into_iter().enumerate();
         let (points, spread) = bars.map(|(at, (height, ends))| ((at as f64, height), ends)).unzip();
@@ -257,38 +343,92 @@ pub enum FigureError {
     },
 }
 
-/// Makes the document of a record of one schema.
-type Make = fn(&Value) -> Result<Document, serde_json::Error>;
-
 /// Makes the document of `record`, with this `name`.
 ///
 /// # Errors
 /// [`FigureError`] if it is not a record, has another version, or is not whole.
 pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
-    let Some(schema) = record.get("schema").and_then(Value::as_str) else {
-        return Err(FigureError::Unknown { name: name.to_owned(), found: "no schema".to_owned() });
-    };
-    let (known, make): (u32, Make) = match schema {
-        crate::analysis::SCHEMA => (crate::analysis::SCHEMA_VERSION, analysis::document),
-        crate::bench::SCHEMA => (crate::bench::SCHEMA_VERSION, bench::document),
-        crate::bench::BOARD_SCHEMA => (1, bench::board),
-        super::POLICIES_SCHEMA => (super::POLICIES_SCHEMA_VERSION, policies::document),
-        _ => return Err(FigureError::Unknown { name: name.to_owned(), found: format!("the schema {schema}") }),
+    fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
+        T::deserialize(record).map_err(|error| error.to_string())
+    }
+    let name = || name.to_owned();
+    let broken = |reason: String| FigureError::Broken { name: name(), reason };
+    let impossible = |reason: String| FigureError::Impossible { name: name(), reason };
+    let schema = record.get("schema").and_then(Value::as_str);
+    let known = match schema {
+        Some(ANALYSIS_SCHEMA) => ANALYSIS_VERSION,
+        Some(SCHEMA) => SCHEMA_VERSION,
+        Some(BOARD_SCHEMA) => 1,
+        Some(POLICIES_SCHEMA) => POLICIES_SCHEMA_VERSION,
+        _ => {
+            let found = schema.map_or_else(|| "no schema".to_owned(), |schema| format!("the schema {schema}"));
+            return Err(FigureError::Unknown { name: name(), found });
+        }
     };
     let version = record.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
-    // Version 1 had one list of policies for all graphs.
-    let is_older = schema == super::POLICIES_SCHEMA && version == 1;
-    if version != u64::from(known) && !is_older {
-        return Err(FigureError::Version { name: name.to_owned(), schema: schema.to_owned(), version, known });
+    if version != u64::from(known) {
+        return Err(FigureError::Version { name: name(), schema: schema.unwrap_or_default().to_owned(), version, known });
     }
-    // A board's record has several runs.
-    let runs = record.get("runs").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    for run in runs.iter().chain((schema == crate::bench::SCHEMA).then_some(record)) {
-        possible(run).map_err(|reason| FigureError::Impossible { name: name.to_owned(), reason })?;
+    let made = match schema {
+        Some(ANALYSIS_SCHEMA) => read(record).and_then(|analysis| analysis::document(&analysis, record)).map_err(broken)?,
+        Some(POLICIES_SCHEMA) => read(record).and_then(|report| policies::document(&report, record)).map_err(broken)?,
+        Some(SCHEMA) => {
+            let run = read(record).map_err(broken)?;
+            possible(&run).map_err(impossible)?;
+            bench::document(&run, record)
+        }
+        _ => {
+            let board: BoardRecord = read(record).map_err(broken)?;
+            board.runs.iter().try_for_each(possible).map_err(impossible)?;
+            bench::board(&board, record)
+        }
+    };
+    Ok(Document { name: name(), ..made })
+}
+
+/// A document with the command and the warnings of `record`, and what it says about machine and build below the keys `parts`.
+fn begin(title: &str, record: &Value, parts: &[&str]) -> Document {
+    let strings =
+        |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect() };
+    let mut environment = Vec::new();
+    flatten("", &record["environment"], &mut environment);
+    parts.iter().for_each(|part| flatten(part, &record[part], &mut environment));
+    Document {
+        title: title.to_owned(),
+        command: strings(&record["environment"]["command"]).iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+        environment,
+        warnings: strings(&record["warnings"]),
+        ..Document::default()
     }
-    let mut document = make(record).map_err(|error| FigureError::Broken { name: name.to_owned(), reason: error.to_string() })?;
-    name.clone_into(&mut document.name);
-    Ok(document)
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::TopDown => "top-down",
+        Direction::BottomUp => "bottom-up",
+    }
+}
+
+/// Quotes a word of a command line for a shell, if it needs quotes.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// Adds every leaf of `value` to `out`, with its path. A list of plain values is one entry.
+fn flatten(path: &str, value: &Value, out: &mut Vec<(String, String)>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    let leaf = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| flatten(&below(key), value, out)),
+        Value::Array(values) if values.iter().any(|value| value.is_object() || value.is_array()) => {
+            values.iter().enumerate().for_each(|(index, value)| flatten(&below(&index.to_string()), value, out));
+        }
+        Value::Array(values) if values.is_empty() => {}
+        Value::Array(values) => out.push((path.to_owned(), values.iter().map(leaf).collect::<Vec<_>>().join(" "))),
+        _ => out.push((path.to_owned(), leaf(value))),
+    }
 }
 
 #[cfg(test)]
