@@ -6,6 +6,7 @@
 //! number would otherwise pass as another tree. `.txt` has one value per line; line n, counted from 0, is vertex n.
 
 use std::{
+    fmt::Display,
     fs::File,
     io::{self, BufRead, BufReader, Read, Write},
     path::Path,
@@ -45,64 +46,10 @@ impl Column {
     }
 }
 
-/// Why an array can't be read.
+/// Why an array can't be read: with the file, the line if there is one, and what would be right.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArrayError {
-    /// The extension names no format.
-    #[error("{0}: the file name must end with .npy, .csv or .txt, which determines the format")]
-    Extension(String),
-    /// The file can't be opened.
-    #[error("{file}: can't open it: {source}{}", advice(.source))]
-    Open {
-        /// The file.
-        file: String,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// The file can't be read.
-    #[error("{file}: can't read it: {source}{}", advice(.source))]
-    Io {
-        /// The file.
-        file: String,
-        /// The error of the system.
-        source: io::Error,
-    },
-    /// A line that does not have the format.
-    #[error("{file}:{line}: {reason}")]
-    Line {
-        /// The file.
-        file: String,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong and what would be right.
-        reason: String,
-    },
-    /// Not a NumPy file that can be used.
-    #[error("{file}: {reason}")]
-    Npy {
-        /// The file.
-        file: String,
-        /// What is wrong and what would be right.
-        reason: String,
-    },
-    /// A file without content.
-    #[error("{file}: the file is empty; was it cut off while it was written?")]
-    Empty {
-        /// The file.
-        file: String,
-    },
-    /// An array for another graph.
-    #[error("{file} has {found}, but the graph has {} (one value is needed for each)", plural(*.vertices as u64, "vertex", "vertices"))]
-    Length {
-        /// The file.
-        file: String,
-        /// The number of values found ("at least" if the rest was not read).
-        found: String,
-        /// Vertices of the graph.
-        vertices: usize,
-    },
-}
+#[error("{0}")]
+pub struct ArrayError(String);
 
 /// Advice for an error of the system.
 fn advice(error: &io::Error) -> &'static str {
@@ -118,13 +65,15 @@ impl ArrayFormat {
     /// The format that the extension of `path` names.
     ///
     /// # Errors
-    /// [`ArrayError::Extension`] if it names none.
+    /// [`ArrayError`] if it names none.
     pub fn of_path(path: &Path) -> Result<Self, ArrayError> {
         match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
             Some("npy") => Ok(Self::Npy),
             Some("csv") => Ok(Self::Csv),
             Some("txt") => Ok(Self::Text),
-            _ => Err(ArrayError::Extension(path.display().to_string())),
+            _ => {
+                Err(ArrayError(format!("{}: the file name must end with .npy, .csv or .txt, which determines the format", path.display())))
+            }
         }
     }
 }
@@ -206,11 +155,11 @@ fn npy_head(length: u64) -> Vec<u8> {
 /// become [`NONE`]. A vertex without a row in CSV was not reached.
 ///
 /// # Errors
-/// [`ArrayError`] with the file, the line if there is one, and what would be right.
+/// [`ArrayError`].
 pub fn read_array(path: &Path, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
     let format = ArrayFormat::of_path(path)?;
     let name = path.display().to_string();
-    let file = File::open(path).map_err(|source| ArrayError::Open { file: name.clone(), source })?;
+    let file = File::open(path).map_err(|error| ArrayError(format!("{name}: can't open it: {error}{}", advice(&error))))?;
     let mut source = Source { name, reader: BufReader::new(file), line: 0, text: String::new() };
     match format {
         ArrayFormat::Npy => source.npy(vertices),
@@ -235,24 +184,25 @@ const MARK: &str = "the file starts with a UTF-8 byte-order mark; save it withou
 const LONGEST_LINE: u64 = 256;
 
 impl<R: BufRead> Source<R> {
-    fn io(&self, source: io::Error) -> ArrayError {
-        ArrayError::Io { file: self.name.clone(), source }
+    fn bad(&self, reason: impl Display) -> ArrayError {
+        ArrayError(format!("{}: {reason}", self.name))
     }
 
-    fn bad_line(&self, reason: impl Into<String>) -> ArrayError {
-        ArrayError::Line { file: self.name.clone(), line: self.line, reason: reason.into() }
+    fn bad_line(&self, reason: impl Display) -> ArrayError {
+        ArrayError(format!("{}:{}: {reason}", self.name, self.line))
     }
 
-    fn bad_npy(&self, reason: impl Into<String>) -> ArrayError {
-        ArrayError::Npy { file: self.name.clone(), reason: reason.into() }
+    fn io(&self, error: &io::Error) -> ArrayError {
+        self.bad(format_args!("can't read it: {error}{}", advice(error)))
     }
 
     fn empty(&self) -> ArrayError {
-        ArrayError::Empty { file: self.name.clone() }
+        self.bad("the file is empty; was it cut off while it was written?")
     }
 
-    fn wrong_length(&self, found: String, vertices: usize) -> ArrayError {
-        ArrayError::Length { file: self.name.clone(), found, vertices }
+    fn wrong_length(&self, found: &str, vertices: usize) -> ArrayError {
+        let needed = plural(vertices as u64, "vertex", "vertices");
+        ArrayError(format!("{} has {found}, but the graph has {needed} (one value is needed for each)", self.name))
     }
 
     /// Reads the next line into `self.text`; false at the end of the file.
@@ -260,7 +210,7 @@ impl<R: BufRead> Source<R> {
         self.line += 1;
         self.text.clear();
         let mut bytes = Vec::new();
-        let count = self.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes).map_err(|error| self.io(error))?;
+        let count = self.reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut bytes).map_err(|error| self.io(&error))?;
         if count as u64 == LONGEST_LINE && bytes.last() != Some(&b'\n') {
             return Err(self.bad_line("the line is too long for a number"));
         }
@@ -294,7 +244,7 @@ impl<R: BufRead> Source<R> {
         let mut values = Vec::with_capacity(vertices);
         while self.next_line()? {
             if values.len() == vertices {
-                return Err(self.wrong_length(format!("at least {}", values_of(vertices as u64 + 1)), vertices));
+                return Err(self.wrong_length(&format!("at least {}", values_of(vertices as u64 + 1)), vertices));
             }
             self.refuse_cut_line()?;
             values.push(self.value(&self.text)?);
@@ -302,7 +252,7 @@ impl<R: BufRead> Source<R> {
         match values.len() {
             found if found == vertices => Ok(values),
             0 => Err(self.empty()),
-            found => Err(self.wrong_length(values_of(found as u64), vertices)),
+            found => Err(self.wrong_length(&values_of(found as u64), vertices)),
         }
     }
 
@@ -350,7 +300,7 @@ impl<R: BufRead> Source<R> {
     fn npy(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
         let is_empty = match self.reader.fill_buf() {
             Ok(bytes) => bytes.is_empty(),
-            Err(error) => return Err(self.io(error)),
+            Err(error) => return Err(self.io(&error)),
         };
         if is_empty {
             return Err(self.empty());
@@ -358,7 +308,7 @@ impl<R: BufRead> Source<R> {
         let mut start = [0; 8];
         self.exact(&mut start)?;
         if &start[..6] != MAGIC {
-            return Err(self.bad_npy("not a NumPy file (it does not start as one)"));
+            return Err(self.bad("not a NumPy file (it does not start as one)"));
         }
         let mut length = [0; 4];
         // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
@@ -366,15 +316,16 @@ impl<R: BufRead> Source<R> {
         self.exact(&mut length[..digits])?;
         let length = u32::from_le_bytes(length);
         if length > 4096 {
-            return Err(self.bad_npy(format!("its header claims {length} bytes, far more than an array of numbers needs")));
+            return Err(self.bad(format_args!("its header claims {length} bytes, far more than an array of numbers needs")));
         }
         let mut head = vec![0; length as usize];
         self.exact(&mut head)?;
         let head = String::from_utf8_lossy(&head).into_owned();
         let descr = field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default();
-        let decode = decoder(descr).ok_or_else(|| {
-            self.bad_npy(format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))"))
-        })?;
+        let &[order @ (b'<' | b'>'), kind @ (b'i' | b'u'), size @ (b'4' | b'8')] = descr.as_bytes() else {
+            let reason = format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))");
+            return Err(self.bad(reason));
+        };
         let shape = field(&head, "shape").unwrap_or_default();
         let found: u64 = shape
             .trim_matches(['(', ')'])
@@ -382,25 +333,33 @@ impl<R: BufRead> Source<R> {
             .trim_end_matches(',')
             .trim()
             .parse()
-            .map_err(|_| self.bad_npy(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
+            .map_err(|_| self.bad(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
         if found != vertices as u64 {
-            return Err(self.wrong_length(values_of(found), vertices));
+            return Err(self.wrong_length(&values_of(found), vertices));
         }
         let mut values = Vec::with_capacity(vertices);
-        let size = if descr.ends_with('4') { 4 } else { 8 };
-        let mut bytes = [0; 8];
+        let (mut bytes, size) = ([0; 8], usize::from(size - b'0'));
         for index in 0..vertices {
             self.exact(&mut bytes[..size])?;
-            let value = decode(bytes);
-            values.push(narrow(value).map_err(|reason| self.bad_npy(format!("entry {index}: {reason}")))?);
+            if order == b'>' {
+                bytes[..size].reverse();
+            }
+            let value = u64::from_le_bytes(bytes);
+            let value = match (kind, size) {
+                (b'i', 4) => i64::from(value as i32),
+                // The largest value also means "not reached". Any other value that does not fit is too large, and stays so.
+                (b'u', 8) if value != u64::MAX => i64::try_from(value).unwrap_or(i64::MAX),
+                _ => value as i64,
+            };
+            values.push(narrow(value).map_err(|reason| self.bad(format!("entry {index}: {reason}")))?);
         }
         Ok(values)
     }
 
     fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
         self.reader.read_exact(bytes).map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => self.bad_npy("the file ends before its array does; is it cut off?"),
-            _ => self.io(error),
+            io::ErrorKind::UnexpectedEof => self.bad("the file ends before its array does; is it cut off?"),
+            _ => self.io(&error),
         })
     }
 }
@@ -424,28 +383,6 @@ fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
     let value = rest.trim_start().strip_prefix(':')?.trim_start();
     let end = if value.starts_with('(') { value.find(')')? + 1 } else { value.find([',', '}'])? };
     Some(value[..end].trim())
-}
-
-/// The function that reads a number of the NumPy type `descr` from the first bytes of eight.
-fn decoder(descr: &str) -> Option<fn([u8; 8]) -> i64> {
-    fn low(bytes: [u8; 8]) -> [u8; 4] {
-        [bytes[0], bytes[1], bytes[2], bytes[3]]
-    }
-    /// The largest value also means "not reached". Any other value that does not fit is too large, and stays so.
-    fn signed(value: u64) -> i64 {
-        if value == u64::MAX { -1 } else { i64::try_from(value).unwrap_or(i64::MAX) }
-    }
-    Some(match descr {
-        "<i4" => |bytes| i32::from_le_bytes(low(bytes)).into(),
-        ">i4" => |bytes| i32::from_be_bytes(low(bytes)).into(),
-        "<u4" => |bytes| u32::from_le_bytes(low(bytes)).into(),
-        ">u4" => |bytes| u32::from_be_bytes(low(bytes)).into(),
-        "<i8" => i64::from_le_bytes,
-        ">i8" => i64::from_be_bytes,
-        "<u8" => |bytes| signed(u64::from_le_bytes(bytes)),
-        ">u8" => |bytes| signed(u64::from_be_bytes(bytes)),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]
