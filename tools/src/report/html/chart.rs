@@ -1,45 +1,44 @@
-//! Charts as SVG, by plotters.
-//!
-//! plotters writes colours as attributes, which style sheets override. So each colour in a chart stands for a role (ink, grid, the third
-//! series), and the style sheet gives each role its colour for the light theme, the dark theme and paper.
+//! Charts as SVG. A colour is a variable of the style sheet, which has a value for the light theme, the dark theme and paper.
 
-use std::fmt::Write as _;
+use maud::{Markup, PreEscaped, html};
 
-use plotters::{
-    coord::{Shift, types::RangedCoordf64},
-    prelude::*,
-    style::text_anchor::{HPos, Pos, VPos},
-};
-
-use crate::report::figures::{Chart, Figure, Heat, Plot};
+use crate::report::figures::{Chart, Figure, Heat, Plot, Series};
 use socbfs::words::general;
 
-const WIDTH: i32 = 760;
-const HEIGHT: i32 = 400;
+const WIDTH: f64 = 760.0;
+/// Height of a plot without its legend.
+const HEIGHT: f64 = 400.0;
+/// Pixels left of the axes, right of them, and below.
+const LEFT: f64 = 64.0;
+const RIGHT: f64 = 24.0;
+const BELOW: f64 = 50.0;
 /// Approximate width of a letter in pixels, since the font is not known.
 const LETTER: f64 = 6.9;
-/// Font size for plotters, which writes it a quarter smaller.
-const FONT: i32 = 16;
+/// Font size; numbers and names along the axes are smaller.
+const FONT: f64 = 13.0;
+const SMALL: f64 = 11.3;
+/// Height of a line of the legend.
+const LINE: f64 = 20.0;
 /// Number of colours for series; further series use them again.
 const SERIES: usize = 8;
 /// Number of shades of a heat map, from a row's fastest cell to one 32 times slower.
 const SHADES: u8 = 11;
-/// Width of a heat map's column in pixels: room for a number of three digits with a dot.
-const CELL: i32 = 68;
+/// Width of a heat map's column in pixels: room for a number of three digits with a dot. Height of a row.
+const CELL: (f64, f64) = (68.0, 24.0);
 /// Pixels above a heat map's first row: the unit, and the names of columns in two lines.
-const HEAT_HEAD: i32 = 56;
+const HEAT_HEAD: f64 = 56.0;
 /// Most rows of a heat map.
 const MOST_ROWS: usize = 48;
 /// Most points of a line that has markers.
 const MOST_MARKERS: usize = 80;
 
-const INK: RGBColor = RGBColor(1, 1, 1);
-const MUTED: RGBColor = RGBColor(2, 2, 2);
-const GRID: RGBColor = RGBColor(3, 3, 3);
-const PAPER: RGBColor = RGBColor(4, 4, 4);
+const INK: &str = "var(--ink)";
+const MUTED: &str = "var(--muted)";
+const GRID: &str = "var(--grid)";
+const PAPER: &str = "var(--paper)";
 
-fn of_series(index: usize) -> RGBColor {
-    RGBColor(5, 5, (index % SERIES) as u8)
+fn of_series(index: usize) -> String {
+    format!("var(--s{})", index % SERIES)
 }
 
 /// Whether the series has the colour of an earlier one; its bars are then hollow.
@@ -47,105 +46,88 @@ fn is_hollow(index: usize) -> bool {
     index / SERIES % 2 == 1
 }
 
-fn of_shade(shade: u8) -> RGBColor {
-    RGBColor(6, 6, shade)
+/// A position or length as it is written.
+fn px(value: f64) -> f64 {
+    (10.0 * value).round() / 10.0
 }
 
-/// Colour of text on a shade.
-fn on_shade(shade: u8) -> RGBColor {
-    RGBColor(7, 7, u8::from(shade > SHADES / 2))
+fn rect(fill: &str, (x, y): (f64, f64), (width, height): (f64, f64)) -> Markup {
+    html! { rect fill=(fill) x=(px(x)) y=(px(y)) width=(px(width)) height=(px(height)) {} }
 }
 
-/// The CSS rules that replace the colours of charts by variables of the style sheet.
-pub(super) fn rules() -> String {
-    let mut colours: Vec<(RGBColor, String)> =
-        vec![(INK, "ink".into()), (MUTED, "muted".into()), (GRID, "grid".into()), (PAPER, "paper".into())];
-    colours.extend((0..SERIES).map(|index| (of_series(index), format!("s{index}"))));
-    colours.extend((0..SHADES).map(|shade| (of_shade(shade), format!("h{shade}"))));
-    colours.extend([(on_shade(0), "on-low".into()), (on_shade(SHADES), "on-high".into())]);
-    colours.iter().fold(String::new(), |mut css, (RGBColor(r, g, b), name)| {
-        for property in ["fill", "stroke"] {
-            // Writing to a String can't fail.
-            let _ = write!(css, "svg [{property}=\"#{r:02X}{g:02X}{b:02X}\"]{{{property}:var(--{name})}}");
-        }
-        css
-    })
+/// A rectangle, with a smaller one in it if it is hollow.
+fn box_of(index: usize, (x, y): (f64, f64), (width, height): (f64, f64)) -> Markup {
+    html! {
+        (rect(&of_series(index), (x, y), (width, height)))
+        @if is_hollow(index) { (rect(PAPER, (x + width / 4.0, y + height.min(width) / 4.0), (width / 2.0, height - height.min(width) / 2.0))) }
+    }
 }
 
-type Failed = DrawingAreaErrorKind<std::io::Error>;
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+fn line(colour: &str, width: u32, points: &[(f64, f64)]) -> Markup {
+    let points = points.iter().map(|(x, y)| format!("{},{}", px(*x), px(*y))).collect::<Vec<_>>().join(" ");
+    html! { polyline fill="none" stroke=(colour) stroke-width=(width) points=(points) {} }
+}
+
+/// Where a text begins, has its middle, or ends.
+const BEGINS: &str = "start";
+const MIDDLE: &str = "middle";
+const ENDS: &str = "end";
+
+fn label(text: &str, (x, y): (f64, f64), colour: &str, anchor: &str, size: f64) -> Markup {
+    html! { text x=(px(x)) y=(px(y)) dy=".35em" fill=(colour) text-anchor=(anchor) font-size=(size) { (text) } }
+}
+
+/// A label that is read from below.
+fn upright(text: &str, (x, y): (f64, f64), colour: &str, anchor: &str, size: f64) -> Markup {
+    let turn = format!("translate({} {}) rotate(-90)", px(x), px(y));
+    html! { g transform=(turn) { (label(text, (0.0, 0.0), colour, anchor, size)) } }
+}
 
 /// Draws the chart of `figure` (`None`: it has no chart). With `style`, the picture stands alone: it contains that style and the title.
 pub(super) fn svg(figure: &Figure, style: Option<&str>) -> Option<String> {
-    let chart = figure.chart.as_ref()?;
-    let heading = if style.is_some() { 28 } else { 0 };
-    let height = heading
-        + match chart {
-            Chart::Lines(plot) | Chart::Bars(plot) => HEIGHT + legend_rows(plot) * 20 + label_room(plot),
-            Chart::Heat(heat) => HEAT_HEAD + 30 + 24 * (heat.rows.len().min(MOST_ROWS) as i32 + 1),
-        };
-    let width = if let Chart::Heat(heat) = chart { WIDTH.max(heat_left(heat) + CELL * heat.columns.len() as i32 + 12) } else { WIDTH };
-    let mut drawn = String::new();
-    {
-        let root = SVGBackend::with_string(&mut drawn, (width as u32, height as u32)).into_drawing_area();
-        let below = if style.is_some() {
-            // Drawing into a String can't fail.
-            let _ = root.draw(&Rectangle::new([(0, 0), (width, height)], PAPER.filled()));
-            let _ = root.draw(&label(figure.title.clone(), 10, 18, INK, HPos::Left, FONT + 2));
-            root.split_vertically(heading).1
-        } else {
-            root.clone()
-        };
-        let _ = match chart {
-            Chart::Lines(plot) => draw(&below, plot, false),
-            Chart::Bars(plot) => draw(&below, plot, true),
-            Chart::Heat(heat) => draw_heat(&below, heat),
-        };
-        let _ = root.present();
-    }
-    // The opening tag is replaced: the page sets the size, and screen readers read the title and the description.
-    let begin = drawn.find("<svg")?;
-    let head = drawn[begin..].find('>')? + begin;
-    let said = maud::html! { title { (figure.title) } desc { (figure.sentence) } }.into_string();
-    let style = style.map_or_else(String::new, |style| format!("<style>{style}</style>"));
+    let (width, height, drawn) = match figure.chart.as_ref()? {
+        Chart::Lines(plot) => draw(plot, false),
+        Chart::Bars(plot) => draw(plot, true),
+        Chart::Heat(heat) => draw_heat(heat),
+    };
+    let heading = if style.is_some() { 28.0 } else { 0.0 };
     // A wide chart has a least width, so that it is scrolled before it becomes too small to read.
-    let least = if width > WIDTH && style.is_empty() { format!(" style=\"min-width:{}px\"", width * 3 / 4) } else { String::new() };
-    let open = format!("<svg{least} viewBox=\"0 0 {width} {height}\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">");
-    Some(format!("{open}{said}{style}{}", drawn[head + 1..].trim()))
+    let least = (width > WIDTH && style.is_none()).then(|| format!("min-width:{}px", (0.75 * width).floor()));
+    let svg = html! {
+        svg style=[least] viewBox={ "0 0 " (width) " " (height + heading) } xmlns="http://www.w3.org/2000/svg" role="img" font-family="sans-serif" {
+            title { (figure.title) }
+            desc { (figure.sentence) }
+            @if let Some(style) = style {
+                style { (PreEscaped(style)) }
+                (rect(PAPER, (0.0, 0.0), (width, height + heading)))
+                (label(&figure.title, (10.0, 18.0), INK, BEGINS, FONT + 1.5))
+            }
+            g transform=[style.map(|_| format!("translate(0 {heading})"))] { (drawn) }
+        }
+    };
+    Some(svg.into_string())
 }
 
-fn label(text: String, x: i32, y: i32, colour: RGBColor, anchor: HPos, size: i32) -> Text<'static, (i32, i32), String> {
-    let style = ("sans-serif", size).into_font().color(&colour).pos(Pos::new(anchor, VPos::Center));
-    Text::new(text, (x, y), style)
-}
-
-/// Rows of the legend: the name, index and x of each series.
-fn legend(plot: &Plot) -> Vec<Vec<(&str, usize, i32)>> {
-    let mut rows: Vec<Vec<(&str, usize, i32)>> = vec![Vec::new()];
-    let mut x = 64;
+/// The legend: the row, the index and the x of each series, and the number of rows.
+fn legend(plot: &Plot) -> (Vec<(usize, usize, f64)>, usize) {
+    let (mut row, mut x) = (0, LEFT);
+    let mut entries = Vec::new();
     for (index, series) in plot.series.iter().enumerate() {
-        let wide = 40 + (series.name.chars().count() as f64 * LETTER) as i32;
-        if x + wide > WIDTH && x > 64 {
-            rows.push(Vec::new());
-            x = 64;
+        let wide = 40.0 + series.name.chars().count() as f64 * LETTER;
+        if x + wide > WIDTH && x > LEFT {
+            (row, x) = (row + 1, LEFT);
         }
-        if let Some(row) = rows.last_mut() {
-            row.push((&series.name, index, x));
-        }
+        entries.push((row, index, x));
         x += wide;
     }
-    rows
-}
-
-fn legend_rows(plot: &Plot) -> i32 {
-    legend(plot).len() as i32
+    (entries, row + 1)
 }
 
 /// Height in pixels of the names of categories if they are turned upright; 0 if they fit side by side.
-fn label_room(plot: &Plot) -> i32 {
+fn label_room(plot: &Plot) -> f64 {
     let longest = plot.categories.iter().map(|name| name.chars().count()).max().unwrap_or(0) as f64 * LETTER;
-    let each = f64::from(WIDTH - 90) / plot.categories.len().max(1) as f64;
-    if longest > each - 4.0 { longest as i32 } else { 0 }
+    let each = (WIDTH - LEFT - RIGHT) / plot.categories.len().max(1) as f64;
+    if longest > each - 4.0 { longest.floor() } else { 0.0 }
 }
 
 /// An axis. Positions on a logarithmic axis, and its ends, are logarithms to base 10.
@@ -217,176 +199,170 @@ fn short(value: f64) -> String {
     format!("{}{unit}", general((value / scale * 1e9).round() / 1e9, 6))
 }
 
-type Coordinates<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+/// The axes of a plot, and where they are in the picture.
+struct Axes {
+    x: Scale,
+    y: Scale,
+    top: f64,
+    bottom: f64,
+}
 
-fn draw(area: &Area<'_>, plot: &Plot, bars: bool) -> Result<(), Failed> {
-    let rows = legend(plot);
-    for (row, entries) in rows.iter().enumerate() {
-        let y = 12 + 20 * row as i32;
-        for &(name, index, x) in entries {
-            area.draw(&Rectangle::new([(x, y - 5), (x + 14, y + 5)], of_series(index).filled()))?;
-            if is_hollow(index) {
-                area.draw(&Rectangle::new([(x + 3, y - 2), (x + 11, y + 2)], PAPER.filled()))?;
-            }
-            area.draw(&label(name.to_owned(), x + 20, y, INK, HPos::Left, FONT))?;
-        }
+impl Axes {
+    /// The pixels of positions on the axes.
+    fn pixels(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let along = |scale: &Scale, at: f64| (at - scale.from) / (scale.to - scale.from);
+        (LEFT + along(&self.x, x) * (WIDTH - LEFT - RIGHT), self.bottom - along(&self.y, y) * (self.bottom - self.top))
     }
-    let ends = |series: &crate::report::figures::Series| series.spread.iter().flat_map(|&(low, high)| [low, high]).collect::<Vec<_>>();
-    let ys = plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1).chain(ends(series)));
-    let y = Scale::over(ys, plot.log_y, true);
-    let x = if bars {
-        Scale { log: false, from: -0.5, to: plot.categories.len().max(1) as f64 - 0.5 }
-    } else {
-        let xs = plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.0)).chain(plot.marks.iter().map(|m| m.0));
-        Scale::over(xs, plot.log_x, false)
-    };
+
+    /// The pixels of a point (`None`: it is not on the axes).
+    fn place(&self, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+        Some(self.pixels((self.x.place(x)?, self.y.place(y)?)))
+    }
+}
+
+/// Width, height and content of a chart of lines or bars.
+fn draw(plot: &Plot, bars: bool) -> (f64, f64, Markup) {
+    let (entries, rows) = legend(plot);
     let turned = label_room(plot);
-    let mut chart = ChartBuilder::on(area)
-        .margin_top(20 * rows.len() as i32 + 14)
-        .margin_right(24)
-        .margin_left(64)
-        .margin_bottom(50 + turned)
-        .build_cartesian_2d(x.from..x.to, y.from..y.to)?;
-    axes(area, &mut chart, plot, (&x, &y), bars)?;
-    let groups = plot.series.len().max(1) as f64;
-    for (index, series) in plot.series.iter().enumerate() {
-        let colour = of_series(index);
-        let placed = |&(at, value): &(f64, f64)| Some((x.place(at)?, y.place(value)?));
-        if bars {
-            let (width, floor) = (0.8 / groups, if plot.log_y { y.from } else { 0.0 });
-            let left = |at: f64| at - 0.4 + width * index as f64;
-            let bar = |(at, value): (f64, f64)| Rectangle::new([(left(at), floor), (left(at) + 0.94 * width, value)], colour.filled());
-            chart.draw_series(series.points.iter().filter_map(placed).map(bar))?;
-            if is_hollow(index) {
-                let inside = |(at, value): (f64, f64)| {
-                    let (from, to) = (left(at) + 0.25 * width, left(at) + 0.69 * width);
-                    Rectangle::new([(from, floor), (to, value)], PAPER.filled())
-                };
-                chart.draw_series(series.points.iter().filter_map(placed).map(inside))?;
-            }
-            let whisker = |(&(at, _), &(low, high)): (&(f64, f64), &(f64, f64))| {
-                let middle = left(at) + 0.47 * width;
-                Some(PathElement::new(vec![(middle, y.place(low)?), (middle, y.place(high)?)], INK.stroke_width(1)))
-            };
-            chart.draw_series(series.points.iter().zip(&series.spread).filter_map(whisker))?;
-            continue;
-        }
-        let points: Vec<(f64, f64)> = series.points.iter().filter_map(placed).collect();
-        chart.draw_series([PathElement::new(points.clone(), colour.stroke_width(2))])?;
-        if points.len() > MOST_MARKERS {
-            continue;
-        }
-        // Series also differ by the shape of their markers.
-        match index % 3 {
-            0 => chart.draw_series(points.iter().map(|&at| Circle::new(at, 4, colour.filled())))?,
-            1 => chart.draw_series(points.iter().map(|&at| TriangleMarker::new(at, 6, colour.filled())))?,
-            _ => chart.draw_series(points.iter().map(|&at| Cross::new(at, 4, colour.stroke_width(2))))?,
-        };
-    }
-    Ok(())
-}
-
-fn axes(area: &Area<'_>, chart: &mut Coordinates<'_, '_>, plot: &Plot, (x, y): (&Scale, &Scale), bars: bool) -> Result<(), Failed> {
-    let line = |from, to, colour: RGBColor| PathElement::new(vec![from, to], colour.stroke_width(1));
-    let origin = chart.as_coord_spec().get_x_axis_pixel_range().start - area.get_pixel_range().0.start;
-    let pixel = |chart: &Coordinates<'_, '_>, at: (f64, f64)| {
-        let (x, y) = chart.backend_coord(&at);
-        let (left, top) = (area.get_pixel_range().0.start, area.get_pixel_range().1.start);
-        (x - left, y - top)
+    let height = HEIGHT + LINE * rows as f64 + turned;
+    let ends = |series: &Series| series.spread.iter().flat_map(|&(low, high)| [low, high]).collect::<Vec<_>>();
+    let ys = plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1).chain(ends(series)));
+    let xs = plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.0)).chain(plot.marks.iter().map(|mark| mark.0));
+    let axes = Axes {
+        x: if bars {
+            Scale { log: false, from: -0.5, to: plot.categories.len().max(1) as f64 - 0.5 }
+        } else {
+            Scale::over(xs, plot.log_x, false)
+        },
+        y: Scale::over(ys, plot.log_y, true),
+        top: LINE * rows as f64 + 14.0,
+        bottom: height - BELOW - turned,
     };
-    for (at, name) in y.ticks(7.0) {
-        chart.draw_series([line((x.from, at), (x.to, at), GRID)])?;
-        let (_, row) = pixel(chart, (x.from, at));
-        area.draw(&label(name, origin - 6, row, MUTED, HPos::Right, FONT - 2))?;
-    }
-    let floor = pixel(chart, (x.from, y.from)).1;
-    if bars {
-        let turned = label_room(plot) > 0;
-        for (place, name) in plot.categories.iter().enumerate() {
-            let (column, _) = pixel(chart, (place as f64, y.from));
-            if turned {
-                let style = ("sans-serif", FONT - 2)
-                    .into_font()
-                    .transform(FontTransform::Rotate270)
-                    .color(&MUTED)
-                    .pos(Pos::new(HPos::Right, VPos::Center));
-                area.draw(&Text::new(name.clone(), (column, floor + 6), style))?;
-            } else {
-                area.draw(&label(name.clone(), column, floor + 14, MUTED, HPos::Center, FONT - 2))?;
+    let drawn = html! {
+        @for (row, index, x) in entries {
+            @let y = 12.0 + LINE * row as f64;
+            (box_of(index, (x, y - 5.0), (14.0, 10.0)))
+            (label(&plot.series[index].name, (x + 20.0, y), INK, BEGINS, FONT))
+        }
+        (draw_axes(plot, &axes, bars, height))
+        @for (index, series) in plot.series.iter().enumerate() {
+            @if bars { (draw_bars(series, index, plot, &axes)) } @else { (draw_line(series, index, &axes)) }
+        }
+    };
+    (WIDTH, height, drawn)
+}
+
+fn draw_bars(series: &Series, index: usize, plot: &Plot, axes: &Axes) -> Markup {
+    let (width, floor) = (0.8 / plot.series.len().max(1) as f64, if plot.log_y { axes.y.from } else { 0.0 });
+    let left = |at: f64| at - 0.4 + width * index as f64;
+    html! {
+        @for &(at, value) in &series.points {
+            @if let Some(value) = axes.y.place(value) {
+                @let (x, end) = axes.pixels((left(at), value));
+                @let (right, base) = axes.pixels((left(at) + 0.94 * width, floor));
+                (box_of(index, (x, end.min(base)), (right - x, (base - end).abs())))
             }
         }
-    } else {
-        // No grid lines between whole numbers, such as two levels or two numbers of ranks.
-        let whole = !x.log && plot.series.iter().flat_map(|series| &series.points).all(|point| point.0.fract() == 0.0);
-        for (at, name) in x.ticks(12.0) {
-            if whole && (at - at.round()).abs() > 1e-9 {
-                continue;
+        @for (&(at, _), &(low, high)) in series.points.iter().zip(&series.spread) {
+            @if let (Some(low), Some(high)) = (axes.y.place(low), axes.y.place(high)) {
+                (line(INK, 1, &[low, high].map(|end| axes.pixels((left(at) + 0.47 * width, end)))))
             }
-            chart.draw_series([line((at, y.from), (at, y.to), GRID)])?;
-            let (column, _) = pixel(chart, (at, y.from));
-            area.draw(&label(name, column, floor + 14, MUTED, HPos::Center, FONT - 2))?;
-        }
-        for (at, name) in &plot.marks {
-            let Some(at) = x.place(*at) else { continue };
-            chart.draw_series([line((at, y.from), (at, y.to), INK)])?;
-            let (column, top) = pixel(chart, (at, y.to));
-            area.draw(&label(name.clone(), column - 4, top + 8, INK, HPos::Right, FONT - 3))?;
         }
     }
-    chart.draw_series([line((x.from, y.from), (x.to, y.from), MUTED)])?;
-    let (width, height) = area.dim_in_pixel();
+}
+
+fn draw_line(series: &Series, index: usize, axes: &Axes) -> Markup {
+    let colour = of_series(index);
+    let points: Vec<(f64, f64)> = series.points.iter().filter_map(|&point| axes.place(point)).collect();
+    // Series also differ by the shape of their markers.
+    let marker = |&(x, y): &(f64, f64)| match index % 3 {
+        0 => html! { circle fill=(colour) cx=(px(x)) cy=(px(y)) r="4" {} },
+        1 => html! { path fill=(colour) d={ "M" (px(x)) " " (px(y - 6.0)) "l5 9h-10z" } {} },
+        _ => html! { path stroke=(colour) stroke-width="2" d={ "M" (px(x - 4.0)) " " (px(y - 4.0)) "l8 8m0-8l-8 8" } {} },
+    };
+    html! {
+        (line(&colour, 2, &points))
+        @if points.len() <= MOST_MARKERS { @for point in &points { (marker(point)) } }
+    }
+}
+
+fn draw_axes(plot: &Plot, axes: &Axes, bars: bool, height: f64) -> Markup {
+    let (x, y) = (&axes.x, &axes.y);
+    // No grid lines between whole numbers, such as two levels or two numbers of ranks.
+    let whole = !x.log && plot.series.iter().flat_map(|series| &series.points).all(|point| point.0.fract() == 0.0);
+    let is_shown = |at: f64| !whole || (at - at.round()).abs() <= 1e-9;
+    let ticks = || x.ticks(12.0).into_iter().filter(|(at, _)| !bars && is_shown(*at));
+    let upward = |colour, at: f64| line(colour, 1, &[y.from, y.to].map(|end| axes.pixels((at, end))));
+    let column = |at: f64| axes.pixels((at, y.from)).0;
     let said = |name: &str, log: bool| if log { format!("{name} (logarithmic)") } else { name.to_owned() };
-    area.draw(&label(said(&plot.x, plot.log_x), (width as i32 + origin) / 2, height as i32 - 10, INK, HPos::Center, FONT))?;
-    let style = ("sans-serif", FONT).into_font().transform(FontTransform::Rotate270).color(&INK).pos(Pos::new(HPos::Center, VPos::Center));
-    let middle = (floor + pixel(chart, (x.from, y.to)).1) / 2;
-    area.draw(&Text::new(said(&plot.y, plot.log_y), (12, middle), style))
+    html! {
+        @for (at, name) in y.ticks(7.0) {
+            (line(GRID, 1, &[x.from, x.to].map(|end| axes.pixels((end, at)))))
+            (label(&name, (LEFT - 6.0, axes.pixels((x.from, at)).1), MUTED, ENDS, SMALL))
+        }
+        @for (at, name) in plot.categories.iter().enumerate() {
+            @if label_room(plot) > 0.0 { (upright(name, (column(at as f64), axes.bottom + 6.0), MUTED, ENDS, SMALL)) }
+            @else { (label(name, (column(at as f64), axes.bottom + 14.0), MUTED, MIDDLE, SMALL)) }
+        }
+        @for (at, name) in ticks() {
+            (upward(GRID, at))
+            (label(&name, (column(at), axes.bottom + 14.0), MUTED, MIDDLE, SMALL))
+        }
+        @for (at, name) in plot.marks.iter().filter_map(|(at, name)| Some((x.place(*at)?, name))) {
+            (upward(INK, at))
+            (label(name, (column(at) - 4.0, axes.top + 8.0), INK, ENDS, SMALL - 0.8))
+        }
+        (line(MUTED, 1, &[x.from, x.to].map(|end| axes.pixels((end, y.from)))))
+        (label(&said(&plot.x, plot.log_x), ((WIDTH + LEFT) / 2.0, height - 10.0), INK, MIDDLE, FONT))
+        (upright(&said(&plot.y, plot.log_y), (12.0, (axes.top + axes.bottom) / 2.0), INK, MIDDLE, FONT))
+    }
 }
 
-/// Pixels that the names of a heat map's rows take.
-fn heat_left(heat: &Heat) -> i32 {
+/// Width, height and content of a heat map.
+fn draw_heat(heat: &Heat) -> (f64, f64, Markup) {
     let longest = heat.rows.iter().take(MOST_ROWS).map(|name| name.chars().count()).max().unwrap_or(0);
-    (longest as f64 * LETTER).min(300.0) as i32 + 16
-}
-
-fn draw_heat(area: &Area<'_>, heat: &Heat) -> Result<(), Failed> {
-    let left = heat_left(heat);
-    let (right, top, high) = (area.dim_in_pixel().0 as i32 - 12, HEAT_HEAD, 24);
-    let wide = (right - left) / heat.columns.len().max(1) as i32;
-    area.draw(&label(format!("{}; frame: {}, dot: {}", heat.unit, heat.legend[0], heat.legend[1]), 10, 12, INK, HPos::Left, FONT))?;
-    for (column, name) in heat.columns.iter().enumerate() {
-        let middle = left + wide * column as i32 + wide / 2;
-        // A name that is wider than its column is split into two lines.
-        let is_wide = name.chars().count() as f64 * LETTER > f64::from(wide - 4);
-        let (above, below) = if is_wide { name.split_once(' ').unwrap_or(("", name)) } else { ("", name.as_str()) };
-        if !above.is_empty() {
-            area.draw(&label(above.to_owned(), middle, top - 26, INK, HPos::Center, FONT))?;
+    // Room for the names of rows.
+    let left = (longest as f64 * LETTER).min(300.0).floor() + 16.0;
+    let columns = heat.columns.len().max(1) as f64;
+    let (width, high) = (WIDTH.max(left + CELL.0 * columns + 12.0), CELL.1);
+    let wide = ((width - 12.0 - left) / columns).floor();
+    let middle = |column: usize| left + wide * (column as f64 + 0.5);
+    // A name that is wider than its column is split into two lines.
+    let is_wide = |name: &str| name.chars().count() as f64 * LETTER > wide - 4.0;
+    let lines = |name: &'_ str| if is_wide(name) { name.split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())) } else { None };
+    let rows = heat.rows.len().min(MOST_ROWS);
+    let cell = |row: usize, column: usize, value: f64| {
+        let fastest = heat.cells[row].iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        // Two shades for each doubling: 0 for the fastest cell, the last from 32 times its time on.
+        let shade = (2.0 * (value / fastest).log2()).round().clamp(0.0, f64::from(SHADES - 1)) as u8;
+        let on_shade = if shade > SHADES / 2 { "var(--on-high)" } else { "var(--on-low)" };
+        let is_at = |places: &[Option<usize>]| places.get(row) == Some(&Some(column));
+        let ((x, y), (width, height)) =
+            ((left + wide * column as f64 + 1.0, HEAT_HEAD + high * row as f64 + 1.0), (wide - 2.0, high - 2.0));
+        let text = format!("{}{}", if is_at(&heat.dotted) { "\u{25cf} " } else { "" }, general(value, 3));
+        html! {
+            (rect(&format!("var(--h{shade})"), (x, y), (width, height)))
+            (label(&text, (middle(column), y + height / 2.0), on_shade, MIDDLE, SMALL))
+            @if is_at(&heat.framed) { rect fill="none" stroke=(INK) stroke-width="2.5" x=(x) y=(y) width=(width) height=(height) {} }
         }
-        area.draw(&label(below.to_owned(), middle, top - 10, INK, HPos::Center, FONT))?;
-    }
-    for (row, (name, cells)) in heat.rows.iter().zip(&heat.cells).take(MOST_ROWS).enumerate() {
-        let y = top + high * row as i32;
-        area.draw(&label(name.clone(), left - 8, y + high / 2, MUTED, HPos::Right, FONT - 2))?;
-        let fastest = cells.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-        for (column, cell) in cells.iter().enumerate() {
-            let x = left + wide * column as i32;
-            let Some(value) = cell else { continue };
-            // Two shades for each doubling: 0 for the fastest cell, the last from 32 times its time on.
-            let shade = ((2.0 * (value / fastest).log2()).round().clamp(0.0, f64::from(SHADES - 1))) as u8;
-            area.draw(&Rectangle::new([(x + 1, y + 1), (x + wide - 1, y + high - 1)], of_shade(shade).filled()))?;
-            let (dot, framed) = (heat.dotted.get(row) == Some(&Some(column)), heat.framed.get(row) == Some(&Some(column)));
-            let text = format!("{}{}", if dot { "● " } else { "" }, general(*value, 3));
-            area.draw(&label(text, x + wide / 2, y + high / 2, on_shade(shade), HPos::Center, FONT - 2))?;
-            if framed {
-                area.draw(&Rectangle::new([(x + 1, y + 1), (x + wide - 1, y + high - 1)], INK.stroke_width(2)))?;
-                area.draw(&Rectangle::new([(x + 2, y + 2), (x + wide - 2, y + high - 2)], INK.stroke_width(1)))?;
-            }
+    };
+    let drawn = html! {
+        (label(&format!("{}; frame: {}, dot: {}", heat.unit, heat.legend[0], heat.legend[1]), (10.0, 12.0), INK, BEGINS, FONT))
+        @for (column, name) in heat.columns.iter().enumerate() {
+            @let (above, below) = lines(name).unwrap_or_else(|| (String::new(), name.clone()));
+            @if !above.is_empty() { (label(&above, (middle(column), HEAT_HEAD - 26.0), INK, MIDDLE, FONT)) }
+            (label(&below, (middle(column), HEAT_HEAD - 10.0), INK, MIDDLE, FONT))
         }
-    }
-    if heat.rows.len() > MOST_ROWS {
-        let text = format!("... and {} more rows, in the table", heat.rows.len() - MOST_ROWS);
-        area.draw(&label(text, left, top + high * MOST_ROWS as i32 + 12, MUTED, HPos::Left, FONT))?;
-    }
-    Ok(())
+        @for (row, (name, cells)) in heat.rows.iter().zip(&heat.cells).take(rows).enumerate() {
+            (label(name, (left - 8.0, HEAT_HEAD + high * (row as f64 + 0.5)), MUTED, ENDS, SMALL))
+            @for (column, value) in cells.iter().enumerate() { @if let Some(value) = value { (cell(row, column, *value)) } }
+        }
+        @if heat.rows.len() > rows {
+            @let text = format!("... and {} more rows, in the table", heat.rows.len() - rows);
+            (label(&text, (left, HEAT_HEAD + high * rows as f64 + 12.0), MUTED, BEGINS, FONT))
+        }
+    };
+    (width, HEAT_HEAD + 30.0 + high * (rows + 1) as f64, drawn)
 }
 
 #[cfg(test)]

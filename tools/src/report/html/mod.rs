@@ -26,7 +26,7 @@ pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
         _ => format!("{} records side by side", documents.len()),
     };
     let several = documents.len() > 1;
-    let css = format!("{COLOURS}{PAGE}{}", chart::rules());
+    let css = format!("{COLOURS}{PAGE}");
     let compare = documents.iter().fold("socbfs compare".to_owned(), |command, document| format!("{command} {}", document.name));
     html! {
         (DOCTYPE)
@@ -59,8 +59,7 @@ pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
 
 /// The chart of `figure` as a file of its own (`None`: it has no chart).
 pub fn picture(figure: &Figure) -> Option<String> {
-    let style = format!("{COLOURS}{}", chart::rules());
-    Some(format!("{}\n", chart::svg(figure, Some(&style))?))
+    Some(format!("{}\n", chart::svg(figure, Some(COLOURS))?))
 }
 
 /// The anchor of a figure, for links.
