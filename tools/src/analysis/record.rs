@@ -44,7 +44,7 @@ pub struct Analysis {
 }
 
 /// The analyses of one graph. Those that were not requested are absent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct GraphAnalysis {
     /// File or generator.
     pub name: String,
@@ -78,26 +78,6 @@ pub struct GraphAnalysis {
     /// What renumbering saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remapped: Option<Remapped>,
-}
-
-impl GraphAnalysis {
-    /// The record of a graph before any analysis.
-    pub fn new(name: String, graph: GraphRecord, layout: LayoutRecord, roots: Vec<Vertex>) -> Self {
-        Self {
-            name,
-            graph,
-            layout,
-            roots,
-            profile: None,
-            redundant: None,
-            repeated: None,
-            split: None,
-            mapped: None,
-            policies: None,
-            ranks: None,
-            remapped: None,
-        }
-    }
 }
 
 impl Analysis {

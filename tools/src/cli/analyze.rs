@@ -257,11 +257,15 @@ impl AnalyzeArgs {
         let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
-        let record = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);
-        let built = LayoutRecord::new(&layout, self.graphs.layout.order());
-        let mut graph = GraphAnalysis::new(source.name(), record, built, roots.clone());
-        graph.ranks = ranks;
-        graph.remapped = self.wants(Kind::Remapping).then(|| remapped(&layout));
+        let mut graph = GraphAnalysis {
+            name: source.name(),
+            graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
+            layout: LayoutRecord::new(&layout, self.graphs.layout.order()),
+            roots: roots.clone(),
+            ranks,
+            remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),
+            ..GraphAnalysis::default()
+        };
         let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
         let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
         let mut prepared = prepare(config, &layout, &progress::steps())?;

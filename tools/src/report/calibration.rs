@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::policies::aligned;
+use super::cells::{Cell, Table, aligned};
 use socbfs::{
     measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers},
     words::{counted, mteps, seconds},
@@ -19,30 +19,36 @@ pub struct CalibrationReport {
     pub calibration: Calibration,
 }
 
-const COLUMNS: [&str; 8] = ["strategy", "mean speed", "quartiles, MTEPS", "levels", "fastest at", "residual", "by Zhang", "power"];
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
+/// The strategies, which were measured at this number of levels.
+fn strategies(all: &[StrategyNumbers], levels: usize) -> Table {
+    let quartiles = |of: &StrategyNumbers| {
+        let all = [of.first_quartile_mega_edges_per_s, of.median_mega_edges_per_s, of.third_quartile_mega_edges_per_s];
+        all.map(|speed| format!("{speed:.1}")).join(" .. ")
+    };
+    Table::of(
+        all,
+        &[
+            ("strategy", &|of| Cell::word(of.strategy.name())),
+            ("mean speed", &|of| Cell::word(mteps(1e6 * of.mean_mega_edges_per_s))),
+            ("quartiles, MTEPS", &|of| Cell::word(quartiles(of))),
+            ("levels", &|of| Cell::word(of.levels.to_string())),
+            ("fastest at", &|of| Cell::share(of.fastest_levels as f64 / levels.max(1) as f64)),
+            ("residual", &|of| Cell::share(of.residual)),
+            ("by Zhang", &|of| Cell::share(of.residual_zhang)),
+            ("power", &|of| Cell::of(of.watts, |watts| Cell::word(format!("{watts:.2} W")))),
+        ],
+    )
 }
 
-fn cells(numbers: &StrategyNumbers, levels: usize) -> Vec<String> {
-    vec![
-        numbers.strategy.name().to_owned(),
-        mteps(1e6 * numbers.mean_mega_edges_per_s),
-        format!(
-            "{:.1} .. {:.1} .. {:.1}",
-            numbers.first_quartile_mega_edges_per_s, numbers.median_mega_edges_per_s, numbers.third_quartile_mega_edges_per_s
-        ),
-        numbers.levels.to_string(),
-        percent(numbers.fastest_levels as f64 / levels.max(1) as f64),
-        percent(numbers.residual),
-        percent(numbers.residual_zhang),
-        numbers.watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W")),
-    ]
-}
-
-fn contest_cells(candidate: &Candidate) -> Vec<String> {
-    vec![candidate.policy.to_string(), percent(candidate.regret), percent(candidate.worst_regret)]
+fn contest(candidates: &[Candidate]) -> Table {
+    Table::of(
+        candidates,
+        &[
+            ("policy", &|of| Cell::word(of.policy.to_string())),
+            ("mean regret", &|of| Cell::share(of.regret)),
+            ("worst", &|of| Cell::share(of.worst_regret)),
+        ],
+    )
 }
 
 /// The calibration as text: the machine, a table of strategies, and the policy that `auto` uses.
@@ -54,7 +60,7 @@ pub fn calibration(report: &CalibrationReport) -> String {
 }
 
 fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
-    let Calibration { identity, made, graphs, strategies, power, device: device_numbers, .. } = &report.calibration;
+    let Calibration { identity, made, graphs, power, device: device_numbers, .. } = &report.calibration;
     let device = identity.device.as_ref().map_or_else(String::new, |device| format!(", {} by {}", device.name, device.memory_way));
     writeln!(out, "{}, {}, {}{device}", identity.board, counted(identity.threads as u64, "thread", "threads"), identity.simd)?;
     let (roots, levels) = (graphs.iter().map(|graph| graph.roots).sum::<usize>(), graphs.iter().map(|graph| graph.levels).sum::<usize>());
@@ -66,7 +72,7 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         counted(levels as u64, "level", "levels"),
         seconds(made.seconds)
     )?;
-    aligned(out, &COLUMNS, &strategies.iter().map(|numbers| cells(numbers, levels)).collect::<Vec<_>>())?;
+    aligned(out, &strategies(&report.calibration.strategies, levels))?;
     writeln!(out)?;
     if let Some(numbers) = device_numbers.as_ref().filter(|numbers| !numbers.work_groups.is_empty()) {
         let all: Vec<String> = numbers.work_groups.iter().map(|group| format!("{} {:.2}x", group.items, group.relative)).collect();
@@ -86,11 +92,10 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
     }
     match &report.calibration.auto {
-        Some(contest) => {
-            writeln!(out, "on {} held out of the fit, beyond the per-level oracle:", counted(contest.graphs as u64, "graph", "graphs"))?;
-            let rows: Vec<Vec<String>> = contest.candidates.iter().map(contest_cells).collect();
-            aligned(out, &["policy", "mean regret", "worst"], &rows)?;
-            writeln!(out, "auto decides by {}", contest.policy)?;
+        Some(auto) => {
+            writeln!(out, "on {} held out of the fit, beyond the per-level oracle:", counted(auto.graphs as u64, "graph", "graphs"))?;
+            aligned(out, &contest(&auto.candidates))?;
+            writeln!(out, "auto decides by {}", auto.policy)?;
         }
         None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}", report.calibration.decider())?,
     }

@@ -4,10 +4,9 @@ use std::fmt::{self, Write};
 
 use socbfs::power::{Joules, Watts};
 
-use super::table::row;
+use super::{table::row, trace::direction};
 use crate::bench::{EnergyRecord, EnergySummary, Model};
 use socbfs::{
-    bfs::Direction,
     stats,
     words::{general, grouped, seconds},
 };
@@ -79,13 +78,9 @@ fn model(out: &mut String, model: &Model) -> fmt::Result {
         }
     }
     for strategy in &model.strategies {
-        let direction = match strategy.direction {
-            Direction::TopDown => "top-down",
-            Direction::BottomUp => "bottom-up",
-        };
         let (Some(watts), Some(Joules(energy))) = (strategy.watts, strategy.modelled_joules_per_search) else { continue };
         let share = general(100.0 * strategy.time_share, 3);
-        let name = format!("  {direction} on {}", strategy.device);
+        let name = format!("  {} on {}", direction(strategy.direction), strategy.device);
         writeln!(out, "  {name:<26}{} of a search: {share} % of the time at {watts}", joules(energy))?;
     }
     Ok(())

@@ -3,6 +3,7 @@
 mod arrays;
 mod board;
 mod calibration;
+mod cells;
 mod comparison;
 mod devices;
 mod energy;

@@ -7,7 +7,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::energy::joules;
+use super::{
+    cells::{Cell, Col, Table, aligned, piped},
+    energy::joules,
+};
 use crate::{
     analysis::PolicyComparison,
     bench::{Environment, PolicyEnergy},
@@ -16,7 +19,7 @@ use crate::{
 use socbfs::{
     graph::LayoutStats,
     stats::Summary,
-    words::{counted, general, seconds},
+    words::{counted, general},
 };
 
 /// Name of the record format.
@@ -103,82 +106,56 @@ fn line(name: &str, graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -
     }
 }
 
-/// A policy over all graphs.
-struct Overall {
-    name: String,
-    mean_regret: f64,
-    worst_regret: f64,
-    accuracy: Option<f64>,
-    reduced_time: Option<f64>,
-    as_oracle: f64,
-    deciding: f64,
+fn fine(share: f64) -> Cell {
+    Cell::word(format!("{:.2} %", 100.0 * share))
+}
+
+/// The table of one graph, from this number of roots.
+fn table_of(lines: &[Line], roots: usize) -> Table {
+    let each = roots.max(1) as f64;
+    let directions = |line: &Line, of: fn(&Directions) -> f64| Cell::of(line.directions.as_ref().map(of), Cell::share);
+    Table::of(
+        lines,
+        &[
+            ("policy", &|line| Cell::word(&line.name)),
+            ("time", &|line| Cell::ns(line.total_ns / each)),
+            ("regret of levels", &|line| Cell::share(line.regret)),
+            ("by table", &|line| Cell::of(line.table_regret, Cell::share)),
+            ("accuracy", &|line| directions(line, Directions::accuracy)),
+            ("reduced time", &|line| directions(line, Directions::reduced_time)),
+            ("as oracle", &|line| Cell::share(line.as_oracle)),
+            ("deciding", &|line| fine(line.deciding)),
+            ("energy", &|line| Cell::of(line.joules, |joules| Cell::word(format!("{} J", general(joules / each, 4))))),
+        ],
+    )
 }
 
 /// Means over the graphs, which all have the same weight, of the policies that every graph has.
-fn overall(graphs: &[Vec<Line>]) -> Vec<Overall> {
-    let count = graphs.len().max(1) as f64;
-    let of_all = |line: &Line| {
-        let lines: Option<Vec<&Line>> = graphs.iter().map(|lines| lines.iter().find(|other| other.name == line.name)).collect();
-        let lines = lines?;
-        let mean = |of: &dyn Fn(&Line) -> f64| lines.iter().copied().map(of).sum::<f64>() / count;
-        let directions = |of: fn(&Directions) -> f64| lines.iter().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
-        Some(Overall {
-            name: line.name.clone(),
-            mean_regret: mean(&|line| line.regret),
-            worst_regret: lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max),
-            accuracy: directions(Directions::accuracy).map(|sum| sum / count),
-            reduced_time: directions(Directions::reduced_time).map(|sum| sum / count),
-            as_oracle: mean(&|line| line.as_oracle),
-            deciding: mean(&|line| line.deciding),
-        })
+fn means(graphs: &[Vec<Line>]) -> Table {
+    type Row<'a> = (&'a str, Vec<&'a Line>);
+    let of_all = |line: &'_ Line| graphs.iter().map(|lines| lines.iter().find(|other| other.name == line.name)).collect::<Option<Vec<_>>>();
+    let rows = graphs.first().into_iter().flatten().filter_map(|line| Some((line.name.as_str(), of_all(line)?)));
+    let mean = |of: fn(&Line) -> f64, (_, lines): &Row<'_>| lines.iter().map(|line| of(line)).sum::<f64>() / lines.len() as f64;
+    let directions = |of: fn(&Directions) -> f64, (_, lines): &Row<'_>| {
+        let sum = lines.iter().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
+        Cell::of(sum, |sum| Cell::share(sum / lines.len() as f64))
     };
-    graphs.first().into_iter().flatten().filter_map(of_all).collect()
+    Table::of(
+        rows,
+        &[
+            ("policy", &|(name, _)| Cell::word(*name)),
+            ("mean regret of levels", &|row| Cell::share(mean(|line| line.regret, row))),
+            ("worst", &|(_, lines)| Cell::share(lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max))),
+            ("accuracy", &|row| directions(Directions::accuracy, row)),
+            ("reduced time", &|row| directions(Directions::reduced_time, row)),
+            ("as oracle", &|row| Cell::share(mean(|line| line.as_oracle, row))),
+            ("deciding", &|row| fine(mean(|line| line.deciding, row))),
+        ],
+    )
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
-}
-
-fn percent_or_none(share: Option<f64>) -> String {
-    share.map_or_else(|| "n/a".to_owned(), percent)
-}
-
-fn fine(share: f64) -> String {
-    format!("{:.2} %", 100.0 * share)
-}
-
-const COLUMNS: [&str; 9] =
-    ["policy", "time", "regret of levels", "by table", "accuracy", "reduced time", "as oracle", "deciding", "energy"];
-const OVERALL: [&str; 7] = ["policy", "mean regret of levels", "worst", "accuracy", "reduced time", "as oracle", "deciding"];
-
-fn cells(line: &Line, searches: usize) -> Vec<String> {
-    vec![
-        line.name.clone(),
-        seconds(line.total_ns / 1e9 / searches.max(1) as f64),
-        percent(line.regret),
-        percent_or_none(line.table_regret),
-        percent_or_none(line.directions.as_ref().map(Directions::accuracy)),
-        percent_or_none(line.directions.as_ref().map(Directions::reduced_time)),
-        percent(line.as_oracle),
-        fine(line.deciding),
-        line.joules.map_or_else(|| "n/a".to_owned(), |joules| format!("{} J", general(joules / searches.max(1) as f64, 4))),
-    ]
-}
-
-fn overall_cells(line: &Overall) -> Vec<String> {
-    vec![
-        line.name.clone(),
-        percent(line.mean_regret),
-        percent(line.worst_regret),
-        percent_or_none(line.accuracy),
-        percent_or_none(line.reduced_time),
-        percent(line.as_oracle),
-        fine(line.deciding),
-    ]
-}
-
-/// Writes a table with this head and these rows.
-type Writer = fn(&mut String, &[&str], &[Vec<String>]) -> fmt::Result;
+/// Writes a table.
+type Writer = fn(&mut String, &Table) -> fmt::Result;
 
 /// The report as text.
 pub fn policies(report: &PoliciesReport) -> String {
@@ -203,16 +180,16 @@ fn write(out: &mut String, report: &PoliciesReport, table: Writer) -> fmt::Resul
         let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
         writeln!(out, "{name}, {}, {}\n", counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
         let lines = lines(graph);
-        table(out, &COLUMNS, &lines.iter().map(|line| cells(line, roots)).collect::<Vec<_>>())?;
+        table(out, &table_of(&lines, roots))?;
         writeln!(out)?;
         energy(out, graph, table)?;
         all.push(lines);
     }
     if all.len() > 1 {
-        let means = overall(&all);
-        let which = if all.iter().all(|lines| lines.len() == means.len()) { "" } else { ", of the policies that all of them have" };
+        let means = means(&all);
+        let which = if all.iter().all(|lines| lines.len() == means.rows.len()) { "" } else { ", of the policies that all of them have" };
         writeln!(out, "Mean over {}{which}\n", counted(all.len() as u64, "graph", "graphs"))?;
-        table(out, &OVERALL, &means.iter().map(overall_cells).collect::<Vec<_>>())?;
+        table(out, &means)?;
         writeln!(out)?;
     }
     for warning in &report.warnings {
@@ -220,8 +197,6 @@ fn write(out: &mut String, report: &PoliciesReport, table: Writer) -> fmt::Resul
     }
     Ok(())
 }
-
-const ENERGY: [&str; 6] = ["policy", "MTEPS", "MTEPS/W", "W", "energy of a search", "over baseline"];
 
 /// Formats `spread` with as many decimals as `mean` has with four significant digits.
 fn like(mean: f64, spread: f64) -> String {
@@ -247,56 +222,20 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
     let Some(energy) = &graph.energy else { return Ok(()) };
     let with_spread = |of: Option<&Summary>| {
         let spread = |of: &Summary| of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", like(of.mean, spread)));
-        of.map_or_else(|| "n/a".to_owned(), |of| format!("{}{}", general(of.mean, 4), spread(of)))
+        Cell::of(of, |of| Cell::word(format!("{}{}", general(of.mean, 4), spread(of))))
     };
-    let row = |policy: &PolicyEnergy| {
-        let teps: Vec<f64> = policy.windows.iter().map(|window| window.teps / 1e6).collect();
-        let summary = policy.summary.as_ref();
-        vec![
-            policy.policy.clone(),
-            with_spread(Summary::of(&teps).as_ref()),
-            with_spread(summary.map(|summary| &summary.mteps_per_watt)),
-            with_spread(summary.map(|summary| &summary.watts)),
-            summary.map_or_else(|| "n/a".to_owned(), |summary| joules_with_spread(&summary.joules_per_search)),
-            with_spread(policy.over_baseline.as_ref()),
-        ]
-    };
+    let mteps = |of: &PolicyEnergy| Summary::of(&of.windows.iter().map(|window| window.teps / 1e6).collect::<Vec<_>>());
+    let columns: [Col<'_, &PolicyEnergy>; 6] = [
+        ("policy", &|of| Cell::word(&of.policy)),
+        ("MTEPS", &|of| with_spread(mteps(of).as_ref())),
+        ("MTEPS/W", &|of| with_spread(of.summary.as_ref().map(|of| &of.mteps_per_watt))),
+        ("W", &|of| with_spread(of.summary.as_ref().map(|of| &of.watts))),
+        ("energy of a search", &|of| Cell::of(of.summary.as_ref(), |of| Cell::word(joules_with_spread(&of.joules_per_search)))),
+        ("over baseline", &|of| with_spread(of.over_baseline.as_ref())),
+    ];
     writeln!(out, "Energy of {}, in windows in turn; baseline {}\n", energy.scope, energy.baseline)?;
-    table(out, &ENERGY, &energy.policies.iter().map(row).collect::<Vec<_>>())?;
+    table(out, &Table::of(&energy.policies, &columns))?;
     writeln!(out)
-}
-
-/// Writes a table with aligned columns, the first one to the left and the others to the right.
-pub(super) fn aligned(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
-    aligned_by(out, head, rows, &|column| column == 0)
-}
-
-/// As [`aligned`], but the columns for which `is_left` returns true are aligned to the left.
-pub(super) fn aligned_by(out: &mut String, head: &[&str], rows: &[Vec<String>], is_left: &dyn Fn(usize) -> bool) -> fmt::Result {
-    let widths: Vec<usize> = (0..head.len())
-        .map(|column| rows.iter().map(|row| row[column].chars().count()).chain([head[column].len()]).max().unwrap_or(0))
-        .collect();
-    let head: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
-    for row in std::iter::once(&head).chain(rows) {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            match is_left(column) {
-                true => write!(line, "  {cell:<width$}")?,
-                false => write!(line, "  {cell:>width$}")?,
-            }
-        }
-        writeln!(out, "{}", line.trim_end())?;
-    }
-    Ok(())
-}
-
-fn piped(out: &mut String, head: &[&str], rows: &[Vec<String>]) -> fmt::Result {
-    writeln!(out, "| {} |", head.join(" | "))?;
-    writeln!(out, "|---|{}", "---:|".repeat(head.len() - 1))?;
-    for row in rows {
-        writeln!(out, "| {} |", row.join(" | "))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

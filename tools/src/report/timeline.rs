@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::trace::{direction, levels_of};
 use socbfs::{
-    bfs::{Direction, LevelRecord, Placement},
+    bfs::{LevelRecord, Placement},
     search::{Stretch, Traced},
 };
 
@@ -19,6 +20,7 @@ const FIRST_THREAD: usize = 2;
 /// these.
 pub fn timeline(board: &str, searches: &[Traced]) -> Value {
     let mut tracks = Tracks::default();
+    tracks.name("process_name", LEVELS, "name", format!("socbfs on {board}").into());
     tracks.named(LEVELS, "levels");
     tracks.named(OVERHEAD, "deciding, handover, conversion");
     let threads = searches.iter().map(|search| search.threads.len()).max().unwrap_or(0);
@@ -40,14 +42,10 @@ pub fn timeline(board: &str, searches: &[Traced]) -> Value {
         now += end;
     }
     json!({
-        "traceEvents": named(board).into_iter().chain(tracks.0).collect::<Vec<_>>(),
+        "traceEvents": tracks.0,
         "displayTimeUnit": "ns",
         "otherData": { "about": "searches after the measured ones, in which threads and devices note what they do" },
     })
-}
-
-fn named(board: &str) -> Option<Value> {
-    Some(json!({ "name": "process_name", "ph": "M", "pid": 1, "tid": 0, "args": { "name": format!("socbfs on {board}") } }))
 }
 
 /// The events so far. Their times are in microseconds, as the format requires.
@@ -55,9 +53,14 @@ fn named(board: &str) -> Option<Value> {
 struct Tracks(Vec<Value>);
 
 impl Tracks {
+    /// Adds what is said about a track, or about the process.
+    fn name(&mut self, event: &str, track: usize, key: &str, value: Value) {
+        self.0.push(json!({ "name": event, "ph": "M", "pid": 1, "tid": track, "args": { key: value } }));
+    }
+
     fn named(&mut self, track: usize, name: &str) {
-        self.0.push(json!({ "name": "thread_name", "ph": "M", "pid": 1, "tid": track, "args": { "name": name } }));
-        self.0.push(json!({ "name": "thread_sort_index", "ph": "M", "pid": 1, "tid": track, "args": { "sort_index": track } }));
+        self.name("thread_name", track, "name", name.into());
+        self.name("thread_sort_index", track, "sort_index", track.into());
     }
 
     /// Adds a stretch to a track; times are in nanoseconds.
@@ -89,21 +92,15 @@ fn one(tracks: &mut Tracks, search: &Traced, begin: f64, first_device: usize) {
         tracks.add(LEVELS, &name, begin + at as f64, level.elapsed_ns as f64, seen);
         tracks.counter("frontier", begin + at as f64, stats.frontier_vertices);
         let noted = |of: &[Stretch]| of.iter().any(|stretch| stretch.end_ns > alone && stretch.begin_ns < end);
+        let (from, length) = (begin + alone as f64, end.saturating_sub(alone) as f64);
         let on_cpu = !matches!(level.plan.placement, Placement::Gpu(_));
         if on_cpu && !search.threads.first().is_some_and(|of| noted(of)) {
-            tracks.add(FIRST_THREAD, &name, begin + alone as f64, end.saturating_sub(alone) as f64, json!({ "alone": true }));
+            tracks.add(FIRST_THREAD, &name, from, length, json!({ "alone": true }));
         }
         // A device that recorded no times is drawn by the host's clock.
-        if let (false, Some(device)) = (level.plan.placement == Placement::Cpu, search.devices.first()) {
-            if device.kernels.is_empty() {
-                tracks.add(
-                    first_device,
-                    &name,
-                    begin + alone as f64,
-                    end.saturating_sub(alone) as f64,
-                    json!({ "by": "the host's clock" }),
-                );
-            }
+        let is_silent = search.devices.first().is_some_and(|device| device.kernels.is_empty());
+        if level.plan.placement != Placement::Cpu && is_silent {
+            tracks.add(first_device, &name, from, length, json!({ "by": "the host's clock" }));
         }
         levels.push((end, name));
         at = end;
@@ -126,14 +123,8 @@ fn add(tracks: &mut Tracks, track: usize, name: &str, begin: f64, stretch: Stret
 }
 
 fn level_name(level: &LevelRecord) -> String {
-    let direction = match level.plan.direction {
-        Direction::TopDown => "top-down",
-        Direction::BottomUp => "bottom-up",
-    };
-    match level.levels {
-        0 | 1 => format!("level {} {direction}", level.stats.level),
-        levels => format!("levels {}-{} {direction}", level.stats.level, level.stats.level + levels - 1),
-    }
+    let levels = if level.levels > 1 { "levels" } else { "level" };
+    format!("{levels} {} {}", levels_of(level), direction(level.plan.direction))
 }
 
 /// Draws the overhead of the level that begins at `at`: decision, handover, conversion. Returns the time at which its work began. Level 0

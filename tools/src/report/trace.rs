@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::policies::aligned;
+use super::cells::{Cell, Table, aligned, aligned_by};
 use crate::{
     analysis::{ExactLevel, TouchedBytes, TouchedStep},
     bench::ChosenPolicy,
@@ -10,41 +10,38 @@ use crate::{
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
     runtime::Bound,
-    words::{bytes, general, grouped, seconds},
+    words::{bytes, general, grouped},
 };
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
 /// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
 /// indexed by level, replace those that the policy saw.
 pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
-    const HEAD: [&str; COLUMNS] = [
-        "level",
-        "direction",
-        "on",
-        "frontier",
-        "its edges",
-        "unvisited",
-        "their edges",
-        "found",
-        "time",
-        "convert",
-        "hand over",
-        "decide",
-        "probes",
-    ];
-    let rows: Vec<[String; COLUMNS]> = records.iter().map(|record| cells(record, exact)).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).chain([HEAD[column].len()]).max().unwrap_or(0);
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    let count = |record: &LevelRecord, of: fn(&ExactLevel) -> u64, estimate: u64, is_estimated: bool| {
+        let exact = exact.get(record.stats.level as usize);
+        Cell::word(exact.map_or_else(|| about(estimate, is_estimated), |level| grouped(of(level))))
+    };
+    let table = Table::of(
+        records.iter().map(|record| (record, &record.stats)),
+        &[
+            ("level", &|(record, _)| Cell::word(levels_of(record))),
+            ("direction", &|(record, _)| Cell::word(direction(record.plan.direction))),
+            ("on", &|(record, _)| Cell::word(place(record.plan))),
+            ("frontier", &|(record, of)| count(record, |l| l.vertices, of.frontier_vertices, of.vertices_are_estimated)),
+            ("its edges", &|(record, of)| count(record, |l| l.arcs, of.frontier_edges, of.frontier_is_estimated)),
+            ("unvisited", &|(record, of)| count(record, |l| l.unvisited_vertices, of.unvisited_vertices, of.vertices_are_estimated)),
+            ("their edges", &|(record, of)| count(record, |l| l.unvisited_arcs, of.unvisited_edges, of.unvisited_is_estimated)),
+            ("found", &|(record, _)| Cell::count(record.found)),
+            ("time", &|(record, _)| Cell::ns(record.elapsed_ns as f64)),
+            ("convert", &|(record, _)| Cell::ns(record.conversion_ns as f64)),
+            ("hand over", &|(record, _)| Cell::ns(record.handover_ns as f64)),
+            ("decide", &|(record, _)| Cell::ns(record.decision_ns as f64)),
+            ("probes", &|(_, of)| Cell::word(of.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)))),
+        ],
+    );
     let mut text = String::new();
-    for row in std::iter::once(HEAD.map(str::to_owned)).chain(rows) {
-        let line = row.iter().zip(widths).fold(String::new(), |mut line, (cell, width)| {
-            // Writing to a String can't fail.
-            let _ = write!(line, "{cell:>width$}  ");
-            line
-        });
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    // Writing to a String can't fail.
+    let _ = aligned_by(&mut text, "", &table, &|_| false);
     text
 }
 
@@ -67,19 +64,15 @@ pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -
     }
     let total = steps.iter().fold(TouchedBytes::default(), |sum, (_, bytes)| sum.and(bytes));
     rows.push(("all".to_owned(), total));
-    let mut head = vec!["level"];
-    head.extend(total.arrays().map(|(name, _)| name));
-    head.push("touched");
-    let cell = |count: u64| if count == 0 { "-".to_owned() } else { bytes(count) };
-    let rows: Vec<Vec<String>> = rows
-        .into_iter()
-        .map(|(name, bytes)| {
-            std::iter::once(name).chain(bytes.arrays().map(|(_, bytes)| cell(bytes))).chain([cell(bytes.total())]).collect()
-        })
-        .collect();
+    let cell = |count: u64| Cell::word(if count == 0 { "-".to_owned() } else { bytes(count) });
+    let mut table = Table::of(&rows, &[("level", &|(name, _)| Cell::word(name))]);
+    for (place, (name, _)) in total.arrays().into_iter().enumerate() {
+        table.add(name, rows.iter().map(|(_, bytes)| cell(bytes.arrays()[place].1)));
+    }
+    table.add("touched", rows.iter().map(|(_, bytes)| cell(bytes.total())));
     let mut text = String::new();
     // Writing to a String can't fail.
-    let _ = aligned(&mut text, &head, &rows);
+    let _ = aligned(&mut text, &table);
     text
 }
 
@@ -108,10 +101,16 @@ pub fn chosen(chosen: &ChosenPolicy) -> String {
     format!("policy {} ({}: {})\n{}", chosen.policy, chosen.origin, chosen.reason, bands(&chosen.bands))
 }
 
-const COLUMNS: usize = 13;
+/// The name of a direction.
+pub(super) fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::TopDown => "top-down",
+        Direction::BottomUp => "bottom-up",
+    }
+}
 
 /// Where a level ran: `cpu`, the kernel's name, or the share of the GPU, with the kernel if it is neither TG nor BG.
-fn place(plan: LevelPlan) -> String {
+pub(super) fn place(plan: LevelPlan) -> String {
     let other = || match plan.kernel() {
         Some(kernel @ (GpuKernel::Tgm | GpuKernel::Bgc)) => format!(" {}", kernel.name()),
         _ => String::new(),
@@ -127,38 +126,6 @@ fn place(plan: LevelPlan) -> String {
 /// A count, marked if it is an estimate.
 pub(super) fn about(value: u64, estimated: bool) -> String {
     format!("{}{}", if estimated { "~" } else { "" }, grouped(value))
-}
-
-fn cells(record: &LevelRecord, exact: &[ExactLevel]) -> [String; COLUMNS] {
-    let stats = &record.stats;
-    let [vertices, arcs, unvisited, their_arcs] = match exact.get(stats.level as usize) {
-        Some(exact) => [exact.vertices, exact.arcs, exact.unvisited_vertices, exact.unvisited_arcs].map(grouped),
-        None => [
-            about(stats.frontier_vertices, stats.vertices_are_estimated),
-            about(stats.frontier_edges, stats.frontier_is_estimated),
-            about(stats.unvisited_vertices, stats.vertices_are_estimated),
-            about(stats.unvisited_edges, stats.unvisited_is_estimated),
-        ],
-    };
-    let time = |nanoseconds: u64| seconds(nanoseconds as f64 / 1e9);
-    [
-        levels_of(record),
-        match record.plan.direction {
-            Direction::TopDown => "top-down".to_owned(),
-            Direction::BottomUp => "bottom-up".to_owned(),
-        },
-        place(record.plan),
-        vertices,
-        arcs,
-        unvisited,
-        their_arcs,
-        grouped(record.found),
-        time(record.elapsed_ns),
-        time(record.conversion_ns),
-        time(record.handover_ns),
-        time(record.decision_ns),
-        stats.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)),
-    ]
 }
 
 #[cfg(test)]

@@ -339,7 +339,7 @@ fn claim(what: String, place: &str, paper: f64, ours: Option<f64>, note: &str, w
 mod tests {
     use super::*;
     use crate::{
-        bench::{Environment, GraphRecord, LayoutRecord},
+        bench::{Environment, GraphRecord},
         calibrate::{Evaluation, LevelTable, RootEvaluation},
     };
     use socbfs::{graph::LayoutStats, policy::Policy};
@@ -366,8 +366,7 @@ mod tests {
     /// The claims and cells of `paper`, if its graph `name` is here and has this analysis.
     fn ours(paper: Paper, name: &str, graph: GraphRecord, policies: Option<PolicyComparison>) -> PaperComparison {
         let mut analysis = Analysis::new(Environment::default(), Vec::new());
-        let found = GraphAnalysis::new("g.txt".to_owned(), graph, LayoutRecord::default(), vec![0]);
-        analysis.graphs.push(GraphAnalysis { policies, ..found });
+        analysis.graphs.push(GraphAnalysis { name: "g.txt".to_owned(), graph, policies, ..GraphAnalysis::default() });
         PaperComparison::new(paper, false, &analysis, vec![(name.to_owned(), "g.txt".to_owned())], Vec::new())
     }
 

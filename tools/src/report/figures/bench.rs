@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, direction, number};
+use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, number};
 use crate::{
     bench::{BoardRecord, EnergyWindow, Record, RootRecord},
     report::{
         board::by_scale,
         comparison::{TWO_SIDED_95, interval, root_ratios, verdict},
-        trace::levels_of,
+        trace::{direction, levels_of, place},
     },
 };
 use socbfs::{
-    bfs::{LevelRecord, Placement},
+    bfs::LevelRecord,
     stats,
     words::{counted, general, seconds},
 };
@@ -88,16 +88,6 @@ fn times(run: &Record, times: &stats::Summary) -> Figure {
         ))
 }
 
-fn place(placement: Placement) -> String {
-    match placement {
-        Placement::Cpu => "cpu".to_owned(),
-        Placement::Gpu(kernel) => kernel.name().to_owned(),
-        Placement::Split { gpu_permille, .. } | Placement::Apart { gpu_permille } => {
-            format!("both, gpu {} %", f64::from(gpu_permille) / 10.0)
-        }
-    }
-}
-
 /// The time of each level of a search.
 fn timeline(root: &RootRecord) -> Option<Figure> {
     let records = &root.level_records;
@@ -129,7 +119,7 @@ fn timeline(root: &RootRecord) -> Option<Figure> {
                 &[
                     ("level", &|record| Cell::word(levels_of(record))),
                     ("direction", &|record| Cell::word(direction(record.plan.direction))),
-                    ("on", &|record| Cell::word(place(record.plan.placement))),
+                    ("on", &|record| Cell::word(place(record.plan))),
                     ("found", &|record| Cell::count(record.found)),
                     ("time", &|record| Cell::ns(record.elapsed_ns as f64)),
                     ("handover", &|record| Cell::ns(record.handover_ns as f64)),

@@ -11,16 +11,13 @@ mod terminal;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, possible::possible};
+pub use super::cells::{Cell, Table};
+use super::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, cells::number, possible::possible};
 use crate::{
     analysis::{SCHEMA as ANALYSIS_SCHEMA, SCHEMA_VERSION as ANALYSIS_VERSION},
     bench::{BOARD_SCHEMA, BoardRecord, SCHEMA, SCHEMA_VERSION},
 };
 pub use bench::compared;
-use socbfs::{
-    bfs::Direction,
-    words::{bytes, general, grouped, seconds},
-};
 pub use terminal::{COLOURS, PLAIN, text};
 
 /// All figures of one record.
@@ -68,18 +65,6 @@ pub struct Figure {
     pub table: Table,
 }
 
-/// The numbers of a figure.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
-    /// Column heads, with units.
-    pub columns: Vec<String>,
-    /// Rows, each with a cell for every column.
-    pub rows: Vec<Vec<Cell>>,
-}
-
-/// A cell without a value that has more characters than this is a sentence.
-const LONG_WORD: usize = 20;
-
 impl Figure {
     /// A figure without chart and numbers.
     fn new(id: &'static str, source: &'static str, title: impl Into<String>, sentence: impl Into<String>) -> Self {
@@ -98,99 +83,6 @@ impl Figure {
     fn table(self, table: Table) -> Self {
         Self { table, ..self }
     }
-}
-
-/// The head of a column, and its cell in the row of an item.
-type Col<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
-
-impl Table {
-    /// A row for each item.
-    fn of<T>(items: impl IntoIterator<Item = T>, columns: &[Col<'_, T>]) -> Self {
-        Self {
-            columns: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
-            rows: items.into_iter().map(|item| columns.iter().map(|(_, cell)| cell(&item)).collect()).collect(),
-        }
-    }
-
-    /// Adds a column.
-    fn add(&mut self, head: impl Into<String>, cells: impl Iterator<Item = Cell>) {
-        self.columns.push(head.into());
-        for (row, cell) in cells.enumerate() {
-            match self.rows.get_mut(row) {
-                Some(row) => row.push(cell),
-                None => self.rows.push(vec![cell]),
-            }
-        }
-    }
-
-    /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
-    pub fn is_text(&self, column: usize) -> bool {
-        let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
-        self.rows.iter().any(|row| row.get(column).is_some_and(is_long))
-    }
-}
-
-/// A number as text and in full, or a word.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cell {
-    /// The text to show.
-    pub text: String,
-    /// The number in full (`None`: the cell is a word, or the number is not known).
-    pub value: Option<f64>,
-}
-
-impl Cell {
-    /// A word.
-    pub fn word(text: impl Into<String>) -> Self {
-        Self { text: text.into(), value: None }
-    }
-
-    /// A whole number.
-    pub fn count(count: u64) -> Self {
-        Self { text: grouped(count), value: Some(count as f64) }
-    }
-
-    /// A number of bytes, in a unit that fits.
-    pub fn bytes(count: u64) -> Self {
-        Self { text: bytes(count), value: Some(count as f64) }
-    }
-
-    /// A whole number that is a name: without separators.
-    pub fn name(number: impl Into<i64>) -> Self {
-        let number = number.into();
-        Self { text: number.to_string(), value: Some(number as f64) }
-    }
-
-    /// A number with four significant digits, or a whole number.
-    pub fn number(value: f64) -> Self {
-        Self { text: number(value), value: Some(value) }
-    }
-
-    /// A share, shown as per cent.
-    pub fn share(share: f64) -> Self {
-        Self { text: format!("{:.1} %", 100.0 * share), value: Some(share) }
-    }
-
-    /// A time in nanoseconds.
-    pub fn ns(ns: f64) -> Self {
-        Self { text: seconds(ns / 1e9), value: Some(ns) }
-    }
-
-    /// A time in seconds.
-    pub fn seconds(value: f64) -> Self {
-        Self { text: seconds(value), value: Some(value) }
-    }
-
-    /// `cell` of the value, or "n/a" if there is none.
-    pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
-        value.map_or_else(|| Self::word("n/a"), cell)
-    }
-}
-
-/// Four significant digits, or from 1000 on all digits before the point, in groups as in counts.
-fn number(value: f64) -> String {
-    // 2^53: whole numbers above it have digits that were not measured.
-    if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
 }
 
 /// A chart.
@@ -301,59 +193,30 @@ pub struct Heat {
     pub legend: [String; 2],
 }
 
-/// A reason why a record can't be shown.
+/// Why a record can't be shown: it is none, has another version, is not whole, or can't have been measured.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FigureError {
-    /// The record has no schema, or an unknown one.
-    #[error("{name} is not a record from which figures can be made: it has {found}")]
-    Unknown {
-        /// File name.
-        name: String,
-        /// What it has instead of a known schema.
-        found: String,
-    },
-    /// A record of another version.
-    #[error("{name} has schema {schema} version {version}; this build of socbfs understands version {known}")]
-    Version {
-        /// File name.
-        name: String,
-        /// Its schema.
-        schema: String,
-        /// Its version.
-        version: u64,
-        /// The version that is understood.
-        known: u32,
-    },
-    /// A field is missing or wrong.
-    #[error("{name} is not a whole record: {reason}")]
-    Broken {
-        /// File name.
-        name: String,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A run that can't have been measured.
-    #[error("{name} is not the record of a run as it was measured: {reason}")]
-    Impossible {
-        /// File name.
-        name: String,
-        /// What is impossible.
-        reason: String,
-    },
+#[error("{name} {reason}")]
+pub struct FigureError {
+    name: String,
+    reason: String,
 }
 
 /// Makes the document of `record`, with this `name`.
 ///
 /// # Errors
-/// [`FigureError`] if it is not a record, has another version, or is not whole.
+/// [`FigureError`].
 pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
+    let made = made(record).map_err(|reason| FigureError { name: name.to_owned(), reason })?;
+    Ok(Document { name: name.to_owned(), ..made })
+}
+
+/// Makes a document without a name. The error is what the record is or has.
+fn made(record: &Value) -> Result<Document, String> {
     fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
-        T::deserialize(record).map_err(|error| error.to_string())
+        T::deserialize(record).map_err(|error| broken(&error.to_string()))
     }
-    let name = || name.to_owned();
-    let broken = |reason: String| FigureError::Broken { name: name(), reason };
-    let impossible = |reason: String| FigureError::Impossible { name: name(), reason };
+    let broken = |reason: String| broken(&reason);
+    let impossible = |reason: String| format!("is not the record of a run as it was measured: {reason}");
     let schema = record.get("schema").and_then(Value::as_str);
     let known = match schema {
         Some(ANALYSIS_SCHEMA) => ANALYSIS_VERSION,
@@ -362,28 +225,32 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
         Some(POLICIES_SCHEMA) => POLICIES_SCHEMA_VERSION,
         _ => {
             let found = schema.map_or_else(|| "no schema".to_owned(), |schema| format!("the schema {schema}"));
-            return Err(FigureError::Unknown { name: name(), found });
+            return Err(format!("is not a record from which figures can be made: it has {found}"));
         }
     };
     let version = record.get("schema_version").and_then(Value::as_u64).unwrap_or(0);
     if version != u64::from(known) {
-        return Err(FigureError::Version { name: name(), schema: schema.unwrap_or_default().to_owned(), version, known });
+        let schema = schema.unwrap_or_default();
+        return Err(format!("has schema {schema} version {version}; this build of socbfs understands version {known}"));
     }
-    let made = match schema {
-        Some(ANALYSIS_SCHEMA) => read(record).and_then(|analysis| analysis::document(&analysis, record)).map_err(broken)?,
-        Some(POLICIES_SCHEMA) => read(record).and_then(|report| policies::document(&report, record)).map_err(broken)?,
+    match schema {
+        Some(ANALYSIS_SCHEMA) => analysis::document(&read(record)?, record).map_err(broken),
+        Some(POLICIES_SCHEMA) => policies::document(&read(record)?, record).map_err(broken),
         Some(SCHEMA) => {
-            let run = read(record).map_err(broken)?;
+            let run = read(record)?;
             possible(&run).map_err(impossible)?;
-            bench::document(&run, record)
+            Ok(bench::document(&run, record))
         }
         _ => {
-            let board: BoardRecord = read(record).map_err(broken)?;
+            let board: BoardRecord = read(record)?;
             board.runs.iter().try_for_each(possible).map_err(impossible)?;
-            bench::board(&board, record)
+            Ok(bench::board(&board, record))
         }
-    };
-    Ok(Document { name: name(), ..made })
+    }
+}
+
+fn broken(reason: &str) -> String {
+    format!("is not a whole record: {reason}")
 }
 
 /// A document with the command and the warnings of `record`, and what it says about machine and build below the keys `parts`.
@@ -399,13 +266,6 @@ fn begin(title: &str, record: &Value, parts: &[&str]) -> Document {
         environment,
         warnings: strings(&record["warnings"]),
         ..Document::default()
-    }
-}
-
-fn direction(direction: Direction) -> &'static str {
-    match direction {
-        Direction::TopDown => "top-down",
-        Direction::BottomUp => "bottom-up",
     }
 }
 
@@ -428,26 +288,5 @@ fn flatten(path: &str, value: &Value, out: &mut Vec<(String, String)>) {
         Value::Array(values) if values.is_empty() => {}
         Value::Array(values) => out.push((path.to_owned(), values.iter().map(leaf).collect::<Vec<_>>().join(" "))),
         _ => out.push((path.to_owned(), leaf(value))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_have_groups_of_digits_and_no_exponent() {
-        for (value, text) in [
-            (0.0, "0"),
-            (1.5, "1.5"),
-            (999.9, "999.9"),
-            (999.96, "1,000"),
-            (4694.3, "4,694"),
-            (88_234.6, "88,235"),
-            (1.2e-7, "1.2e-07"),
-            (1e30, "1e+30"),
-        ] {
-            assert_eq!(Cell::number(value), Cell { text: text.to_owned(), value: Some(value) });
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Chart, Document, Figure, Heat, Plot, Table, number};
-use crate::report::policies::aligned_by;
+use crate::report::cells::aligned_by;
 use socbfs::words::general;
 
 /// Length of the longest bar in characters.
@@ -57,9 +57,8 @@ fn table(out: &mut String, table: &Table) -> fmt::Result {
     if table.rows.is_empty() {
         return Ok(());
     }
-    let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
-    let rows: Vec<Vec<String>> = table.rows.iter().take(MOST_ROWS).map(|row| row.iter().map(|cell| cell.text.clone()).collect()).collect();
-    aligned_by(out, &head, &rows, &|column| column == 0 || table.is_text(column))?;
+    let shown = Table { columns: table.columns.clone(), rows: table.rows.iter().take(MOST_ROWS).cloned().collect() };
+    aligned_by(out, "  ", &shown, &|column| column == 0 || table.is_text(column))?;
     more(out, table.rows.len())?;
     writeln!(out)
 }

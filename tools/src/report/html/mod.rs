@@ -4,7 +4,7 @@ mod chart;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::figures::{Document, Figure, Section, Table};
+use super::figures::{Cell, Document, Figure, Section, Table};
 
 /// Colours of the light and the dark theme.
 const COLOURS: &str = include_str!("style.css");
@@ -102,15 +102,20 @@ fn sections(section: &Section, command: &str) -> Markup {
     }
 }
 
-/// Titles of the sections of all documents, without repeats: first those of the first document.
-fn titles(documents: &[Document]) -> Vec<&str> {
-    let mut titles: Vec<&str> = Vec::new();
-    for section in documents.iter().flat_map(|document| &document.sections) {
-        if !titles.contains(&section.title.as_str()) {
-            titles.push(&section.title);
+/// `all` without repeats, in the order of their first places.
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for item in all {
+        if !found.contains(&item) {
+            found.push(item);
         }
     }
-    titles
+    found
+}
+
+/// Titles of the sections of all documents: first those of the first document.
+fn titles(documents: &[Document]) -> Vec<&str> {
+    distinct(documents.iter().flat_map(|document| &document.sections).map(|section| section.title.as_str()))
 }
 
 /// The sections of this title, each with its document.
@@ -142,43 +147,31 @@ fn side_by_side(documents: &[Document]) -> Markup {
 }
 
 fn ids(of: &[(&Document, &Section)]) -> Vec<&'static str> {
-    let mut ids = Vec::new();
-    for figure in of.iter().flat_map(|(_, section)| &section.figures) {
-        if !ids.contains(&figure.id) {
-            ids.push(figure.id);
-        }
-    }
-    ids
+    distinct(of.iter().flat_map(|(_, section)| &section.figures).map(|figure| figure.id))
 }
 
-/// The facts of sections of the same title as one table, a column for each document.
+/// A table with a column for each document: its values, each with a name. Rows that differ come first if `sorted`.
+fn side<'a, V: PartialEq>(of: &[(&Document, &'a [(String, V)])], cell: impl Fn(&V) -> Cell, sorted: bool) -> Table {
+    let mut names = distinct(of.iter().flat_map(|(_, values)| values.iter().map(|(name, _)| name)));
+    let row = |name: &String| -> Vec<Option<&'a V>> {
+        of.iter().map(|(_, values)| values.iter().find(|(other, _)| other == name).map(|(_, value)| value)).collect()
+    };
+    if sorted {
+        names.sort_by_key(|name| row(name).windows(2).all(|pair| pair[0] == pair[1]));
+    }
+    let head = |document: &Document| if of.len() > 1 { document.name.clone() } else { String::new() };
+    let cells = |name: &String| row(name).into_iter().map(|value| value.map_or_else(|| Cell::word("-"), &cell)).collect::<Vec<_>>();
+    Table {
+        columns: std::iter::once(String::new()).chain(of.iter().map(|(document, _)| head(document))).collect(),
+        rows: names.into_iter().map(|name| [vec![Cell::word(name)], cells(name)].concat()).collect(),
+    }
+}
+
+/// The facts of sections of the same title as one table.
 fn compared(of: &[(&Document, &Section)]) -> Markup {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in of.iter().flat_map(|(_, section)| &section.facts) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    html! {
-        @if !names.is_empty() {
-            div.wide { table {
-                thead { tr { th { "" } @for (document, _) in of { th { (document.name) } } } }
-                tbody {
-                    @for name in names {
-                        tr {
-                            th scope="row" { (name) }
-                            @for (_, section) in of {
-                                @match section.facts.iter().find(|(other, _)| other == name) {
-                                    Some((_, cell)) => { td data-value=[cell.value] { (cell.text) } }
-                                    None => { td { "-" } }
-                                }
-                            }
-                        }
-                    }
-                }
-            } }
-        }
-    }
+    let of: Vec<_> = of.iter().map(|(document, section)| (*document, &section.facts[..])).collect();
+    let facts = side(&of, Cell::clone, false);
+    html! { @if !facts.rows.is_empty() { (table(&facts)) } }
 }
 
 fn facts(section: &Section) -> Markup {
@@ -215,7 +208,7 @@ fn table(table: &Table) -> Markup {
     let class = |place: usize| texts.get(place).is_some_and(|&text| text).then_some("text");
     html! {
         div.wide { table {
-            thead { tr { @for (place, column) in table.columns.iter().enumerate() { th scope="col" class=[class(place)] { (column) } } } }
+            @if table.columns.iter().any(|column| !column.is_empty()) { thead { tr { @for (place, column) in table.columns.iter().enumerate() { th scope="col" class=[class(place)] { (column) } } } } }
             tbody { @for row in &table.rows { tr {
                 @for (place, cell) in row.iter().enumerate() { td class=[class(place)] data-value=[cell.value] { (cell.text) } }
             } } }
@@ -223,27 +216,11 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-/// The table of machine and settings: one column for each document; rows that differ come first.
+/// The table of machine and settings.
 fn environment(documents: &[Document]) -> Markup {
-    let mut names: Vec<&str> = Vec::new();
-    for (name, _) in documents.iter().flat_map(|document| &document.environment) {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    let values = |name: &str| -> Vec<&str> {
-        let of = |document: &'_ Document| document.environment.iter().position(|(other, _)| other == name);
-        documents.iter().map(|document| of(document).map_or("-", |place| document.environment[place].1.as_str())).collect()
-    };
-    names.sort_by_key(|name| values(name).windows(2).all(|pair| pair[0] == pair[1]));
+    let of: Vec<_> = documents.iter().map(|document| (document, &document.environment[..])).collect();
     html! {
         h2 { "Environment" }
-        details {
-            summary { "Machine, build and settings" }
-            div.wide { table {
-                @if documents.len() > 1 { thead { tr { th { "" } @for document in documents { th { (document.name) } } } } }
-                tbody { @for name in names { tr { th scope="row" { (name) } @for value in values(name) { td { (value) } } } } }
-            } }
-        }
+        details { summary { "Machine, build and settings" } (table(&side(&of, |value| Cell::word(value), true))) }
     }
 }

@@ -1,0 +1,164 @@
+//! Tables of cells, and how they are written as text.
+
+use std::fmt::{self, Write};
+
+use socbfs::words::{bytes, general, grouped, seconds};
+
+/// The numbers of a figure.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// Column heads, with units.
+    pub columns: Vec<String>,
+    /// Rows, each with a cell for every column.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell without a value that has more characters than this is a sentence.
+const LONG_WORD: usize = 20;
+
+/// The head of a column, and its cell in the row of an item.
+pub(super) type Col<'a, T> = (&'a str, &'a dyn Fn(&T) -> Cell);
+
+impl Table {
+    /// A row for each item.
+    pub(super) fn of<T>(items: impl IntoIterator<Item = T>, columns: &[Col<'_, T>]) -> Self {
+        Self {
+            columns: columns.iter().map(|(head, _)| (*head).to_owned()).collect(),
+            rows: items.into_iter().map(|item| columns.iter().map(|(_, cell)| cell(&item)).collect()).collect(),
+        }
+    }
+
+    /// Adds a column.
+    pub(super) fn add(&mut self, head: impl Into<String>, cells: impl Iterator<Item = Cell>) {
+        self.columns.push(head.into());
+        for (row, cell) in cells.enumerate() {
+            match self.rows.get_mut(row) {
+                Some(row) => row.push(cell),
+                None => self.rows.push(vec![cell]),
+            }
+        }
+    }
+
+    /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
+    pub fn is_text(&self, column: usize) -> bool {
+        let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
+        self.rows.iter().any(|row| row.get(column).is_some_and(is_long))
+    }
+}
+
+/// A number as text and in full, or a word.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// The text to show.
+    pub text: String,
+    /// The number in full (`None`: the cell is a word, or the number is not known).
+    pub value: Option<f64>,
+}
+
+impl Cell {
+    /// A word.
+    pub fn word(text: impl Into<String>) -> Self {
+        Self { text: text.into(), value: None }
+    }
+
+    /// A whole number.
+    pub fn count(count: u64) -> Self {
+        Self { text: grouped(count), value: Some(count as f64) }
+    }
+
+    /// A number of bytes, in a unit that fits.
+    pub fn bytes(count: u64) -> Self {
+        Self { text: bytes(count), value: Some(count as f64) }
+    }
+
+    /// A whole number that is a name: without separators.
+    pub fn name(number: impl Into<i64>) -> Self {
+        let number = number.into();
+        Self { text: number.to_string(), value: Some(number as f64) }
+    }
+
+    /// A number with four significant digits, or a whole number.
+    pub fn number(value: f64) -> Self {
+        Self { text: number(value), value: Some(value) }
+    }
+
+    /// A share, shown as per cent.
+    pub fn share(share: f64) -> Self {
+        Self { text: format!("{:.1} %", 100.0 * share), value: Some(share) }
+    }
+
+    /// A time in nanoseconds.
+    pub fn ns(ns: f64) -> Self {
+        Self { text: seconds(ns / 1e9), value: Some(ns) }
+    }
+
+    /// A time in seconds.
+    pub fn seconds(value: f64) -> Self {
+        Self { text: seconds(value), value: Some(value) }
+    }
+
+    /// `cell` of the value, or "n/a" if there is none.
+    pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
+        value.map_or_else(|| Self::word("n/a"), cell)
+    }
+}
+
+/// Four significant digits, or from 1000 on all digits before the point, in groups as in counts.
+pub(super) fn number(value: f64) -> String {
+    // 2^53: whole numbers above it have digits that were not measured.
+    if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
+}
+
+/// Writes a table with aligned columns, the first one to the left and the others to the right.
+pub(super) fn aligned(out: &mut String, table: &Table) -> fmt::Result {
+    aligned_by(out, "  ", table, &|column| column == 0)
+}
+
+/// Writes a table with aligned columns: to the left if `is_left` returns true. Every line begins with `indent`.
+pub(super) fn aligned_by(out: &mut String, indent: &str, table: &Table, is_left: &dyn Fn(usize) -> bool) -> fmt::Result {
+    let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+    let rows = table.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect());
+    let lines: Vec<Vec<&str>> = std::iter::once(head).chain(rows).collect();
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..table.columns.len()).map(width).collect();
+    for line in &lines {
+        let cell = |(column, (cell, width)): (usize, (&&str, &usize))| match is_left(column) {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        };
+        let cells: Vec<String> = line.iter().zip(&widths).enumerate().map(cell).collect();
+        writeln!(out, "{}", format!("{indent}{}", cells.join("  ")).trim_end())?;
+    }
+    Ok(())
+}
+
+/// Writes a table as markdown.
+pub(super) fn piped(out: &mut String, table: &Table) -> fmt::Result {
+    writeln!(out, "| {} |", table.columns.join(" | "))?;
+    writeln!(out, "|---|{}", "---:|".repeat(table.columns.len() - 1))?;
+    for row in &table.rows {
+        writeln!(out, "| {} |", row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" | "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_numbers_have_groups_of_digits_and_no_exponent() {
+        for (value, text) in [
+            (0.0, "0"),
+            (1.5, "1.5"),
+            (999.9, "999.9"),
+            (999.96, "1,000"),
+            (4694.3, "4,694"),
+            (88_234.6, "88,235"),
+            (1.2e-7, "1.2e-07"),
+            (1e30, "1e+30"),
+        ] {
+            assert_eq!(Cell::number(value), Cell { text: text.to_owned(), value: Some(value) });
+        }
+    }
+}
