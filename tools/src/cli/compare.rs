@@ -79,14 +79,8 @@ fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Resul
 
 fn failure(error: &ComparisonError) -> Failure {
     let failure = Failure::because("", error);
-    match error {
-        ComparisonError::Kind { .. } => {
-            failure.cure("write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones")
-        }
-        ComparisonError::NotARecord { .. } | ComparisonError::Impossible { .. } => {
-            failure.cure("write a record with `socbfs bench --json FILE`")
-        }
-        ComparisonError::Version { .. } => failure.cure("record both runs again with the same build"),
-        _ => failure,
+    match error.cure() {
+        Some(cure) => failure.cure(cure),
+        None => failure,
     }
 }

@@ -26,51 +26,25 @@ pub struct Run {
 
 /// Why two runs can't be compared.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ComparisonError {
-    /// Not a record of `socbfs bench`.
-    #[error("{name} is not a record of `socbfs bench --json` (line {line}: {reason})")]
-    NotARecord {
-        /// File name.
-        name: String,
-        /// Line, from 1.
-        line: usize,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A record of something else than a run.
-    #[error("{name} is a record of {kind}; only records of `socbfs bench --json` can be compared")]
-    Kind {
-        /// File name.
-        name: String,
-        /// The command that writes such records, or their schema.
-        kind: String,
-    },
-    /// A run that can't have been measured.
-    #[error("{name} is not the record of a run as it was measured: {reason}")]
-    Impossible {
-        /// File name.
-        name: String,
-        /// What is impossible.
-        reason: String,
-    },
-    /// A record of another version.
-    #[error("{name} has schema {schema} version {version}; this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}")]
-    Version {
-        /// File name.
-        name: String,
-        /// Schema found.
-        schema: String,
-        /// Version found.
-        version: u32,
-    },
-    /// A run without figures.
-    #[error("{0} is the record of a run that failed validation: it has no speed")]
-    Invalid(String),
-    /// Runs over different graphs, whose figures can't be compared.
-    #[error("the runs searched different graphs ({0}); --force compares them all the same")]
-    DifferentGraphs(String),
+#[error("{message}")]
+pub struct ComparisonError {
+    message: String,
+    cure: Option<&'static str>,
 }
+
+impl ComparisonError {
+    fn new(message: String, cure: &'static str) -> Self {
+        Self { message, cure: Some(cure) }
+    }
+
+    /// What to do about it.
+    pub fn cure(&self) -> Option<&'static str> {
+        self.cure
+    }
+}
+
+/// What to do about a file that is no record of a run.
+const RECORD: &str = "write a record with `socbfs bench --json FILE`";
 
 /// Fields of a graph's record that are equal if two graphs are the same.
 const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
@@ -141,27 +115,30 @@ impl Run {
     /// # Errors
     /// [`ComparisonError`] if the text is not a record of a run, has another version, or can't have been measured.
     pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
-        let not_a_record = |error: serde_json::Error| ComparisonError::NotARecord {
-            name: name.to_owned(),
-            line: error.line().max(1),
-            reason: error.to_string(),
+        let not_a_record = |error: serde_json::Error| {
+            let line = error.line().max(1);
+            ComparisonError::new(format!("{name} is not a record of `socbfs bench --json` (line {line}: {error})"), RECORD)
         };
         let value = read_record(text).map_err(not_a_record)?;
         // The version is checked first, since a record of another version may lack any other field.
-        let schema = value.get("schema").and_then(Value::as_str);
-        let version = value.get("schema_version").and_then(Value::as_u64).and_then(|version| u32::try_from(version).ok());
-        if let Some(schema) = schema.filter(|&schema| schema != SCHEMA) {
-            return Err(ComparisonError::Kind { name: name.to_owned(), kind: kind(schema) });
-        }
-        match (schema, version) {
-            (Some(SCHEMA), Some(SCHEMA_VERSION)) | (None, _) | (_, None) => {}
-            (Some(schema), Some(version)) => {
-                return Err(ComparisonError::Version { name: name.to_owned(), schema: schema.to_owned(), version });
+        let version = value.get("schema_version").and_then(Value::as_u64);
+        match (value.get("schema").and_then(Value::as_str), version) {
+            (Some(SCHEMA), Some(version)) if version != u64::from(SCHEMA_VERSION) => {
+                let known = format!("this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}");
+                let message = format!("{name} has schema {SCHEMA} version {version}; {known}");
+                return Err(ComparisonError::new(message, "record both runs again with the same build"));
+            }
+            (Some(SCHEMA) | None, _) => {}
+            (Some(other), _) => {
+                let message = format!("{name} is a record of {}; only records of `socbfs bench --json` can be compared", kind(other));
+                let cure = "write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones";
+                return Err(ComparisonError::new(message, cure));
             }
         }
         // Parsed from the text again, since only these errors have line numbers.
         let record: Record = serde_json::from_str(text).map_err(not_a_record)?;
-        possible(&record).map_err(|reason| ComparisonError::Impossible { name: name.to_owned(), reason })?;
+        possible(&record)
+            .map_err(|reason| ComparisonError::new(format!("{name} is not the record of a run as it was measured: {reason}"), RECORD))?;
         Ok(Self { record, value })
     }
 }
@@ -170,10 +147,12 @@ impl Comparison {
     /// Compares run `a` with run `b`. Runs over different graphs are compared only with `force`.
     ///
     /// # Errors
-    /// [`ComparisonError::Invalid`] and [`ComparisonError::DifferentGraphs`].
+    /// [`ComparisonError`] if one of them failed validation, or their graphs differ.
     pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
         fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Summary, ComparisonError> {
-            run.record.summary.as_ref().filter(|_| run.record.valid).ok_or_else(|| ComparisonError::Invalid(name.to_owned()))
+            let message = || format!("{name} is the record of a run that failed validation: it has no speed");
+            let summary = run.record.summary.as_ref().filter(|_| run.record.valid);
+            summary.ok_or_else(|| ComparisonError { message: message(), cure: None })
         }
         let of = [figures(a)?, figures(b)?];
         let (a, b) = (a.1, b.1);
@@ -259,17 +238,20 @@ fn efficiency(a: &EnergyRecord, b: &EnergyRecord) -> Option<[f64; 2]> {
 }
 
 fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
+    let different = |what: String| {
+        let message = format!("the runs searched different graphs ({what}); --force compares them all the same");
+        Err(ComparisonError { message, cure: None })
+    };
     for field in SAME_GRAPH {
         let [left, right] = [a, b].map(|run| &run.value["graph"][field]);
         if left != right {
-            return Err(ComparisonError::DifferentGraphs(format!("{field}: {left} and {right}")));
+            return different(format!("{field}: {left} and {right}"));
         }
     }
     // The sizes are equal. If the graphs are too, the same root traverses the same number of edges.
     for root in &a.record.roots {
         if let Some(other) = b.record.roots.iter().find(|other| other.root == root.root && other.edges != root.edges) {
-            let reason = format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges);
-            return Err(ComparisonError::DifferentGraphs(reason));
+            return different(format!("root {} traverses {} edges and {}", root.root, root.edges, other.edges));
         }
     }
     Ok(())
@@ -512,11 +494,13 @@ mod tests {
     fn failed_runs_and_foreign_files_are_refused() {
         let mut failed = record(&[0.001]);
         failed.valid = false;
-        assert!(matches!(compare(&failed, &record(&[0.001]), true), Err(ComparisonError::Invalid(name)) if name == "a.json"));
-        assert!(matches!(Run::parse("{}", "f"), Err(ComparisonError::NotARecord { .. })));
-        assert!(matches!(Run::parse("not json", "f"), Err(ComparisonError::NotARecord { line: 1, .. })));
+        let error = compare(&failed, &record(&[0.001]), true).unwrap_err().to_string();
+        assert_eq!(error, "a.json is the record of a run that failed validation: it has no speed");
+        let refused = |text: &str| Run::parse(text, "f").unwrap_err().to_string();
+        assert!(refused("{}").starts_with("f is not a record of `socbfs bench --json` (line 1: missing field"));
+        assert!(refused("not json").starts_with("f is not a record of `socbfs bench --json` (line 1: "));
         let newer = serde_json::to_string(&record(&[0.001])).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
-        assert!(matches!(Run::parse(&newer, "f"), Err(ComparisonError::Version { version: 2, .. })));
+        assert_eq!(refused(&newer), "f has schema socbfs-bench version 2; this build of socbfs compares socbfs-bench version 1");
     }
 
     #[test]
