@@ -41,32 +41,27 @@ impl TouchedBytes {
 
     /// Adds the bytes of another step, which runs after this one.
     #[must_use]
-    pub fn and(self, other: &Self) -> Self {
-        Self {
-            queues: self.queues + other.queues,
-            notes: self.notes + other.notes,
-            offsets: self.offsets + other.offsets,
-            lists: self.lists + other.lists,
-            columns: self.columns + other.columns,
-            names: self.names + other.names,
-            bitmaps: self.bitmaps + other.bitmaps,
-            parents: self.parents + other.parents,
-            output: self.output + other.output,
-        }
+    pub fn and(mut self, other: &Self) -> Self {
+        self.fields().into_iter().zip(other.arrays()).for_each(|((_, sum), (_, bytes))| *sum += bytes);
+        self
     }
 
     /// Name and bytes of each array.
-    pub fn arrays(&self) -> [(&'static str, u64); 9] {
+    pub fn arrays(mut self) -> [(&'static str, u64); 9] {
+        self.fields().map(|(name, bytes)| (name, *bytes))
+    }
+
+    fn fields(&mut self) -> [(&'static str, &mut u64); 9] {
         [
-            ("queues", self.queues),
-            ("notes", self.notes),
-            ("offsets", self.offsets),
-            ("lists", self.lists),
-            ("columns", self.columns),
-            ("names", self.names),
-            ("bitmaps", self.bitmaps),
-            ("parents", self.parents),
-            ("output", self.output),
+            ("queues", &mut self.queues),
+            ("notes", &mut self.notes),
+            ("offsets", &mut self.offsets),
+            ("lists", &mut self.lists),
+            ("columns", &mut self.columns),
+            ("names", &mut self.names),
+            ("bitmaps", &mut self.bitmaps),
+            ("parents", &mut self.parents),
+            ("output", &mut self.output),
         ]
     }
 }
@@ -165,19 +160,15 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
         bitmaps: [Lines::new(n / 64 + 1, 8), Lines::new(n / 64 + 1, 8)],
         parents: Lines::new(n + 1, 4),
     };
-    // The vertices of each level, in ascending order.
+    // The vertices by level, and of a level in ascending order.
     let depth = levels.last as usize + 1;
-    let mut ends = vec![0; depth + 1];
-    levels.of.iter().filter(|&&level| level != NONE).for_each(|&level| ends[level as usize + 1] += 1);
-    for level in 0..depth {
-        ends[level + 1] += ends[level];
-    }
-    let mut by_level = vec![0; ends[depth]];
-    let mut places = ends.clone();
-    for (v, &level) in levels.of.iter().enumerate().filter(|(_, level)| **level != NONE) {
-        by_level[places[level as usize]] = v as Vertex;
-        places[level as usize] += 1;
-    }
+    let level_of = |v: &Vertex| levels.of[*v as usize];
+    let mut by_level: Vec<Vertex> = (0..levels.of.len() as Vertex).filter(|v| level_of(v) != NONE).collect();
+    by_level.sort_by_key(level_of);
+    let frontier_of = |level: u32| {
+        let [begin, end] = [level, level + 1].map(|level| by_level.partition_point(|v| level_of(v) < level));
+        &by_level[begin..end]
+    };
     // A vertex without an edge takes part in no search.
     let is_searched = |v: usize| v < levels.of.len() && (out.degree(v as Vertex) > 0 || incoming.degree(v as Vertex) > 0);
     let mut left = (0..n).filter(|&v| is_searched(v)).count() as u64;
@@ -197,8 +188,7 @@ pub fn touched(layout: &Layout, levels: &Levels, records: &[LevelRecord]) -> Vec
     }
     for (level, plan) in (0..depth as u32).zip(plans) {
         let step = level + 1;
-        let frontier = &by_level[ends[level as usize]..ends[level as usize + 1]];
-        let found = ends.get(level as usize + 2).map_or(0, |end| end - ends[level as usize + 1]);
+        let (frontier, found) = (frontier_of(level), frontier_of(level + 1).len());
         // `left` does not count a root without an edge.
         left = left.saturating_sub(frontier.len() as u64);
         let mut bytes = TouchedBytes::default();

@@ -23,7 +23,8 @@ use socbfs::{
 /// Name of the record format, in every record.
 pub const SCHEMA: &str = "socbfs-bench";
 
-/// Version of the record format: raised by every change that matters to a reader of older records.
+/// Version of the record format: raised by every change that matters to a reader of older records. A new field has a default, so that
+/// records without it are still read.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// Reads the JSON text of a record. A key that stands twice in an object is refused: readers would differ in which value they take.

@@ -237,7 +237,7 @@ fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> R
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     let in_place = take_stdout([&json, &page]);
     let written = json.map_or(Ok(()), |json| json.finish_json(|out| crate::report::json(&record, out)));
-    let shown = page.map_or(Ok(()), |page| page.finish_page(&html::page(std::slice::from_ref(&document))));
+    let shown = page.map_or(Ok(()), |page| page.finish_page(&html::page(std::slice::from_ref(&document), None)));
     let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document)) };
     both(both(written, shown), printed)
 }

@@ -74,7 +74,7 @@ fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Resul
         documents.push(document);
     }
     let ratio = figures::compared(&runs[0].record, &runs[1].record);
-    html.finish_page(&html::page_with(&documents, Some(&ratio)))
+    html.finish_page(&html::page(&documents, Some(&ratio)))
 }
 
 fn failure(error: &ComparisonError) -> Failure {

@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         svg.finish_page(&picture)
     };
     let drawn = svg.map_or(Ok(()), draw);
-    let written = page.map_or(Ok(()), |page| page.finish_page(&html::page(&documents)));
+    let written = page.map_or(Ok(()), |page| page.finish_page(&html::page(&documents, None)));
     both(drawn, written)
 }
 

@@ -7,8 +7,9 @@ use std::{
 
 use serde::Serialize;
 
+use super::cells::{Cell, Table, aligned_by};
 use socbfs::{
-    measure::{HandoverTable, WayTimes},
+    measure::{HandoverTable, HandoverTimes, WayTimes},
     memory::SharingMode,
     opencl::{DeviceInfo, PlatformInfo},
     words::{bytes, counted, significant},
@@ -16,8 +17,6 @@ use socbfs::{
 
 /// Width of the column of names.
 const NAMES: usize = 16;
-/// Width of a column of times.
-const TIMES: usize = 17;
 
 /// The OpenCL platforms and devices of a machine.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -161,45 +160,34 @@ fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
 
 /// Writes a line for each sharing mode, with a column for each size: to the device / to the host. A star marks the chosen mode.
 fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) -> fmt::Result {
-    write!(out, "    {:<NAMES$}", "handover in us")?;
+    let pair = |times: Option<&HandoverTimes>, star: &str, of: [fn(&HandoverTimes) -> u64; 2]| {
+        let [there, back] = of.map(|of| times.map(|times| micro(of(times))));
+        Cell::word(there.zip(back).map_or_else(|| "-".to_owned(), |(there, back)| format!("{star}{there} / {back}")))
+    };
+    let mut shown = Table::of(&table.ways, &[("handover in us", &|way| Cell::word(way.way.to_string()))]);
     for choice in chosen {
-        write!(out, "{:>TIMES$}", bytes(choice.bytes))?;
+        let cell = |way: &WayTimes| {
+            let times = way.sizes.iter().find(|times| times.bytes == choice.bytes);
+            pair(times, if choice.way == way.way { "*" } else { "" }, [|of| of.to_device_ns, |of| of.to_host_ns])
+        };
+        shown.add(bytes(choice.bytes), table.ways.iter().map(cell));
     }
-    writeln!(out, "{:>TIMES$}", "first")?;
-    for way in &table.ways {
-        write!(out, "    {:<NAMES$}", way.way)?;
-        for choice in chosen {
-            let star = if choice.way == way.way { "*" } else { "" };
-            let cell = way
-                .sizes
-                .iter()
-                .find(|times| times.bytes == choice.bytes)
-                .map_or_else(|| "-".to_owned(), |times| format!("{star}{} / {}", micro(times.to_device_ns), micro(times.to_host_ns)));
-            write!(out, "{cell:>TIMES$}")?;
-        }
-        let first = way
-            .sizes
-            .last()
-            .map_or_else(|| "-".to_owned(), |times| format!("{} / {}", micro(times.first_to_device_ns), micro(times.first_to_host_ns)));
-        writeln!(out, "{first:>TIMES$}{}", remarks(way))?;
-    }
+    let first = |way: &WayTimes| pair(way.sizes.last(), "", [|of| of.first_to_device_ns, |of| of.first_to_host_ns]);
+    shown.add("first", table.ways.iter().map(first));
+    shown.add("", table.ways.iter().map(remarks));
+    let last = shown.columns.len() - 1;
+    aligned_by(out, "    ", &shown, &|column| column == 0 || column == last)?;
     let problems: BTreeSet<&str> = table.ways.iter().filter_map(|way| way.problem.as_deref()).collect();
     for problem in problems {
-        writeln!(out, "    {:<NAMES$}{problem}", "")?;
+        row(out, "", problem)?;
     }
-    writeln!(out, "    {:<NAMES$}to the device / to the host; * chosen; first: of the largest size", "")
+    row(out, "", "to the device / to the host; * chosen; first: of the largest size")
 }
 
-fn remarks(way: &WayTimes) -> String {
+fn remarks(way: &WayTimes) -> Cell {
     let moved = way.sizes.iter().any(|times| times.pointer_moved);
-    let mut remarks = Vec::new();
-    if way.copies {
-        remarks.push("copies");
-    }
-    if moved {
-        remarks.push("moves");
-    }
-    if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
+    let remarks = [(way.copies, "copies"), (moved, "moves")].into_iter().filter_map(|(is, remark)| is.then_some(remark));
+    Cell::word(remarks.collect::<Vec<_>>().join(", "))
 }
 
 /// Microseconds, with three significant digits or without decimals.
@@ -241,9 +229,9 @@ mod tests {
         let chosen = [ChosenWay { bytes: 1 << 10, way: SharingMode::Copy }, ChosenWay { bytes: 1 << 20, way: SharingMode::AllocHostPtr }];
         let mut text = String::new();
         write_table(&mut text, &table, &chosen).unwrap();
-        let expected = "    handover in us            1.0 KiB          1.0 MiB            first
-    alloc-host-ptr        12.0 / 12.0     *12.5 / 12.5      25.0 / 37.5
-    copy                 *0.90 / 0.90                -      1.80 / 2.70  copies
+        let expected = "    handover in us       1.0 KiB       1.0 MiB        first
+    alloc-host-ptr   12.0 / 12.0  *12.5 / 12.5  25.0 / 37.5
+    copy            *0.90 / 0.90             -  1.80 / 2.70  copies
                     no memory
                     to the device / to the host; * chosen; first: of the largest size
 ";

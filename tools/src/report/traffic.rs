@@ -1,30 +1,31 @@
 //! What ranks sent each other, level by level.
 
-use std::fmt::Write;
-
-use socbfs::words::{grouped, seconds};
+use super::cells::{Cell, Table, aligned_by};
 use socbfs_cluster::LevelTraffic;
 
 /// A table with one line for each level, from the traffic of every rank: the most bytes that a rank received, the bytes that all ranks
 /// sent, the number of collective operations, the mean time that a rank waited, and the time of the slowest rank's own work over the mean.
 pub fn traffic(ranks: &[Vec<LevelTraffic>]) -> String {
-    let mut text =
-        format!("{:>5}  {:>12}  {:>12}  {:>8}  {:>10}  {:>9}\n", "level", "received", "sent by all", "messages", "wait", "imbalance");
     let count = ranks.len().max(1) as f64;
-    for level in 0..ranks.first().map_or(0, Vec::len) {
-        let of = |field: fn(&LevelTraffic) -> u64| ranks.iter().map(move |rank| field(&rank[level]));
-        let compute: u64 = of(|t| t.compute_ns).sum();
-        let imbalance = if compute == 0 { 1.0 } else { of(|t| t.compute_ns).max().unwrap_or(0) as f64 * count / compute as f64 };
-        // Writing to a String can't fail.
-        let _ = writeln!(
-            text,
-            "{level:>5}  {:>12}  {:>12}  {:>8}  {:>10}  {imbalance:>9.2}",
-            grouped(of(|t| t.received).max().unwrap_or(0)),
-            grouped(of(|t| t.sent).sum()),
-            ranks[0][level].messages,
-            seconds(of(|t| t.wait_ns).sum::<u64>() as f64 * 1e-9 / count),
-        );
-    }
+    let of = |level: usize, field: fn(&LevelTraffic) -> u64| ranks.iter().map(move |rank| field(&rank[level]));
+    let imbalance = |level: usize| match of(level, |t| t.compute_ns).sum::<u64>() {
+        0 => 1.0,
+        sum => of(level, |t| t.compute_ns).max().unwrap_or(0) as f64 * count / sum as f64,
+    };
+    let table = Table::of(
+        0..ranks.first().map_or(0, Vec::len),
+        &[
+            ("level", &|&level| Cell::word(level.to_string())),
+            ("received", &|&level| Cell::count(of(level, |t| t.received).max().unwrap_or(0))),
+            ("sent by all", &|&level| Cell::count(of(level, |t| t.sent).sum())),
+            ("messages", &|&level| Cell::word(ranks[0][level].messages.to_string())),
+            ("wait", &|&level| Cell::ns(of(level, |t| t.wait_ns).sum::<u64>() as f64 / count)),
+            ("imbalance", &|&level| Cell::word(format!("{:.2}", imbalance(level)))),
+        ],
+    );
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = aligned_by(&mut text, "", &table, &|_| false);
     text
 }
 

@@ -51,7 +51,7 @@ fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
 pub(crate) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
     let record = value(record)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
-    output.finish_page(&html::page(&[document]))
+    output.finish_page(&html::page(&[document], None))
 }
 
 /// Whether one of `outputs` takes standard output, so that no text may go there.

@@ -14,13 +14,8 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 /// Tables of up to this many rows are shown open.
 const SHORT: usize = 16;
 
-/// One page of `documents`. The same figures of the same graph are side by side.
-pub fn page(documents: &[Document]) -> String {
-    page_with(documents, None)
-}
-
-/// As [`page`], with the section `first` before all others.
-pub fn page_with(documents: &[Document], first: Option<&Section>) -> String {
+/// One page of `documents`, with the section `first` before all others. The same figures of the same graph are side by side.
+pub fn page(documents: &[Document], first: Option<&Section>) -> String {
     let title = match documents {
         [one] => one.title.clone(),
         _ => format!("{} records side by side", documents.len()),
