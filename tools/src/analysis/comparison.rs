@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::ExactLevel;
-#[cfg(feature = "train")]
-use crate::train::{LevelSample, SearchSample};
 use crate::{
     bench::PoliciesEnergy,
     calibrate::{Directions, Evaluation, Judged, LevelTable, LevelTimes, RootEvaluation},
@@ -197,10 +195,12 @@ pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize,
 /// judged by a network trained on the others. `Err` holds the reason why networks could not be trained.
 #[cfg(feature = "train")]
 fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result<Vec<Option<f64>>, String> {
-    use crate::train::{FitOptions, LEAST_GRAPHS, fit, fit_without};
+    use crate::train::{FitOptions, LEAST_GRAPHS, SearchSample, fit, fit_without};
 
-    let samples: Vec<Vec<SearchSample>> =
-        graphs.iter().map(|(name, tables)| tables.iter().filter_map(|table| sample(name, table)).collect()).collect();
+    let samples: Vec<Vec<SearchSample>> = graphs
+        .iter()
+        .map(|(name, tables)| tables.iter().filter_map(|table| SearchSample::of(name, table, |times| times.directions_ns(false))).collect())
+        .collect();
     let usable = samples.iter().filter(|searches| !searches.is_empty()).count();
     if usable <= LEAST_GRAPHS {
         return Err(format!("training without an input takes at least {} graphs, but only {usable} are usable here", LEAST_GRAPHS + 1));
@@ -247,34 +247,6 @@ const STEPS: usize = 500;
 /// Number of parts where there are enough graphs. A network trained on the other parts judges each part.
 #[cfg(feature = "train")]
 const PARTS: usize = 8;
-
-/// The training sample of a search (`None`: a level has one direction only).
-#[cfg(feature = "train")]
-fn sample(graph: &str, table: &LevelTable) -> Option<SearchSample> {
-    let level = |times: &LevelTimes| {
-        let [top_down, bottom_up] = times.directions_ns(false)?;
-        let stats = &times.stats;
-        Some(LevelSample {
-            frontier_vertices: stats.frontier_vertices,
-            frontier_edges: stats.frontier_edges,
-            unvisited_vertices: stats.unvisited_vertices,
-            unvisited_edges: stats.unvisited_edges,
-            sampled_probes: stats.sampled_probes,
-            sampled_hubs: stats.sampled_hubs,
-            top_down_ns: top_down as u64,
-            bottom_up_ns: bottom_up as u64,
-        })
-    };
-    let stats = table.levels.first()?.stats;
-    Some(SearchSample {
-        graph: graph.to_owned(),
-        root: table.root,
-        vertices: stats.vertices,
-        arcs: stats.arcs,
-        hub_share: stats.hub_share,
-        levels: table.levels.iter().map(level).collect::<Option<_>>()?,
-    })
-}
 
 /// Share of levels for which `network` chooses the direction that is faster on the CPU (`None`: a level has one direction only, or there
 /// are no levels).

@@ -19,9 +19,8 @@ pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_
 pub use exact::{ExactLevel, Levels, count, count_as_policies};
 pub use graph_profile::{Profile, SearchedRoot, profile};
 pub use handover::{DeviceHandover, MappedLevel, MappedLevels, mapped_levels};
-pub use paper::{Claim, Paper, PaperComparison};
 pub use ranks::{RankScaling, RankTimes, rank_scaling};
-pub use record::{Analysis, GraphAnalysis, SCHEMA, SCHEMA_VERSION};
+pub use record::{Analysis, Claim, GraphAnalysis, Paper, PaperComparison, SCHEMA, SCHEMA_VERSION};
 pub use redundant::{Redundant, RedundantLevel, redundant};
 pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};
 pub use split::{SplitDirection, SplitShare, SplitSweep, split_sweep};

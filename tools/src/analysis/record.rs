@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    DeviceHandover, Dropped, MappedLevels, PaperComparison, PolicyComparison, Profile, RankScaling, Redundant, Remapped, Repeated,
-    SplitSweep,
-};
+use super::{DeviceHandover, Dropped, MappedLevels, PolicyComparison, Profile, RankScaling, Redundant, Remapped, Repeated, SplitSweep};
 use crate::bench::{Environment, GraphRecord, LayoutRecord};
 use socbfs::graph::Vertex;
 
@@ -78,6 +75,54 @@ pub struct GraphAnalysis {
     /// What renumbering saves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remapped: Option<Remapped>,
+}
+
+/// A paper whose experiments are repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Paper {
+    /// Zhang et al. 2018, "An adaptive breadth-first search algorithm on integrated architectures".
+    Zhang,
+    /// Remis 2016, "Breadth-first search for social network graphs on heterogenous platforms" (thesis).
+    Remis,
+    /// Yoon and Oh 2022, "SURF: direction-optimizing breadth-first search using workload state on GPUs".
+    Surf,
+    /// Zhou et al. 2021, "BFS parallel algorithm based on Sunway TaihuLight".
+    Sunway,
+}
+
+/// The figures of a paper, each with that of this machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PaperComparison {
+    /// The paper.
+    pub paper: Paper,
+    /// Whether smaller graphs than the paper's were searched.
+    pub quick: bool,
+    /// Claims of its text, figures and means.
+    pub claims: Vec<Claim>,
+    /// The cells of its tables.
+    #[serde(default)]
+    pub cells: Vec<Claim>,
+    /// Graphs of the paper that were searched: the paper's name, and the name here.
+    #[serde(default)]
+    pub searched: Vec<(String, String)>,
+    /// Graphs of the paper that were not searched: the name, and the reason or where to get the graph.
+    pub missing: Vec<(String, String)>,
+}
+
+/// One figure of a paper.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// The quantity, with its unit.
+    pub what: String,
+    /// The table, figure or section of the paper.
+    pub place: String,
+    /// The paper's value.
+    pub paper: f64,
+    /// The value of this machine (`None`: it can't be compared).
+    pub ours: Option<f64>,
+    /// Why the values can't be compared, or how far they can.
+    pub note: String,
 }
 
 impl Analysis {

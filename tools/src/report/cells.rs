@@ -109,6 +109,14 @@ pub(super) fn number(value: f64) -> String {
     if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
 }
 
+/// Width of the names before the values of a run.
+const NAMES: usize = 15;
+
+/// Writes a line with a name and a value.
+pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
+    writeln!(out, "{name:<NAMES$}{value}")
+}
+
 /// Writes a table with aligned columns, the first one to the left and the others to the right.
 pub(super) fn aligned(out: &mut String, table: &Table) -> fmt::Result {
     aligned_by(out, "  ", table, &|column| column == 0)

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use socbfs::power::{Joules, Watts};
 
-use super::{table::row, trace::direction};
+use super::{cells::row, trace::direction};
 use crate::bench::{EnergyRecord, EnergySummary, Model};
 use socbfs::{
     stats,

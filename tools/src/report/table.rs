@@ -2,16 +2,13 @@
 
 use std::fmt::{self, Write};
 
-use super::energy;
+use super::{cells::row, energy};
 use crate::bench::{Record, Summary};
 use socbfs::{
     graph::Order,
     policy::Objective,
     words::{bytes, counted, general, grouped, mteps, seconds},
 };
-
-/// Width of the column of names.
-const NAMES: usize = 15;
 
 /// The run as text: machine, graph, layout, search, validation, figures, energy, warnings.
 pub fn table(record: &Record) -> String {
@@ -39,11 +36,6 @@ fn write(out: &mut String, record: &Record) -> fmt::Result {
         writeln!(out)?;
     }
     Ok(())
-}
-
-/// Writes a line of the first part of the report.
-pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
-    writeln!(out, "{name:<NAMES$}{value}")
 }
 
 fn machine(out: &mut String, record: &Record) -> fmt::Result {

@@ -3,7 +3,7 @@
 use crate::{
     bench::{RootSource, roots},
     calibrate::{LevelTable, Turns, measure_levels},
-    train::records::{LevelSample, SearchSample},
+    train::records::SearchSample,
 };
 use socbfs::{
     bfs::Strategy,
@@ -76,28 +76,8 @@ pub fn collect(search: &mut Search<'_>, graph: &str, root: Vertex, rules: &Rules
 }
 
 fn sample(graph: &str, table: &LevelTable, rules: &Rules) -> Option<SearchSample> {
-    let mut levels = Vec::with_capacity(table.levels.len());
-    for times in &table.levels {
+    SearchSample::of(graph, table, |times| {
         let fastest = |strategies: &[Strategy]| strategies.iter().filter_map(|&strategy| times.own_ns(strategy)).min_by(f64::total_cmp);
-        let (top_down, bottom_up) = (fastest(&rules.top_down)?, fastest(&rules.bottom_up)?);
-        levels.push(LevelSample {
-            frontier_vertices: times.stats.frontier_vertices,
-            frontier_edges: times.stats.frontier_edges,
-            unvisited_vertices: times.stats.unvisited_vertices,
-            unvisited_edges: times.stats.unvisited_edges,
-            sampled_probes: times.stats.sampled_probes,
-            sampled_hubs: times.stats.sampled_hubs,
-            top_down_ns: top_down as u64,
-            bottom_up_ns: bottom_up as u64,
-        });
-    }
-    let first = table.levels.first()?.stats;
-    Some(SearchSample {
-        graph: graph.to_owned(),
-        root: table.root,
-        vertices: first.vertices,
-        arcs: first.arcs,
-        hub_share: first.hub_share,
-        levels,
+        Some([fastest(&rules.top_down)?, fastest(&rules.bottom_up)?])
     })
 }

@@ -8,7 +8,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::calibrate::{JsonLines, complete_lines};
+use crate::calibrate::{JsonLines, LevelTable, LevelTimes, complete_lines};
 use socbfs::{
     bfs::{Direction, LevelStats},
     board::CpuList,
@@ -168,6 +168,32 @@ pub struct SearchSample {
 }
 
 impl SearchSample {
+    /// The search of `table` on `graph`; `times` gives the nanoseconds of a level top-down and bottom-up (`None` for a level: no sample).
+    pub fn of(graph: &str, table: &LevelTable, times: impl Fn(&LevelTimes) -> Option<[f64; 2]>) -> Option<Self> {
+        let level = |level: &LevelTimes| {
+            let ([top_down, bottom_up], stats) = (times(level)?, &level.stats);
+            Some(LevelSample {
+                frontier_vertices: stats.frontier_vertices,
+                frontier_edges: stats.frontier_edges,
+                unvisited_vertices: stats.unvisited_vertices,
+                unvisited_edges: stats.unvisited_edges,
+                sampled_probes: stats.sampled_probes,
+                sampled_hubs: stats.sampled_hubs,
+                top_down_ns: top_down as u64,
+                bottom_up_ns: bottom_up as u64,
+            })
+        };
+        let first = table.levels.first()?.stats;
+        Some(Self {
+            graph: graph.to_owned(),
+            root: table.root,
+            vertices: first.vertices,
+            arcs: first.arcs,
+            hub_share: first.hub_share,
+            levels: table.levels.iter().map(level).collect::<Option<_>>()?,
+        })
+    }
+
     /// What a policy sees before `level` (which must exist), with all samples, if the level before was run in the direction `previous`.
     pub fn stats(&self, level: usize, previous: Option<Direction>) -> LevelStats {
         let sample = self.levels[level];
