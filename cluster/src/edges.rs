@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     ClusterError,
-    ranks::{Ranks, all_to_all, max, of_ranks, starts, total},
+    ranks::{Arrived, Ranks, all_to_all, max},
     search::all_or_none,
 };
 use socbfs::{
@@ -54,22 +54,6 @@ pub(super) enum Needs {
 const ROUND: usize = 1 << 20;
 
 impl<E: EdgeStream> Edges<'_, E> {
-    /// Number of vertices.
-    pub(super) fn vertices(&self) -> usize {
-        match self {
-            Self::All(edges) => edges.vertices(),
-            Self::Slice(slice) => slice.vertices(),
-        }
-    }
-
-    /// The edges that this rank has.
-    pub(super) fn own(&self) -> Piece<'_, E> {
-        match self {
-            Self::All(edges) => Piece::All(edges),
-            Self::Slice(slice) => Piece::Slice(slice),
-        }
-    }
-
     /// Calls `visit` with streams that contain each edge that this rank `needs` once, and perhaps other edges. `owner` returns the rank
     /// that owns a vertex, if any. All ranks call it.
     ///
@@ -80,56 +64,73 @@ impl<E: EdgeStream> Edges<'_, E> {
         ranks: &R,
         needs: Needs,
         owner: impl Fn(Vertex) -> Option<usize>,
-        mut visit: impl FnMut(&Piece<'_, E>),
+        mut visit: impl FnMut(&Edges<'_, E>),
     ) -> Result<(), ClusterError> {
-        let slice = match self {
-            Self::All(edges) => {
-                visit(&Piece::All(edges));
-                return Ok(());
-            }
-            Self::Slice(slice) => slice,
+        let Self::Slice(slice) = self else {
+            visit(self);
+            return Ok(());
         };
         let size = ranks.size();
         let step = (ROUND / size).max(1024);
-        let room = memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges");
-        all_or_none(ranks, room.map_err(ClusterError::from))?;
-        let mut exchange = Exchange::new(size, 8 * step);
+        all_or_none(ranks, memory::check_available(8 * (4 * step + 2 * ROUND) as u64, "the exchange of edges"))?;
         let rounds = max(ranks, slice.len().div_ceil(step) as u64) as usize;
         for round in 0..rounds {
             let range = (round * step).min(slice.len())..((round + 1) * step).min(slice.len());
-            let arrived = exchange.exchange(ranks, slice, range, needs, &owner)?;
-            visit(&Piece::Arrived { edges: arrived, vertices: slice.vertices(), listing: slice.listing() });
+            let (edges, counts) = by_owner(slice, range, needs, size, &owner);
+            let mut arrived = Arrived::default();
+            all_to_all(ranks, &edges, &counts, step, &mut arrived)?;
+            let is_edge = |ends: &[Vertex; 2]| ends.iter().all(|&end| (end as usize) < slice.vertices());
+            if let Some((rank, _)) = arrived.of_ranks().find(|(_, edges)| !edges.iter().all(is_edge)) {
+                return Err(ClusterError::Message { rank });
+            }
+            let all = 0..arrived.all.len();
+            let arrived = EdgeSlice::new(EdgeList::new(slice.vertices(), arrived.all, slice.listing())?, all);
+            visit(&Edges::Slice(&arrived));
         }
         Ok(())
     }
 }
 
-/// Some edges as a stream.
-#[derive(Debug)]
-pub(super) enum Piece<'a, E> {
-    All(&'a E),
-    Slice(&'a EdgeSlice),
-    /// Edges that arrived from all ranks, this one included.
-    Arrived {
-        edges: &'a [[Vertex; 2]],
-        vertices: usize,
-        listing: Listing,
-    },
+/// The entries `range` of a slice in the order of the ranks that need them, and the number for each rank. An entry that two ranks need
+/// occurs twice.
+fn by_owner(
+    slice: &EdgeSlice,
+    range: Range<usize>,
+    needs: Needs,
+    size: usize,
+    owner: &impl Fn(Vertex) -> Option<usize>,
+) -> (Vec<[Vertex; 2]>, Vec<usize>) {
+    let ranks_of = |source: Vertex, target: Vertex| {
+        let first = owner(source);
+        let second = if needs == Needs::Both { owner(target).filter(|&second| Some(second) != first) } else { None };
+        first.into_iter().chain(second)
+    };
+    let mut counts = vec![0; size];
+    slice.for_each(range.clone(), |source, target| ranks_of(source, target).for_each(|rank| counts[rank] += 1));
+    let mut places: Vec<usize> = (0..size).map(|rank| counts[..rank].iter().sum()).collect();
+    let mut edges = vec![[0; 2]; counts.iter().sum()];
+    slice.for_each(range, |source, target| {
+        ranks_of(source, target).for_each(|rank| {
+            edges[places[rank]] = [source, target];
+            places[rank] += 1;
+        });
+    });
+    (edges, counts)
 }
 
-/// Edges in one part of a slice, or of the edges that arrived.
+/// Edges in one part of a slice.
 const PART: usize = 64 << 10;
 
 fn part_of(part: usize, length: usize) -> Range<usize> {
     part * PART..length.min((part + 1) * PART)
 }
 
-impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
+/// The edges that this rank has.
+impl<E: EdgeStream> EdgeStream for Edges<'_, E> {
     fn vertices(&self) -> usize {
         match self {
             Self::All(edges) => edges.vertices(),
             Self::Slice(slice) => slice.vertices(),
-            Self::Arrived { vertices, .. } => *vertices,
         }
     }
 
@@ -137,7 +138,6 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
         match self {
             Self::All(edges) => edges.listing(),
             Self::Slice(slice) => slice.listing(),
-            Self::Arrived { listing, .. } => *listing,
         }
     }
 
@@ -145,16 +145,14 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
         match self {
             Self::All(edges) => edges.parts(),
             Self::Slice(slice) => slice.len().div_ceil(PART),
-            Self::Arrived { edges, .. } => edges.len().div_ceil(PART),
         }
     }
 
     #[inline]
-    fn for_each_of(&self, part: usize, mut visit: impl FnMut(Vertex, Vertex)) {
+    fn for_each_of(&self, part: usize, visit: impl FnMut(Vertex, Vertex)) {
         match self {
             Self::All(edges) => edges.for_each_of(part, visit),
             Self::Slice(slice) => slice.for_each(part_of(part, slice.len()), visit),
-            Self::Arrived { edges, .. } => edges[part_of(part, edges.len())].iter().for_each(|&[source, target]| visit(source, target)),
         }
     }
 
@@ -162,67 +160,6 @@ impl<E: EdgeStream> EdgeStream for Piece<'_, E> {
         match self {
             Self::All(edges) => edges.position(part, index),
             Self::Slice(slice) => slice.position(part * PART + index),
-            Self::Arrived { .. } => part * PART + index,
         }
-    }
-}
-
-/// Buffers for what is sent and received in a round.
-struct Exchange {
-    bytes: Vec<u8>,
-    /// By rank: bytes to send to it, and where the next edge goes.
-    lengths: Vec<i32>,
-    places: Vec<usize>,
-    arriving: Vec<u8>,
-    arrived: Vec<[Vertex; 2]>,
-    /// Bytes that a rank sends another in one round, at most.
-    most: usize,
-}
-
-impl Exchange {
-    fn new(size: usize, most: usize) -> Self {
-        Self { bytes: Vec::new(), lengths: vec![0; size], places: vec![0; size], arriving: Vec::new(), arrived: Vec::new(), most }
-    }
-
-    /// Sends the entries `range` of this rank's slice to the ranks that need them. Returns the edges that arrived.
-    fn exchange(
-        &mut self,
-        ranks: &impl Ranks,
-        slice: &EdgeSlice,
-        range: Range<usize>,
-        needs: Needs,
-        owner: &impl Fn(Vertex) -> Option<usize>,
-    ) -> Result<&[[Vertex; 2]], ClusterError> {
-        let ranks_of = |source: Vertex, target: Vertex| {
-            let first = owner(source);
-            let second = if needs == Needs::Both { owner(target).filter(|&second| Some(second) != first) } else { None };
-            first.into_iter().chain(second)
-        };
-        self.lengths.fill(0);
-        slice.for_each(range.clone(), |source, target| ranks_of(source, target).for_each(|rank| self.lengths[rank] += 8));
-        for (place, start) in self.places.iter_mut().zip(starts(&self.lengths)) {
-            *place = start as usize;
-        }
-        self.bytes.resize(total(&self.lengths), 0);
-        slice.for_each(range, |source, target| {
-            ranks_of(source, target).for_each(|rank| {
-                let place = &mut self.places[rank];
-                self.bytes[*place..][..4].copy_from_slice(&source.to_le_bytes());
-                self.bytes[*place + 4..][..4].copy_from_slice(&target.to_le_bytes());
-                *place += 8;
-            });
-        });
-        let lengths = all_to_all(ranks, &self.bytes, &self.lengths, self.most, &mut self.arriving)?;
-        self.arrived.clear();
-        let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        for (rank, bytes) in of_ranks(&self.arriving, &lengths) {
-            let first = self.arrived.len();
-            self.arrived.extend(bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
-            let is_edge = |ends: &[Vertex; 2]| ends.iter().all(|&end| (end as usize) < slice.vertices());
-            if bytes.len() % 8 != 0 || !self.arrived[first..].iter().all(is_edge) {
-                return Err(ClusterError::Message { rank });
-            }
-        }
-        Ok(&self.arrived)
     }
 }

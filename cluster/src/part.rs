@@ -6,7 +6,7 @@ use super::{
     ClusterError,
     deal::Deal,
     edges::{Edges, Needs},
-    ranks::{Ranks, add_up, max, sum, values},
+    ranks::{Ranks, add_up, gathered, max, sum, values},
     search::all_or_none,
 };
 use socbfs::{
@@ -118,13 +118,12 @@ impl Part {
         let n = edges.vertices();
         // First, since the ranks add up arrays of this length, and the fingerprints that this listing needs.
         same_everywhere(ranks, "number of vertices", n as u64)?;
-        same_everywhere(ranks, "listing of undirected edges", edges.own().listing() as u64)?;
+        same_everywhere(ranks, "listing of undirected edges", edges.listing() as u64)?;
         if n > MAX_VERTICES {
             return Err(GraphError::TooManyVertices(n as u64).into());
         }
         let room = memory::check_available(32 * n as u64, "what every rank keeps of the graph").map_err(GraphError::from);
-        let mut degrees =
-            all_or_none(ranks, room.and_then(|()| count_degrees(&edges.own(), n, &Stopper::default())).map_err(ClusterError::from))?;
+        let mut degrees = all_or_none(ranks, room.and_then(|()| count_degrees(&edges, n, &Stopper::default())))?;
         if let Edges::Slice(_) = edges {
             add_up_degrees(&mut degrees, ranks);
         }
@@ -148,14 +147,14 @@ impl Part {
             Order::Auto => Order::Original,
             chosen => chosen,
         };
-        let (by_rank, rank) = all_or_none(ranks, by_degree(&degree).map_err(ClusterError::from))?;
+        let (by_rank, rank) = all_or_none(ranks, by_degree(&degree))?;
         let by_degree = order == Order::Degree;
         let internal = |v: usize| if by_degree { rank[v] } else { v as Vertex };
         let vertices = if by_degree { by_rank.len() } else { n };
         let words = vertices.div_ceil(64);
         let rows = 64 * deal.words(words);
 
-        let room = || Ok((Slab::<Vertex>::zeroed(n, "vertex order")?, Slab::<u32>::zeroed(rows, "vertex degrees")?));
+        let room = || Ok::<_, ClusterError>((Slab::<Vertex>::zeroed(n, "vertex order")?, Slab::<u32>::zeroed(rows, "vertex degrees")?));
         let (mut row, mut input_degree) = all_or_none(ranks, room())?;
         row.par_iter_mut().enumerate().for_each(|(v, row)| {
             let internal = internal(v);
@@ -177,7 +176,7 @@ impl Part {
             memory::check_available(own.saturating_mul(8 + 4 + 4), "this rank's part of the graph")?;
             Collected::begin(forward, &input_degree, Naming { row: &row, key: &rank, stored })
         };
-        let mut collected = all_or_none(ranks, collected().map_err(ClusterError::from))?;
+        let mut collected = all_or_none(ranks, collected())?;
         let owner = |v: Vertex| Some(internal(v as usize)).filter(|&internal| internal != NONE).map(|internal| deal.owner(internal));
         let needs = if both_directions { Needs::First } else { Needs::Both };
         let (never, mut added) = (Stopper::default(), Ok(()));
@@ -187,7 +186,7 @@ impl Part {
             }
         })?;
         let lists = added.and_then(|()| collected.into_lists(usize::MAX, &never));
-        let lists = all_or_none(ranks, lists.map_err(ClusterError::from))?;
+        let lists = all_or_none(ranks, lists)?;
         drop(row);
 
         let own_max = (0..lists.vertices() as Vertex).map(|row| lists.degree(row)).max().unwrap_or(0);
@@ -234,17 +233,14 @@ impl Part {
     /// Gathers the own words of every rank into one bitmap of all vertices, with one word of 0 after it.
     fn gather_words(&self, own: &[u64], ranks: &impl Ranks) -> Result<Slab<u64>, ClusterError> {
         let longest = self.words.div_ceil(self.deal.ranks);
-        let mut bytes = vec![0; 8 * longest];
-        for (bytes, word) in bytes.chunks_exact_mut(8).zip(own) {
-            bytes.copy_from_slice(&word.to_le_bytes());
-        }
-        let mut all = vec![0; bytes.len() * self.deal.ranks];
-        ranks.all_gather(&bytes, &mut all);
-        let mut words: Slab<u64> = all_or_none(ranks, Slab::zeroed(self.words + 1, "bitmaps").map_err(ClusterError::from))?;
-        for (rank, bytes) in all.chunks_exact((8 * longest).max(1)).enumerate() {
+        let mut own = own.to_vec();
+        own.resize(longest, 0);
+        let all = gathered(ranks, &own);
+        let mut words: Slab<u64> = all_or_none(ranks, Slab::zeroed(self.words + 1, "bitmaps"))?;
+        for (rank, of_rank) in all.chunks_exact(longest.max(1)).enumerate() {
             let deal = Deal { rank, ..self.deal };
-            for (own, bytes) in bytes.chunks_exact(8).enumerate().take(deal.words(self.words)) {
-                words[deal.word(own)] = u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
+            for (own, &word) in of_rank.iter().enumerate().take(deal.words(self.words)) {
+                words[deal.word(own)] = word;
             }
         }
         Ok(words)
@@ -283,7 +279,7 @@ impl Part {
         let lost = (0..rows as Vertex).filter(|&row| is_set(&own_leaves, row) && !is_set(&leaf, self.lists.neighbours(row)[0])).count();
         let room = || {
             let lists = Csr { offsets: Slab::zeroed(rows + 1, "adjacency offsets")?, targets: Slab::zeroed(kept - lost, "adjacency")? };
-            Ok((lists, Slab::zeroed(own, "leaves")?))
+            Ok::<_, ClusterError>((lists, Slab::zeroed(own, "leaves")?))
         };
         let (mut lists, mut leaves): (Csr, Slab<[Vertex; 3]>) = all_or_none(ranks, room())?;
         let mut rest = leaves.iter_mut();
@@ -371,20 +367,14 @@ impl Part {
             })
             .collect();
         let means = self.gather_words(&means, ranks)?;
-        self.word_degrees = all_or_none(ranks, Slab::zeroed(self.words, "vertex degrees").map_err(ClusterError::from))?;
+        self.word_degrees = all_or_none(ranks, Slab::zeroed(self.words, "vertex degrees"))?;
         for (mean, &all) in self.word_degrees.iter_mut().zip(&means[..]) {
             *mean = all as u32;
         }
-        let mut first = [0; 4 * 64];
         if self.deal.rank == 0 && self.words > 0 {
-            for (row, bytes) in first.chunks_exact_mut(4).enumerate() {
-                bytes.copy_from_slice(&self.lists.degree(row as Vertex).to_le_bytes());
-            }
+            self.first_degrees = std::array::from_fn(|row| self.lists.degree(row as Vertex));
         }
-        ranks.broadcast(0, &mut first);
-        for (degree, bytes) in self.first_degrees.iter_mut().zip(first.chunks_exact(4)) {
-            *degree = u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        }
+        ranks.broadcast(0, bytemuck::bytes_of_mut(&mut self.first_degrees));
         Ok(())
     }
 

@@ -8,6 +8,8 @@ use std::{
     sync::{Barrier, Mutex, PoisonError},
 };
 
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+
 use super::ClusterError;
 
 /// One rank's connection to all others.
@@ -63,20 +65,14 @@ fn fold(ranks: &(impl Ranks + ?Sized), value: u64, first: u64, join: impl Fn(u64
 
 /// The `value` of every rank, in the order of ranks.
 pub fn values(ranks: &(impl Ranks + ?Sized), value: u64) -> Vec<u64> {
-    let mut all = vec![0; 8 * ranks.size()];
-    ranks.all_gather(&value.to_le_bytes(), &mut all);
-    all.as_chunks_of_8().map(u64::from_le_bytes).collect()
+    gathered(ranks, &[value])
 }
 
-/// Splits bytes into arrays of 8. (`as_chunks` needs a later Rust.)
-trait Eights {
-    fn as_chunks_of_8(&self) -> impl Iterator<Item = [u8; 8]>;
-}
-
-impl Eights for [u8] {
-    fn as_chunks_of_8(&self) -> impl Iterator<Item = [u8; 8]> {
-        self.chunks_exact(8).map(|chunk| std::array::from_fn(|i| chunk[i]))
-    }
+/// The values of every rank, equally many of each, in the order of ranks.
+pub(super) fn gathered<T: Pod>(ranks: &(impl Ranks + ?Sized), own: &[T]) -> Vec<T> {
+    let mut all = vec![T::zeroed(); own.len() * ranks.size()];
+    ranks.all_gather(cast_slice(own), cast_slice_mut(&mut all));
+    all
 }
 
 /// Values that [`add_up`] adds in one piece: 4 MiB.
@@ -88,29 +84,19 @@ pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
     if size == 1 {
         return;
     }
-    let number = |bytes: &[u8]| u32::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-    let (mut bytes, mut arrived) = (Vec::new(), Vec::new());
     for piece in values.chunks_mut(ADDED) {
-        let begin = |rank: usize| piece.len() * rank / size;
-        let lengths: Vec<i32> = (0..size).map(|rank| 4 * (begin(rank + 1) - begin(rank)) as i32).collect();
-        let offsets: Vec<i32> = (0..size).map(|rank| 4 * begin(rank) as i32).collect();
-        bytes.clear();
-        bytes.extend(piece.iter().flat_map(|value| value.to_le_bytes()));
+        let shares: Vec<usize> = (0..size).map(|rank| piece.len() * (rank + 1) / size - piece.len() * rank / size).collect();
+        let lengths: Vec<i32> = shares.iter().map(|&share| 4 * share as i32).collect();
         // The values in this rank's share, from every rank.
-        let own = lengths[rank] as usize;
-        arrived.clear();
-        arrived.resize(own * size, 0);
-        let (expected, places) = (vec![lengths[rank]; size], (0..size).map(|rank| (own * rank) as i32).collect::<Vec<_>>());
-        ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &offsets }, &mut arrived, &expected, &places);
-        let (share, others) = arrived.split_at_mut(own);
-        for (at, sum) in share.chunks_exact_mut(4).enumerate() {
-            let more = (0..size - 1).map(|other| number(&others[other * own + 4 * at..]));
-            sum.copy_from_slice(&more.fold(number(sum), u32::wrapping_add).to_le_bytes());
+        let expected = vec![lengths[rank]; size];
+        let mut arrived = vec![0_u32; shares[rank] * size];
+        let own = Messages { bytes: cast_slice(piece), lengths: &lengths, offsets: &starts(&lengths) };
+        ranks.all_to_all(own, cast_slice_mut(&mut arrived), &expected, &starts(&expected));
+        let (share, others) = arrived.split_at_mut(shares[rank]);
+        for other in others.chunks_exact(share.len().max(1)) {
+            share.iter_mut().zip(other).for_each(|(sum, &more)| *sum = sum.wrapping_add(more));
         }
-        ranks.all_gather_varying(share, &mut bytes, &lengths, &offsets);
-        for (value, bytes) in piece.iter_mut().zip(bytes.chunks_exact(4)) {
-            *value = number(bytes);
-        }
+        ranks.all_gather_varying(cast_slice(share), cast_slice_mut(piece), &lengths, &starts(&lengths));
     }
 }
 
@@ -119,52 +105,69 @@ pub fn add_up(ranks: &(impl Ranks + ?Sized), values: &mut [u32]) {
 /// # Errors
 /// [`ClusterError::Message`] if a length that arrives is impossible.
 pub fn texts(ranks: &(impl Ranks + ?Sized), text: &str) -> Result<Vec<String>, ClusterError> {
-    let lengths = checked(values(ranks, text.len() as u64), i32::MAX as usize)?;
-    let offsets = starts(&lengths);
-    let mut all = vec![0; total(&lengths)];
-    ranks.all_gather_varying(text.as_bytes(), &mut all, &lengths, &offsets);
-    let of = |(&length, &offset): (&i32, &i32)| String::from_utf8_lossy(&all[offset as usize..][..length as usize]).into_owned();
-    Ok(lengths.iter().zip(&offsets).map(of).collect())
+    let all = gathered_varying(ranks, text.as_bytes(), i32::MAX as usize)?;
+    Ok(all.of_ranks().map(|(_, text)| String::from_utf8_lossy(text).into_owned()).collect())
 }
 
-/// The lengths that all ranks have announced. Refuses one beyond `most`, and a sum that one message can't have.
-pub(super) fn checked(announced: Vec<u64>, most: usize) -> Result<Vec<i32>, ClusterError> {
-    let mut left = i32::MAX;
-    let check = |(rank, length)| {
-        let possible = i32::try_from(length).ok().filter(|&length: &i32| length as usize <= most && length <= left);
-        let length = possible.ok_or(ClusterError::Message { rank })?;
-        left -= length;
-        Ok(length)
-    };
-    announced.into_iter().enumerate().map(check).collect()
+/// Values that arrived from all ranks, in the order of ranks.
+#[derive(Debug, Default)]
+pub(super) struct Arrived<T> {
+    pub(super) all: Vec<T>,
+    /// Bytes of each rank.
+    lengths: Vec<i32>,
 }
 
-/// Sends rank `r` the next `lengths[r]` of the bytes, after the lengths themselves. Writes the bytes that arrive to `all`, in the order of
-/// ranks, and returns their lengths. No rank sends another more than `most` bytes.
-pub(super) fn all_to_all(
+impl<T: Pod> Arrived<T> {
+    /// Makes room for the values whose bytes all ranks have announced. Refuses a rank with more than `most` values, with a part of one, or
+    /// with more than one message can have in sum.
+    fn expect(&mut self, announced: Vec<u64>, most: usize) -> Result<(), ClusterError> {
+        let mut left = i32::MAX;
+        let check = |(rank, length)| {
+            let is_possible =
+                |&length: &i32| length as usize / size_of::<T>() <= most && length <= left && length as usize % size_of::<T>() == 0;
+            let length = i32::try_from(length).ok().filter(is_possible).ok_or(ClusterError::Message { rank })?;
+            left -= length;
+            Ok(length)
+        };
+        self.lengths = announced.into_iter().enumerate().map(check).collect::<Result<_, ClusterError>>()?;
+        self.all.resize(total(&self.lengths) / size_of::<T>(), T::zeroed());
+        Ok(())
+    }
+
+    /// The ranks with the values of each.
+    pub(super) fn of_ranks(&self) -> impl Iterator<Item = (usize, &[T])> {
+        let values = |(start, &length): (i32, &i32)| &self.all[start as usize / size_of::<T>()..][..length as usize / size_of::<T>()];
+        starts(&self.lengths).into_iter().zip(&self.lengths).map(values).enumerate()
+    }
+}
+
+/// The values of every rank, of different numbers, at most `most` of each.
+pub(super) fn gathered_varying<T: Pod>(ranks: &(impl Ranks + ?Sized), own: &[T], most: usize) -> Result<Arrived<T>, ClusterError> {
+    let mut arrived = Arrived { all: Vec::new(), lengths: Vec::new() };
+    arrived.expect(values(ranks, size_of_val(own) as u64), most)?;
+    ranks.all_gather_varying(cast_slice(own), cast_slice_mut(&mut arrived.all), &arrived.lengths, &starts(&arrived.lengths));
+    Ok(arrived)
+}
+
+/// Sends rank `r` the next `counts[r]` of the values, after their number. `arrived` then holds the values from all ranks. No rank sends
+/// another more than `most` values.
+pub(super) fn all_to_all<T: Pod>(
     ranks: &impl Ranks,
-    bytes: &[u8],
-    lengths: &[i32],
+    own: &[T],
+    counts: &[usize],
     most: usize,
-    all: &mut Vec<u8>,
-) -> Result<Vec<i32>, ClusterError> {
-    let size = ranks.size();
-    let fours = vec![4; size];
-    let own: Vec<u8> = lengths.iter().flat_map(|length| length.to_le_bytes()).collect();
-    let mut announced = vec![0; 4 * size];
-    ranks.all_to_all(Messages { bytes: &own, lengths: &fours, offsets: &starts(&fours) }, &mut announced, &fours, &starts(&fours));
+    arrived: &mut Arrived<T>,
+) -> Result<(), ClusterError> {
+    let lengths: Vec<i32> = counts.iter().map(|count| (count * size_of::<T>()) as i32).collect();
+    let fours = vec![4; counts.len()];
     // A negative length becomes one that is too large.
-    let announced = announced.chunks_exact(4).map(|bytes| u32::from_le_bytes(std::array::from_fn(|i| bytes[i])).into()).collect();
-    let expected = checked(announced, most)?;
-    all.resize(total(&expected), 0);
-    ranks.all_to_all(Messages { bytes, lengths, offsets: &starts(lengths) }, all, &expected, &starts(&expected));
-    Ok(expected)
-}
-
-/// The ranks with the bytes of each, which lie one after the other.
-pub(super) fn of_ranks<'a>(all: &'a [u8], lengths: &'a [i32]) -> impl Iterator<Item = (usize, &'a [u8])> {
-    let bytes = |(start, &length): (i32, &i32)| &all[start as usize..][..length as usize];
-    starts(lengths).into_iter().zip(lengths).map(bytes).enumerate()
+    let mut announced = vec![0_u32; counts.len()];
+    let own_lengths = Messages { bytes: cast_slice(&lengths), lengths: &fours, offsets: &starts(&fours) };
+    ranks.all_to_all(own_lengths, cast_slice_mut(&mut announced), &fours, &starts(&fours));
+    arrived.expect(announced.into_iter().map(u64::from).collect(), most)?;
+    let own = Messages { bytes: cast_slice(own), lengths: &lengths, offsets: &starts(&lengths) };
+    ranks.all_to_all(own, cast_slice_mut(&mut arrived.all), &arrived.lengths, &starts(&arrived.lengths));
+    Ok(())
 }
 
 /// Where the bytes of each rank begin, if they lie one after the other.
@@ -180,7 +183,7 @@ pub(super) fn starts(lengths: &[i32]) -> Vec<i32> {
 }
 
 /// The sum of lengths that are not negative.
-pub(super) fn total(lengths: &[i32]) -> usize {
+fn total(lengths: &[i32]) -> usize {
     lengths.iter().map(|&length| length as usize).sum()
 }
 

@@ -6,12 +6,13 @@
 
 use std::path::Path;
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
 use super::{
     ClusterError,
     host::all_gather,
-    ranks::{Messages, Ranks, texts, values},
+    ranks::{Messages, Ranks, starts, texts, values},
     search::first_of,
 };
 use socbfs::{
@@ -106,13 +107,11 @@ pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Resul
 fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), ClusterError> {
     let wanted = if ranks.rank() == 0 { 0..ranks.size() } else { ranks.rank()..ranks.rank() + 1 };
     let sums: Result<Vec<u128>, Box<Fault>> = wanted.map(|rank| part.checksum(rank)).collect();
-    let sums = agreed(ranks, sums.map_err(text(path)))?;
+    let mut sums = agreed(ranks, sums.map_err(text(path)))?;
     let own = sums[0];
-    let mut of_first: Vec<u8> = sums.into_iter().flat_map(u128::to_le_bytes).collect();
-    of_first.resize(16 * ranks.size(), 0);
-    ranks.broadcast(0, &mut of_first);
-    let same_as_first = own.to_le_bytes()[..] == of_first[16 * ranks.rank()..][..16];
-    same(ranks, path, &values(ranks, same_as_first.into()), content)
+    sums.resize(ranks.size(), 0);
+    ranks.broadcast(0, cast_slice_mut(&mut sums));
+    same(ranks, path, &values(ranks, (own == sums[ranks.rank()]).into()), content)
 }
 
 /// The edges that a rank keeps of a piece of `count` edges.
@@ -193,12 +192,11 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
         }));
         ranks.broadcast(0, &mut [0; 8]);
     } else {
-        let mut bytes = Vec::new();
-        while receive(ranks, &mut bytes)? {
+        let mut edges = Vec::new();
+        while receive(ranks, &mut edges)? {
             if failed.is_ok() {
-                let vertex = |bytes: &[u8]| Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
                 // The other ranks learn of an error after rank 0 has sent all edges.
-                failed = keep(&mut kept, bytes.chunks_exact(8).map(|pair| [vertex(pair), vertex(&pair[4..])]));
+                failed = keep(&mut kept, edges.iter().copied());
             }
         }
     }
@@ -212,15 +210,14 @@ fn send(edges: &[[Vertex; 2]], ranks: &impl Ranks) {
     let size = ranks.size();
     ranks.broadcast(0, &mut (edges.len() as u64).to_le_bytes());
     let own = share(edges.len(), 0, size).len();
-    let bytes: Vec<u8> = edges[own..].iter().flatten().flat_map(|vertex| vertex.to_le_bytes()).collect();
     let lengths: Vec<i32> = (0..size).map(|rank| if rank == 0 { 0 } else { 8 * share(edges.len(), rank, size).len() as i32 }).collect();
-    let offsets: Vec<i32> = (0..size).map(|rank| lengths[..rank].iter().sum()).collect();
     let nothing = vec![0; size];
-    ranks.all_to_all(Messages { bytes: &bytes, lengths: &lengths, offsets: &offsets }, &mut [], &nothing, &nothing);
+    let shares = Messages { bytes: cast_slice(&edges[own..]), lengths: &lengths, offsets: &starts(&lengths) };
+    ranks.all_to_all(shares, &mut [], &nothing, &nothing);
 }
 
 /// Receives what [`send`] sends this rank. Returns false at the end.
-fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> Result<bool, ClusterError> {
+fn receive(ranks: &impl Ranks, edges: &mut Vec<[Vertex; 2]>) -> Result<bool, ClusterError> {
     let mut count = [0; 8];
     ranks.broadcast(0, &mut count);
     let count = u64::from_le_bytes(count);
@@ -230,11 +227,11 @@ fn receive(ranks: &impl Ranks, bytes: &mut Vec<u8>) -> Result<bool, ClusterError
     let count = count as usize;
     let size = ranks.size();
     if count > 0 {
-        bytes.resize(8 * share(count, ranks.rank(), size).len(), 0);
+        edges.resize(share(count, ranks.rank(), size).len(), [0; 2]);
         let nothing = vec![0; size];
         let mut expected = vec![0; size];
-        expected[0] = bytes.len() as i32;
-        ranks.all_to_all(Messages { bytes: &[], lengths: &nothing, offsets: &nothing }, bytes, &expected, &nothing);
+        expected[0] = 8 * edges.len() as i32;
+        ranks.all_to_all(Messages { bytes: &[], lengths: &nothing, offsets: &nothing }, cast_slice_mut(edges), &expected, &nothing);
     }
     Ok(count > 0)
 }

@@ -342,7 +342,8 @@ pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
 }
 
 /// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
-pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, ClusterError>) -> Result<T, ClusterError> {
+pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, impl Into<ClusterError>>) -> Result<T, ClusterError> {
+    let made = made.map_err(Into::into);
     let own = made.as_ref().err().map_or_else(String::new, |error| with_causes("", error));
     let failed = first_of(texts(ranks, &own)?);
     match (made, failed) {

@@ -19,7 +19,7 @@ use super::{
     edges::{Edges, Needs},
     host::{Host, all_gather},
     part::Part,
-    ranks::{Ranks, checked, of_ranks, starts, sum, texts, total, values},
+    ranks::{Ranks, gathered_varying, max, sum, texts, values},
     search::all_or_none,
 };
 use socbfs::{
@@ -176,7 +176,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     pub fn validate<'e, E: EdgeStream + 'e>(&self, edges: impl Into<Edges<'e, E>>, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
         let edges = &edges.into();
         let room = memory::check_available(self.bytes(trees.len()), "levels of the trees");
-        all_or_none(self.ranks, room.map_err(ClusterError::from))?;
+        all_or_none(self.ranks, room)?;
         let mut levels = Vec::with_capacity(trees.len());
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
         let mut children = Children::default();
@@ -338,7 +338,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             }
             found += own.len();
             // MPI counts bytes in signed 32-bit numbers, so large levels are exchanged in pieces.
-            let rounds = values(self.ranks, own.len().div_ceil(self.piece) as u64).into_iter().max().unwrap_or(0);
+            let rounds = max(self.ranks, own.len().div_ceil(self.piece) as u64);
             if rounds == 0 {
                 break;
             }
@@ -346,13 +346,9 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             frontier.clear();
             let mut pieces = own.chunks(self.piece);
             for _ in 0..rounds {
-                let bytes: Vec<u8> = pieces.next().unwrap_or_default().iter().flat_map(|v| v.to_le_bytes()).collect();
-                let lengths = checked(values(self.ranks, bytes.len() as u64), 4 * self.piece)?;
-                let mut all = vec![0; total(&lengths)];
-                self.ranks.all_gather_varying(&bytes, &mut all, &lengths, &starts(&lengths));
-                for (rank, bytes) in of_ranks(&all, &lengths) {
-                    for bytes in bytes.chunks_exact(4) {
-                        let v = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+                let arrived = gathered_varying(self.ranks, pieces.next().unwrap_or_default(), self.piece)?;
+                for (rank, vertices) in arrived.of_ranks() {
+                    for &v in vertices {
                         // No vertex is found twice: a vertex has one parent, and the root is the child of none.
                         let found = level.get_mut(v as usize).filter(|level| **level == NONE);
                         *found.ok_or(ClusterError::Message { rank })? = depth;

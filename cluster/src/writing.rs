@@ -18,7 +18,7 @@ use super::{
     ClusterError,
     host::{Host, all_gather},
     part::Part,
-    ranks::{Ranks, all_to_all, of_ranks, values},
+    ranks::{Arrived, Ranks, all_to_all, values},
     reading::agreed,
 };
 use socbfs::graph::{NONE, Vertex};
@@ -53,21 +53,18 @@ impl Sorted<'_> {
     /// # Errors
     /// [`ClusterError::Message`].
     fn deal(&mut self, ranks: &impl Ranks, runs: &[Range<usize>]) -> Result<Vec<u32>, ClusterError> {
-        let mut bytes = Vec::new();
-        let mut lengths = Vec::with_capacity(runs.len());
-        for run in runs {
+        let (all, mut arrived) = (self.pairs, Arrived::default());
+        let cut = |run: &Range<usize>| {
             let (piece, rest) = self.pairs.split_at(self.pairs.partition_point(|&[vertex, _]| (vertex as usize) < run.end));
             self.pairs = rest;
-            bytes.extend(piece.iter().flatten().flat_map(|number| number.to_le_bytes()));
-            lengths.push(8 * piece.len() as i32);
-        }
+            piece.len()
+        };
+        let counts: Vec<usize> = runs.iter().map(cut).collect();
         let own = runs[ranks.rank()].clone();
-        let mut all = Vec::new();
-        let lengths = all_to_all(ranks, &bytes, &lengths, 8 * own.len(), &mut all)?;
+        all_to_all(ranks, &all[..counts.iter().sum()], &counts, own.len(), &mut arrived)?;
         let mut of_run = vec![NONE; own.len()];
-        for (rank, bytes) in of_ranks(&all, &lengths) {
-            for pair in bytes.chunks_exact(8) {
-                let [vertex, value] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+        for (rank, pairs) in arrived.of_ranks() {
+            for &[vertex, value] in pairs {
                 let place = (vertex as usize).checked_sub(own.start).and_then(|at| of_run.get_mut(at));
                 *place.ok_or(ClusterError::Message { rank })? = value;
             }
@@ -191,12 +188,15 @@ pub fn write_together(
     let mut sorted = Sorted { pairs: &pairs, root };
     let mut written = Ok(());
     // On rank 0, `carry` holds the bytes from `base`, the beginning of a block, to the next run.
-    let (mut base, mut carry, mut block) = (0, if rank == 0 { head.to_vec() } else { Vec::new() }, Vec::new());
+    let (mut base, mut carry, mut block) = (0, Arrived::default(), Arrived::default());
+    if rank == 0 {
+        carry.all = head.to_vec();
+    }
     for begin in (0..part.vertices()).step_by(slice * size) {
         let at = |rank: usize| (begin + rank * slice).min(part.vertices());
         let runs: Vec<Range<usize>> = (0..size).map(|rank| at(rank)..at(rank + 1)).collect();
         let own = sorted.deal(ranks, &runs)?;
-        let mut bytes = std::mem::take(&mut carry);
+        let mut bytes = std::mem::take(&mut carry.all);
         match encode(runs[rank].start as Vertex, &own) {
             Ok(encoded) => bytes.extend(encoded),
             Err(error) => written = written.and(Err(error)),
@@ -216,18 +216,18 @@ pub fn write_together(
             let of = |at: u64| (at.clamp(starts[rank], starts[rank + 1]) - starts[rank]) as usize;
             of(region.start)..of(region.end.max(region.start))
         };
-        let to: Vec<i32> = (0..size).map(|rank| within(regions[rank]..regions[rank + 1]).len() as i32).collect();
+        let to: Vec<usize> = (0..size).map(|rank| within(regions[rank]..regions[rank + 1]).len()).collect();
         let first = within(regions[0]..regions[1]).start;
         let last = within(end..end).start;
         all_to_all(ranks, &bytes[first..last], &to, (regions[rank + 1] - regions[rank]) as usize, &mut block)?;
-        written = written.and_then(|()| file.file.write_all_at(&block, regions[rank]));
+        written = written.and_then(|()| file.file.write_all_at(&block.all, regions[rank]));
         // The rest is less than a block. Rank 0 keeps it for the next run.
         let mut rest = vec![0; size];
-        rest[0] = (bytes.len() - last) as i32;
+        rest[0] = bytes.len() - last;
         all_to_all(ranks, &bytes[last..], &rest, BLOCK as usize, &mut carry)?;
         base = end;
     }
-    written = written.and_then(|()| file.file.write_all_at(&carry, base));
+    written = written.and_then(|()| file.file.write_all_at(&carry.all, base));
     if file.sync {
         written = written.and_then(|()| file.file.sync_data());
     }
