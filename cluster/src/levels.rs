@@ -20,6 +20,7 @@ use super::{
     message::{self, Form, HEADER, Malformed, Message},
     part::Part,
     ranks::{Ranks, sum},
+    search::{Found, Runner, advance},
 };
 use socbfs::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
@@ -93,7 +94,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     batch: usize,
     sorted: bool,
     /// Parents, bits and the frontier, which CPU and device use in turn. Between levels, all of them but the parents are on the host.
-    pub(super) state: PartState,
+    state: PartState,
     gpu: Option<PartGpu<'p>>,
     /// At least one rank has a device.
     any_device: bool,
@@ -128,22 +129,10 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     lengths: Vec<i32>,
     offsets: Vec<i32>,
     block: usize,
-    level: u32,
-    frontier_vertices: u64,
-    frontier_edges: u64,
-    /// Whether `frontier_edges` is an estimate, and whether that of an earlier level was.
-    edges_are_estimated: bool,
-    expanded_are_estimated: bool,
-    previous_frontier: u64,
-    previous_direction: Option<Direction>,
-    unvisited: u64,
-    unexplored: u64,
-    arcs: u64,
-    pub(super) traffic: Vec<LevelTraffic>,
+    /// The counts before the next level, the same on every rank.
+    stats: LevelStats,
+    traffic: Vec<LevelTraffic>,
 }
-
-/// Levels whose traffic is kept. The last entry also sums up the traffic of deeper levels.
-const TRAFFIC: usize = 4096;
 
 impl<'p, R: Ranks> RankEngine<'p, R> {
     pub(super) fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
@@ -191,17 +180,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             lengths: vec![0; part.deal.ranks],
             offsets: vec![0; part.deal.ranks],
             block: BLOCK[0],
-            level: 0,
-            frontier_vertices: 0,
-            frontier_edges: 0,
-            edges_are_estimated: false,
-            expanded_are_estimated: false,
-            previous_frontier: 0,
-            previous_direction: None,
-            unvisited: 0,
-            unexplored: 0,
-            arcs: part.counts().arcs.iter().sum(),
-            traffic: Vec::with_capacity(TRAFFIC),
+            stats: LevelStats::default(),
+            traffic: Vec::with_capacity(LevelTraffic::KEPT),
             team,
         };
         // A rank without vertices needs no device.
@@ -223,11 +203,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
         }
         Ok(engine)
-    }
-
-    /// Finds out whether any rank has a device. All ranks call it.
-    pub(super) fn announce(&mut self) {
-        self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
     }
 
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
@@ -314,41 +289,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         }
         self.state.queue[0] = v;
         self.frontier = Frontier::Queue(1);
-        (self.frontier_vertices, self.frontier_edges) = (1, u64::from(part.by_source.degree(v)) * part.deal.ranks as u64);
-    }
-
-    pub(super) fn threads(&self) -> usize {
-        self.team.size()
-    }
-
-    /// The device on which levels may run.
-    pub(super) fn device(&self) -> Option<DeviceUse> {
-        self.gpu.as_ref().map(PartGpu::used)
-    }
-
-    /// Why the device could not be set up, if the rank continues without it.
-    pub(super) fn set_up_without(&self) -> Option<&str> {
-        self.set_up_without.as_deref()
-    }
-
-    /// The error of the device, as a text for all ranks ("": none).
-    pub(super) fn failure(&self) -> String {
-        match (&self.lost, &self.gpu) {
-            (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
-            _ => String::new(),
-        }
-    }
-
-    /// Continues on the CPU alone if the device has failed. Returns what failed.
-    pub(super) fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
-        if self.lost.is_none() {
-            return Ok(None);
-        }
-        let failure = self.failure();
-        let words = (self.part.words, self.part.deal.words(self.part.words));
-        self.state = PartState::new(&OnHost, words.0, words.1, self.state.queue.device_len())?;
-        (self.lost, self.gpu, self.strange_parent) = (None, None, true);
-        Ok(Some(failure))
+        (self.stats.frontier_vertices, self.stats.frontier_edges) = (1, u64::from(part.by_source.degree(v)) * part.deal.ranks as u64);
     }
 
     /// Hands the parents over to the host. If that fails, the device is lost.
@@ -356,34 +297,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         if self.lost.is_none() && self.state.parent.owner() != Owner::Host {
             self.lost = self.state.parents_to_host().err();
         }
-    }
-
-    /// Runs the search from a vertex without an edge, which reaches that vertex alone.
-    pub(super) fn begin_isolated(&mut self) -> Result<(), Halt> {
-        self.traffic.clear();
-        self.take_parents();
-        if self.any_device {
-            self.agree_on_parents()?;
-        }
-        self.state.parent.fill(NONE);
-        self.strange_parent = true;
-        self.state.visited.copy_from_slice(&self.part.unsearched);
-        Ok(())
-    }
-
-    /// Gives each leaf its parent if that parent was reached. Clears what the last search left at rows that this search did not reach.
-    pub(super) fn finish(&mut self) -> Result<(), Halt> {
-        self.take_parents();
-        if self.lost.is_none() {
-            self.complete_parents();
-            if self.device_has_found && check_parents(&self.state.parent, self.part.vertices()).is_err() {
-                self.lost = Some(DeviceError::WRONG);
-            }
-        }
-        if self.any_device {
-            self.agree_on_parents()?;
-        }
-        Ok(())
     }
 
     /// Finds out whether every rank has its parents on its host. All ranks call it.
@@ -436,21 +349,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         });
     }
 
-    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched.
-    pub(super) fn leaf_is_deepest(&self, root: Vertex) -> bool {
-        let deepest = |v: Vertex| match self.frontier {
-            Frontier::Queue(len) => self.state.queue[..len].contains(&v),
-            Frontier::Bitmap => self.state.bitmap[(v >> 6) as usize] >> (v & 63) & 1 == 1,
-            Frontier::Leaf { .. } => false,
-        };
-        self.part.leaves.iter().any(|&[row, neighbour, _]| self.part.original(self.part.deal.vertex(row)) != root && deepest(neighbour))
-    }
-
     /// Top-down: visits the arcs from the frontier to this rank's rows, in batches. Returns the number of rows found, which are in `found`,
     /// and that of the threads that took part.
     fn top_down(&mut self) -> (u64, u32) {
         let threads = self.team.size();
-        let alone = threads == 1 || self.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
+        let alone = threads == 1 || self.stats.frontier_edges / (self.part.deal.ranks as u64) < SHARED_ARCS;
         let count = AtomicUsize::new(0);
         let next = as_wide_atomics(&mut self.state.next);
         let step = TopDown {
@@ -511,7 +414,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         };
         let scratch = SharedBuffers(&self.scratch);
         let kernel = self.kernels.bottom_up;
-        let alone = words < SHARED_WORDS || self.unvisited / (part.deal.ranks as u64) < SHARED_UNVISITED;
+        let alone = words < SHARED_WORDS || self.stats.unvisited_vertices / (part.deal.ranks as u64) < SHARED_UNVISITED;
         let ([found, _], worked) = share_and_sum(&self.team, words, WORDS, alone, &|thread, range| {
             // SAFETY: words are handed out once, buffer `thread` is this thread's own, and the slabs have the sizes that `BottomUp` needs:
             // columns, lists and parents have 64 rows a word, all neighbours are below 64 * `words`, and `visited` has a word of 0 after
@@ -531,11 +434,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             Direction::TopDown => {
                 let frontier = match self.frontier {
                     Frontier::Queue(len) => PartFrontier::Queue(len),
-                    Frontier::Bitmap => PartFrontier::Bitmap(self.frontier_vertices),
+                    Frontier::Bitmap => PartFrontier::Bitmap(self.stats.frontier_vertices),
                     // `run` expands a leaf itself.
                     Frontier::Leaf { .. } => return Err(DeviceError::NONE),
                 };
-                gpu.top_down(&mut self.state, frontier, self.frontier_edges / self.part.deal.ranks as u64)?
+                gpu.top_down(&mut self.state, frontier, self.stats.frontier_edges / self.part.deal.ranks as u64)?
             }
         };
         work.handover_ns = level.handover_ns;
@@ -601,14 +504,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(length)
     }
 
-    /// Exchanges the messages of all ranks, which give the next frontier. Returns the number of vertices that all ranks found.
-    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<u64, Halt> {
+    /// Exchanges the messages of all ranks, which give the next frontier.
+    fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<Found, Halt> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
         // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes. Every
         // rank must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a
         // little.
-        let open = (self.unvisited as usize).div_ceil(ranks);
+        let open = (self.stats.unvisited_vertices as usize).div_ceil(ranks);
         let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
         let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));
         self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
@@ -642,19 +545,14 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             wait_ns: work.wait_ns,
             compute_ns: 0,
         };
-        if self.traffic.len() < TRAFFIC {
-            self.traffic.push(traffic);
-        } else if let Some(last) = self.traffic.last_mut() {
-            last.add(traffic);
-        }
+        traffic.append_to(&mut self.traffic);
         let found = self.take_in()?;
         work.merge_ns = nanoseconds(arrived, Instant::now());
         Ok(found)
     }
 
-    /// Reads all messages into the visited bits, the next frontier, and the number of arcs that leave it. Returns the number of vertices
-    /// found.
-    fn take_in(&mut self) -> Result<u64, Halt> {
+    /// Reads all messages into the visited bits and the next frontier.
+    fn take_in(&mut self) -> Result<Found, Halt> {
         let part = self.part;
         let (ranks, words) = (part.deal.ranks, part.words);
         let (incoming, stride) = (&self.incoming[..], self.stride);
@@ -675,7 +573,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         }
         // No rank found a vertex. The frontier stays as it is, since `leaf_is_deepest` reads the deepest level from it.
         if nothing {
-            return Ok(0);
+            return Ok((0, 0, false));
         }
         if all_rows {
             let (mut len, mut edges, mut estimated) = (0, 0, false);
@@ -700,8 +598,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 }
             }
             self.frontier = Frontier::Queue(len);
-            (self.frontier_edges, self.edges_are_estimated) = (edges, estimated);
-            return Ok(len as u64);
+            return Ok((len as u64, edges, estimated));
         }
         let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
         let visited = &as_wide_atomics(&mut self.state.visited)[..words];
@@ -746,8 +643,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             edges -= known * u64::from(part.word_degrees[0]);
         }
         self.frontier = Frontier::Bitmap;
-        (self.frontier_edges, self.edges_are_estimated) = (edges, found > known);
-        Ok(found)
+        Ok((found, edges, found > known))
     }
 }
 
@@ -838,73 +734,42 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         }
         self.traffic.clear();
         self.block = BLOCK[0];
-        (self.level, self.previous_frontier, self.previous_direction) = (0, 0, None);
+        self.stats = part.first_stats(root);
         let (word, bit) = ((root >> 6) as usize, 1 << (root & 63));
         let owns = part.deal.owns(root);
         let row = part.deal.row(root) as usize;
         if owns {
             self.root_row = Some((row, part.original(root)));
         }
-        self.unvisited = part.counts().searched;
-        self.unexplored = self.arcs;
-        self.frontier_vertices = 1;
         if part.unsearched[word] & bit == 0 {
             self.state.visited[word] |= bit;
             if owns {
                 self.state.own[row / 64] |= bit;
             }
-            self.unvisited -= 1;
             self.state.queue[0] = root;
             self.frontier = Frontier::Queue(1);
-            (self.frontier_edges, self.edges_are_estimated) = (part.degree_like(root), Part::is_estimated(root));
         } else {
             // The root is a leaf. Its owner knows the neighbour.
-            let mut neighbour = [0; 4];
+            let mut neighbour = NONE;
             if owns {
-                neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE).to_le_bytes();
+                neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE);
                 self.root_leaf = Some((row, part.original(root)));
             }
             let owner = part.deal.owner(root);
-            self.ranks.broadcast(owner, &mut neighbour);
-            let neighbour = Vertex::from_le_bytes(neighbour);
+            self.ranks.broadcast(owner, bytemuck::bytes_of_mut(&mut neighbour));
             // Leaves have neighbours that are searched.
             let bits = part.unsearched[..part.words].get((neighbour >> 6) as usize);
             if bits.is_none_or(|bits| bits >> (neighbour & 63) & 1 == 1) {
                 return Err(ClusterError::Message { rank: owner }.into());
             }
             self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
-            (self.frontier_edges, self.edges_are_estimated) = (1, false);
         }
-        self.expanded_are_estimated = false;
         self.state.next.copy_from_slice(&self.state.own);
         Ok(0)
     }
 
     fn stats(&mut self) -> LevelStats {
-        LevelStats {
-            level: self.level,
-            vertices: self.part.counts().searched,
-            arcs: self.arcs,
-            frontier_vertices: self.frontier_vertices,
-            frontier_edges: self.frontier_edges,
-            frontier_is_estimated: self.edges_are_estimated,
-            unvisited_vertices: self.unvisited,
-            unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
-            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
-            previous_frontier_vertices: self.previous_frontier,
-            previous_direction: self.previous_direction,
-            hub_share: self.part.hub_share,
-            ..LevelStats::default()
-        }
-    }
-
-    fn sample(&mut self) -> Result<Option<f32>, Halt> {
-        // Each rank could sample its own lists only, so ranks would not all decide the same.
-        Ok(None)
-    }
-
-    fn sample_hubs(&mut self) -> Result<Option<f32>, Halt> {
-        Ok(None)
+        self.stats
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
@@ -922,12 +787,11 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             }
             self.state.queue[0] = neighbour;
             self.frontier = Frontier::Queue(1);
-            (self.frontier_edges, self.edges_are_estimated) = (self.part.degree_like(neighbour), Part::is_estimated(neighbour));
+            // The leaf's arc is not among those that are searched.
+            self.stats.unvisited_edges = self.stats.arcs;
             self.traffic.push(LevelTraffic::default());
-            1
+            (1, self.part.degree_like(neighbour), Part::is_estimated(neighbour))
         } else {
-            self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
-            self.expanded_are_estimated |= self.edges_are_estimated;
             let length = match self.expand(plan, &mut work) {
                 Ok(length) => length,
                 Err(error) => {
@@ -942,14 +806,87 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             }
             found
         };
-        work.found = found;
-        work.finished = found == 0;
-        self.unvisited -= found;
-        self.previous_frontier = self.frontier_vertices;
-        self.previous_direction = Some(plan.direction);
-        self.frontier_vertices = found;
-        self.level += 1;
+        advance(&mut self.stats, plan.direction, found);
+        work.found = found.0;
+        work.finished = found.0 == 0;
         Ok(work)
+    }
+}
+
+impl<R: Ranks> Runner for RankEngine<'_, R> {
+    fn parents(&self) -> &[Vertex] {
+        &self.state.parent
+    }
+
+    fn parents_mut(&mut self) -> &mut [Vertex] {
+        &mut self.state.parent
+    }
+
+    fn traffic(&self) -> &[LevelTraffic] {
+        &self.traffic
+    }
+
+    fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    fn device(&self) -> Option<DeviceUse> {
+        self.gpu.as_ref().map(PartGpu::used)
+    }
+
+    fn announce(&mut self) -> Option<String> {
+        self.any_device = sum(self.ranks, self.gpu.is_some().into()) > 0;
+        self.set_up_without.take()
+    }
+
+    fn failure(&self) -> String {
+        match (&self.lost, &self.gpu) {
+            (Some(error), Some(gpu)) => format!("{}: {error}", gpu.used().name),
+            _ => String::new(),
+        }
+    }
+
+    fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
+        if self.lost.is_none() {
+            return Ok(None);
+        }
+        let failure = self.failure();
+        let words = (self.part.words, self.part.deal.words(self.part.words));
+        self.state = PartState::new(&OnHost, words.0, words.1, self.state.queue.device_len())?;
+        (self.lost, self.gpu, self.strange_parent) = (None, None, true);
+        Ok(Some(failure))
+    }
+
+    fn begin_isolated(&mut self) -> Result<(), Halt> {
+        self.traffic.clear();
+        self.take_parents();
+        if self.any_device {
+            self.agree_on_parents()?;
+        }
+        self.state.parent.fill(NONE);
+        self.strange_parent = true;
+        self.state.visited.copy_from_slice(&self.part.unsearched);
+        Ok(())
+    }
+
+    /// Also clears what the last search left at rows that this search did not reach.
+    fn finish(&mut self) -> Result<(), Halt> {
+        self.take_parents();
+        if self.lost.is_none() {
+            self.complete_parents();
+            if self.device_has_found && check_parents(&self.state.parent, self.part.vertices()).is_err() {
+                self.lost = Some(DeviceError::WRONG);
+            }
+        }
+        if self.any_device { self.agree_on_parents() } else { Ok(()) }
+    }
+
+    fn leaf_is_deepest(&mut self, root: Vertex) -> bool {
+        self.part.any_leaf(root, |neighbour| match self.frontier {
+            Frontier::Queue(len) => self.state.queue[..len].contains(&neighbour),
+            Frontier::Bitmap => self.state.bitmap[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1,
+            Frontier::Leaf { .. } => false,
+        })
     }
 }
 

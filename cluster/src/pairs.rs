@@ -6,13 +6,17 @@
 
 use std::time::Instant;
 
+use bytemuck::{cast_slice, cast_slice_mut};
+
 use super::{
     ClusterError, ClusterOptions, LevelTraffic,
+    levels::Halt,
     part::Part,
     ranks::{Messages, Ranks},
+    search::{Runner, advance},
 };
 use socbfs::{
-    bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
+    bfs::{Engine, LevelPlan, LevelStats, LevelWork},
     graph::{NONE, Vertex},
     memory::{self, Slab},
 };
@@ -21,7 +25,7 @@ use socbfs::{
 const PAIR: usize = 8;
 
 /// Bytes of a bitmap of a rank's rows; the same number on every rank.
-fn reached_bytes(part: &Part) -> usize {
+fn row_bytes(part: &Part) -> usize {
     8 * part.words.div_ceil(part.deal.ranks)
 }
 
@@ -33,7 +37,7 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     batch: usize,
     sorted: bool,
     /// Parents by row, in original numbers.
-    pub(super) parent: Slab<Vertex>,
+    parent: Slab<Vertex>,
     /// Rows of the frontier, and of the next one.
     frontier: Slab<Vertex>,
     next: Slab<Vertex>,
@@ -42,9 +46,9 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     deepest: usize,
     /// The current batch.
     held: Slab<Vertex>,
-    outgoing: Slab<u8>,
-    incoming: Slab<u8>,
-    /// A bit for each row that was reached: of this rank, and of all ranks.
+    outgoing: Slab<[Vertex; 2]>,
+    incoming: Slab<[Vertex; 2]>,
+    /// A bit for each row of some kind: of this rank, and of all ranks.
     bits: Slab<u8>,
     all_bits: Slab<u8>,
     /// By rank: bytes to send and where they begin; bytes that arrive and where they begin.
@@ -52,20 +56,13 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     out_offsets: Vec<i32>,
     in_lengths: Vec<i32>,
     in_offsets: Vec<i32>,
-    announced: Vec<u8>,
-    table: Vec<u8>,
-    level: u32,
-    /// Whether the root is a leaf. Its arc is not among those that are searched.
-    root_is_leaf: bool,
-    frontier_vertices: u64,
-    frontier_edges: u64,
-    /// Whether `frontier_edges` is an estimate, and whether that of an earlier level was: only the root's degree may be.
-    edges_are_estimated: bool,
-    expanded_are_estimated: bool,
-    previous_frontier: u64,
-    unvisited: u64,
-    unexplored: u64,
-    pub(super) traffic: Vec<LevelTraffic>,
+    /// The `out_lengths` of all ranks.
+    announced: Vec<i32>,
+    /// Vertices that each rank found, and the arcs that leave them.
+    found: Vec<[u64; 2]>,
+    /// The counts before the next level, the same on every rank.
+    stats: LevelStats,
+    traffic: Vec<LevelTraffic>,
 }
 
 impl<'p, R: Ranks> PairsEngine<'p, R> {
@@ -90,55 +87,30 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
             deepest: 0,
             held: Slab::zeroed(options.batch.clamp(1, rows.max(1)), "frontier queue")?,
             // A root that is a leaf sends one pair more.
-            outgoing: Slab::zeroed(bytes + PAIR, "messages")?,
-            incoming: Slab::zeroed(bytes + PAIR, "messages")?,
-            bits: Slab::zeroed(reached_bytes(part), "bitmaps")?,
-            all_bits: Slab::zeroed(reached_bytes(part) * size, "bitmaps")?,
+            outgoing: Slab::zeroed(part.lists.arcs() + 1, "messages")?,
+            incoming: Slab::zeroed(part.lists.arcs() + 1, "messages")?,
+            bits: Slab::zeroed(row_bytes(part), "bitmaps")?,
+            all_bits: Slab::zeroed(row_bytes(part) * size, "bitmaps")?,
             out_lengths: vec![0; size],
             out_offsets: vec![0; size],
             in_lengths: vec![0; size],
             in_offsets: vec![0; size],
-            announced: vec![0; 4 * size],
-            table: vec![0; 4 * size * size.max(4)],
-            level: 0,
-            root_is_leaf: false,
-            frontier_vertices: 0,
-            frontier_edges: 0,
-            edges_are_estimated: false,
-            expanded_are_estimated: false,
-            previous_frontier: 0,
-            unvisited: 0,
-            unexplored: 0,
-            traffic: Vec::with_capacity(4096),
+            announced: vec![0; size * size],
+            found: vec![[0; 2]; size],
+            stats: LevelStats::default(),
+            traffic: Vec::with_capacity(LevelTraffic::KEPT),
         })
     }
 
-    pub(super) fn begin_isolated(&mut self) {
-        self.parent.fill(NONE);
-        (self.len, self.deepest) = (0, 0);
-        self.traffic.clear();
-    }
-
-    /// Gives each leaf its parent if that parent was reached. Each rank first sends all others a bit for each row: whether it was reached.
-    pub(super) fn finish(&mut self) {
-        let part = self.part;
-        self.bits.fill(0);
-        for (row, &parent) in self.parent.iter().enumerate() {
-            self.bits[row / 8] |= u8::from(parent != NONE) << (row % 8);
-        }
+    /// Sends all ranks the bits of this rank's rows.
+    fn share_bits(&mut self) {
         self.ranks.all_gather(&self.bits, &mut self.all_bits);
-        for &[row, neighbour, original] in part.leaves.iter() {
-            let at = part.deal.owner(neighbour) * self.bits.len() + (part.deal.row(neighbour) / 8) as usize;
-            let parent = &mut self.parent[row as usize];
-            if *parent == NONE && self.all_bits[at] >> (neighbour % 8) & 1 == 1 {
-                *parent = original;
-            }
-        }
     }
 
-    /// Rows of this rank on the deepest level that is not empty.
-    pub(super) fn deepest(&self) -> &[Vertex] {
-        &self.frontier[..self.deepest]
+    /// The bit of a vertex, as its owner sent it.
+    fn bit(&self, v: Vertex) -> bool {
+        let at = self.part.deal.owner(v) * self.bits.len() + (self.part.deal.row(v) / 8) as usize;
+        self.all_bits[at] >> (v % 8) & 1 == 1
     }
 
     /// Counts the pairs for each rank, and computes where each rank's pairs begin in the outgoing buffer.
@@ -168,12 +140,10 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
                 held.sort_unstable();
             }
             for &row in &*held {
-                let parent = part.original(part.deal.vertex(row)).to_le_bytes();
+                let parent = part.original(part.deal.vertex(row));
                 for &target in part.lists.neighbours(row) {
                     let offset = &mut self.out_offsets[part.deal.owner(target)];
-                    let pair = &mut self.outgoing[*offset as usize..][..PAIR];
-                    pair[..4].copy_from_slice(&part.deal.row(target).to_le_bytes());
-                    pair[4..].copy_from_slice(&parent);
+                    self.outgoing[*offset as usize / PAIR] = [part.deal.row(target), parent];
                     *offset += PAIR as i32;
                 }
             }
@@ -184,108 +154,111 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
     }
 }
 
-impl<R: Ranks> Engine for PairsEngine<'_, R> {
-    type Error = ClusterError;
+impl<R: Ranks> Runner for PairsEngine<'_, R> {
+    fn parents(&self) -> &[Vertex] {
+        &self.parent
+    }
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, ClusterError> {
+    fn parents_mut(&mut self) -> &mut [Vertex] {
+        &mut self.parent
+    }
+
+    fn traffic(&self) -> &[LevelTraffic] {
+        &self.traffic
+    }
+
+    fn begin_isolated(&mut self) -> Result<(), Halt> {
         self.parent.fill(NONE);
+        (self.len, self.deepest) = (0, 0);
         self.traffic.clear();
-        (self.level, self.frontier_vertices, self.previous_frontier, self.len) = (0, 1, 0, 0);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Halt> {
+        self.bits.fill(0);
+        for (row, &parent) in self.parent.iter().enumerate() {
+            self.bits[row / 8] |= u8::from(parent != NONE) << (row % 8);
+        }
+        self.share_bits();
+        for &[row, neighbour, original] in self.part.leaves.iter() {
+            if self.parent[row as usize] == NONE && self.bit(neighbour) {
+                self.parent[row as usize] = original;
+            }
+        }
+        Ok(())
+    }
+
+    fn leaf_is_deepest(&mut self, root: Vertex) -> bool {
+        self.bits.fill(0);
+        for &row in &self.frontier[..self.deepest] {
+            self.bits[row as usize / 8] |= 1 << (row % 8);
+        }
+        self.share_bits();
+        self.part.any_leaf(root, |neighbour| self.bit(neighbour))
+    }
+}
+
+impl<R: Ranks> Engine for PairsEngine<'_, R> {
+    type Error = Halt;
+
+    fn begin(&mut self, root: Vertex) -> Result<u64, Halt> {
+        self.begin_isolated()?;
         let part = self.part;
-        self.root_is_leaf = part.unsearched[(root >> 6) as usize] >> (root & 63) & 1 == 1;
-        (self.frontier_edges, self.edges_are_estimated) =
-            if self.root_is_leaf { (1, false) } else { (part.degree_like(root), Part::is_estimated(root)) };
-        self.expanded_are_estimated = false;
-        self.unvisited = part.counts().searched - u64::from(!self.root_is_leaf);
-        self.unexplored = part.counts().arcs.iter().sum();
+        self.stats = part.first_stats(root);
         if part.deal.owns(root) {
             let row = part.deal.row(root);
             self.parent[row as usize] = part.original(root);
             self.frontier[0] = row;
-            self.len = 1;
+            (self.len, self.deepest) = (1, 1);
         }
-        self.deepest = self.len;
         Ok(0)
     }
 
     fn stats(&mut self) -> LevelStats {
-        let counts = self.part.counts();
-        LevelStats {
-            level: self.level,
-            vertices: counts.searched,
-            arcs: counts.arcs.iter().sum(),
-            frontier_vertices: self.frontier_vertices,
-            frontier_edges: self.frontier_edges,
-            frontier_is_estimated: self.edges_are_estimated,
-            unvisited_vertices: self.unvisited,
-            unvisited_edges: self.unexplored.saturating_sub(self.frontier_edges),
-            unvisited_is_estimated: self.edges_are_estimated || self.expanded_are_estimated,
-            previous_frontier_vertices: self.previous_frontier,
-            previous_direction: (self.level > 0).then_some(Direction::TopDown),
-            hub_share: self.part.hub_share,
-            ..LevelStats::default()
-        }
+        self.stats
     }
 
-    fn sample(&mut self) -> Result<Option<f32>, ClusterError> {
-        Ok(None)
-    }
-
-    fn sample_hubs(&mut self) -> Result<Option<f32>, ClusterError> {
-        Ok(None)
-    }
-
-    fn run(&mut self, _: LevelPlan) -> Result<LevelWork, ClusterError> {
+    fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
-        let (part, size, vertices) = (self.part, self.part.deal.ranks, self.part.vertices());
-        let is_leaf = |row: Vertex| part.lists.degree(row) == 0;
-        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair.
-        let leaf = (self.level == 0 && self.len == 1 && is_leaf(self.frontier[0])).then(|| self.frontier[0]);
-        let neighbour = leaf.and_then(|row| part.neighbour_of_leaf(row));
+        let (part, size, own) = (self.part, self.part.deal.ranks, self.part.deal.rank);
+        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair, and its arc is not among those that are searched.
+        let is_leaf = self.stats.level == 0 && self.stats.vertices == self.stats.unvisited_vertices;
         self.place();
-        if let (Some(row), Some(neighbour)) = (leaf, neighbour) {
-            let to = part.deal.owner(neighbour);
-            self.out_lengths.fill(0);
-            self.out_offsets.fill(0);
-            self.out_lengths[to] = PAIR as i32;
-            self.outgoing[..4].copy_from_slice(&part.deal.row(neighbour).to_le_bytes());
-            self.outgoing[4..PAIR].copy_from_slice(&part.original(part.deal.vertex(row)).to_le_bytes());
+        if is_leaf {
+            self.stats.unvisited_edges = self.stats.arcs;
+            if let Some((row, neighbour)) = self.frontier[..self.len].first().and_then(|&row| Some((row, part.neighbour_of_leaf(row)?))) {
+                self.out_lengths[part.deal.owner(neighbour)] = PAIR as i32;
+                self.outgoing[0] = [part.deal.row(neighbour), part.original(part.deal.vertex(row))];
+            }
         } else {
             self.fill();
         }
-        for (bytes, length) in self.announced.chunks_exact_mut(4).zip(&self.out_lengths) {
-            bytes.copy_from_slice(&length.to_le_bytes());
-        }
         let computed = Instant::now();
-        self.ranks.all_gather(&self.announced, &mut self.table[..4 * size * size]);
-        let announced = |from: usize, to: usize| {
-            let at = 4 * (from * size + to);
-            i32::from_le_bytes(std::array::from_fn(|i| self.table[at + i]))
-        };
-        let (mut at, mut received) = (0, 0);
+        self.ranks.all_gather(cast_slice(&self.out_lengths), cast_slice_mut(&mut self.announced));
+        let mut at = 0;
         for rank in 0..size {
-            let length = announced(rank, part.deal.rank);
-            let is_possible = usize::try_from(length).is_ok_and(|length| length % PAIR == 0 && length <= self.incoming.len() - at as usize);
+            let length = self.announced[rank * size + own];
+            let is_possible =
+                usize::try_from(length).is_ok_and(|length| length % PAIR == 0 && length <= PAIR * self.incoming.len() - at as usize);
             if !is_possible {
-                return Err(ClusterError::Message { rank });
+                return Err(ClusterError::Message { rank }.into());
             }
             (self.in_lengths[rank], self.in_offsets[rank]) = (length, at);
             at += length;
-            received += if rank == part.deal.rank { 0 } else { length as u64 };
         }
-        let sent: u64 = (0..size).filter(|&rank| rank != part.deal.rank).map(|rank| self.out_lengths[rank] as u64).sum();
-        let messages = Messages { bytes: &self.outgoing, lengths: &self.out_lengths, offsets: &self.out_offsets };
-        self.ranks.all_to_all(messages, &mut self.incoming, &self.in_lengths, &self.in_offsets);
+        let of_others = |lengths: &[i32]| lengths.iter().map(|&length| length as u64).sum::<u64>() - lengths[own] as u64;
+        let messages = Messages { bytes: cast_slice(&self.outgoing), lengths: &self.out_lengths, offsets: &self.out_offsets };
+        self.ranks.all_to_all(messages, cast_slice_mut(&mut self.incoming), &self.in_lengths, &self.in_offsets);
         let arrived = Instant::now();
 
+        // The rows that this rank found, and the arcs that leave them.
         let (mut found, mut edges) = (0, 0);
         for rank in 0..size {
-            let (begin, length) = (self.in_offsets[rank] as usize, self.in_lengths[rank] as usize);
-            for pair in self.incoming[begin..begin + length].chunks_exact(PAIR) {
-                let [row, parent] = [0, 4].map(|at| u32::from_le_bytes(std::array::from_fn(|i| pair[at + i])));
+            let (begin, length) = (self.in_offsets[rank] as usize / PAIR, self.in_lengths[rank] as usize / PAIR);
+            for &[row, parent] in &self.incoming[begin..begin + length] {
                 let own = self.parent.get_mut(row as usize);
                 // The last word may have rows that no vertex has.
-                let own = own.filter(|_| (parent as usize) < vertices && (part.deal.vertex(row) as usize) < vertices);
+                let own = own.filter(|_| (parent as usize) < part.vertices() && (part.deal.vertex(row) as usize) < part.vertices());
                 let own = own.ok_or(ClusterError::Message { rank })?;
                 if *own == NONE {
                     *own = parent;
@@ -295,43 +268,24 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
                 }
             }
         }
-        // What this rank found, and the arcs that leave that.
-        let mut own = [0; 16];
-        own[..8].copy_from_slice(&(found as u64).to_le_bytes());
-        own[8..].copy_from_slice(&edges.to_le_bytes());
-        self.ranks.all_gather(&own, &mut self.table[..16 * size]);
-        let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-        let of_ranks = || self.table[..16 * size].chunks_exact(16);
-        let all = of_ranks().map(|bytes| number(&bytes[..8])).fold(0, u64::wrapping_add);
-        let all_edges = of_ranks().map(|bytes| number(&bytes[8..])).fold(0, u64::wrapping_add);
-        if self.level > 0 || !self.root_is_leaf {
-            self.unexplored = self.unexplored.saturating_sub(self.frontier_edges);
-            self.expanded_are_estimated |= self.edges_are_estimated;
-        }
-        (self.frontier_edges, self.edges_are_estimated) = (all_edges, false);
-        self.unvisited = self.unvisited.saturating_sub(all);
-        self.previous_frontier = self.frontier_vertices;
+        self.ranks.all_gather(cast_slice(&[found as u64, edges]), cast_slice_mut(&mut self.found));
+        let [all, all_edges] = self.found.iter().fold([0_u64; 2], |[all, edges], [v, e]| [all.wrapping_add(*v), edges.wrapping_add(*e)]);
+        advance(&mut self.stats, plan.direction, (all, all_edges, false));
         if all > 0 {
             std::mem::swap(&mut self.frontier, &mut self.next);
             self.deepest = found;
         }
         self.len = found;
-        self.level += 1;
-        self.frontier_vertices = all;
         let elapsed = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         let header = (size - 1) as u64 * (4 * size as u64 + 16);
         let traffic = LevelTraffic {
-            received: received + header,
-            sent: sent + header,
+            received: of_others(&self.in_lengths) + header,
+            sent: of_others(&self.out_lengths) + header,
             messages: 3,
             wait_ns: elapsed(computed, arrived),
             compute_ns: elapsed(begin, computed),
         };
-        if self.traffic.len() < 4096 {
-            self.traffic.push(traffic);
-        } else if let Some(last) = self.traffic.last_mut() {
-            last.add(traffic);
-        }
+        traffic.append_to(&mut self.traffic);
         Ok(LevelWork {
             levels: 1,
             found: all,

@@ -10,6 +10,7 @@ use super::{
     search::all_or_none,
 };
 use socbfs::{
+    bfs::LevelStats,
     gpu::PartArrays,
     graph::{
         Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
@@ -475,6 +476,32 @@ impl Part {
     pub(super) fn neighbour_of_leaf(&self, row: Vertex) -> Option<Vertex> {
         let at = self.leaves.partition_point(|&[leaf, _, _]| leaf < row);
         self.leaves.get(at).filter(|&&[leaf, _, _]| leaf == row).map(|&[_, neighbour, _]| neighbour)
+    }
+
+    /// Whether a leaf of this rank, other than the original vertex `root`, has a neighbour that `is` accepts.
+    pub(super) fn any_leaf(&self, root: Vertex, is: impl Fn(Vertex) -> bool) -> bool {
+        self.leaves.iter().any(|&[row, neighbour, _]| self.original(self.deal.vertex(row)) != root && is(neighbour))
+    }
+
+    /// The counts before level 0 of a search from `root`. A root that is not searched is a leaf, whose only arc is not among those of the
+    /// graph that is searched.
+    pub(super) fn first_stats(&self, root: Vertex) -> LevelStats {
+        let (arcs, searched) = (self.counts.arcs.iter().sum(), self.counts.searched);
+        let is_leaf = self.unsearched[(root >> 6) as usize] >> (root & 63) & 1 == 1;
+        let frontier_edges = if is_leaf { 1 } else { self.degree_like(root) };
+        let is_estimated = !is_leaf && Self::is_estimated(root);
+        LevelStats {
+            vertices: searched,
+            arcs,
+            frontier_vertices: 1,
+            frontier_edges,
+            frontier_is_estimated: is_estimated,
+            unvisited_vertices: searched - u64::from(!is_leaf),
+            unvisited_edges: arcs.saturating_sub(frontier_edges),
+            unvisited_is_estimated: is_estimated,
+            hub_share: self.hub_share,
+            ..LevelStats::default()
+        }
     }
 
     /// Listed edges that touch each row of this rank.

@@ -11,7 +11,7 @@ use super::{
     search::ClusterSearch,
 };
 use socbfs::{
-    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     board::NEVER,
     gpu::GpuSetup,
     graph::Vertex,
@@ -117,11 +117,6 @@ impl Planner for RankPlanner {
 
     fn wants_hubs(&self, stats: &LevelStats) -> bool {
         self.policy.wants_hubs(stats)
-    }
-
-    fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
-        // No later plan is certain before the other ranks have sent what they found.
-        Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {

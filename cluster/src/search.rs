@@ -1,6 +1,9 @@
 //! Searches over the parts of one graph, one after another.
 
-use std::time::{Duration, Instant};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
 use super::{
     ClusterError,
@@ -8,13 +11,14 @@ use super::{
     pairs::PairsEngine,
     part::Part,
     placing::{Places, RankDevice, RankPlanner},
-    ranks::{Ranks, max, sum, texts},
+    ranks::{Ranks, gathered, max, sum, texts},
 };
 use socbfs::{
-    bfs::{LevelRecord, Records, level_loop},
+    bfs::{Direction, Engine, LevelRecord, LevelStats, Records, level_loop},
     cpu::Simd,
     gpu::DeviceUse,
     graph::{NONE, Vertex},
+    memory::OutOfMemory,
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
     words::with_causes,
@@ -101,12 +105,77 @@ impl LevelTraffic {
         self.wait_ns += other.wait_ns;
         self.compute_ns += other.compute_ns;
     }
+
+    /// Levels whose traffic is kept. The last entry also sums up the traffic of deeper levels.
+    pub(super) const KEPT: usize = 4096;
+
+    /// Appends the traffic of a level to that of the levels before.
+    pub(super) fn append_to(self, levels: &mut Vec<Self>) {
+        if levels.len() < Self::KEPT {
+            levels.push(self);
+        } else if let Some(last) = levels.last_mut() {
+            last.add(self);
+        }
+    }
 }
 
-#[derive(Debug)]
-enum Runner<'p, R: Ranks> {
-    Found(Box<RankEngine<'p, R>>),
-    Pairs(Box<PairsEngine<'p, R>>),
+/// Changes counts from those before a level to those before the next one, whose frontier is the `found` vertices with `edges` arcs.
+pub(super) fn advance(stats: &mut LevelStats, direction: Direction, (found, edges, is_estimated): Found) {
+    stats.level += 1;
+    (stats.previous_frontier_vertices, stats.previous_direction) = (stats.frontier_vertices, Some(direction));
+    (stats.frontier_vertices, stats.frontier_edges, stats.frontier_is_estimated) = (found, edges, is_estimated);
+    stats.unvisited_vertices = stats.unvisited_vertices.saturating_sub(found);
+    stats.unvisited_edges = stats.unvisited_edges.saturating_sub(edges);
+    stats.unvisited_is_estimated |= is_estimated;
+}
+
+/// Vertices that a level found over all ranks, the arcs that leave them, and whether that number is an estimate.
+pub(super) type Found = (u64, u64, bool);
+
+/// Runs the searches of one rank with one of the exchanges.
+pub(super) trait Runner: Engine<Error = Halt> {
+    /// Parents by row, in original numbers.
+    fn parents(&self) -> &[Vertex];
+    fn parents_mut(&mut self) -> &mut [Vertex];
+    /// The traffic at each level of the last search.
+    fn traffic(&self) -> &[LevelTraffic];
+    /// Runs the search from a vertex without an edge, which reaches that vertex alone.
+    fn begin_isolated(&mut self) -> Result<(), Halt>;
+    /// Gives each leaf its parent if that parent was reached. Parents of vertices that were not reached are [`NONE`] afterwards.
+    fn finish(&mut self) -> Result<(), Halt>;
+    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched. All ranks call it.
+    fn leaf_is_deepest(&mut self, root: Vertex) -> bool;
+
+    fn threads(&self) -> usize {
+        1
+    }
+
+    /// The device on which levels may run.
+    fn device(&self) -> Option<DeviceUse> {
+        None
+    }
+
+    /// Finds out whether any rank has a device. All ranks call it. Returns why this rank's could not be set up, if the rank continues
+    /// without it.
+    fn announce(&mut self) -> Option<String> {
+        None
+    }
+
+    /// The error of the device, as a text for all ranks ("": none).
+    fn failure(&self) -> String {
+        String::new()
+    }
+
+    /// Continues on the CPU alone if the device has failed. Returns what failed.
+    fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
+        Ok(None)
+    }
+}
+
+impl fmt::Debug for dyn Runner + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("threads", &self.threads()).field("device", &self.device()).finish_non_exhaustive()
+    }
 }
 
 /// Searches one graph over ranks, any number of times. [`run_uncounted`](Self::run_uncounted) does not allocate.
@@ -114,7 +183,7 @@ enum Runner<'p, R: Ranks> {
 pub struct ClusterSearch<'p, R: Ranks> {
     part: &'p Part,
     ranks: &'p R,
-    runner: Runner<'p, R>,
+    runner: Box<dyn Runner + 'p>,
     planner: RankPlanner,
     records: Records,
     /// The root of the last search, if it has no edge to another vertex.
@@ -133,24 +202,16 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// another rank.
     pub fn new(part: &'p Part, ranks: &'p R, options: &ClusterOptions) -> Result<Self, ClusterError> {
         let made = match options.exchange {
-            Exchange::Found => RankEngine::new(part, ranks, options).map(|engine| Runner::Found(Box::new(engine))),
-            Exchange::Pairs => PairsEngine::new(part, ranks, options).map(|engine| Runner::Pairs(Box::new(engine))),
+            Exchange::Found => RankEngine::new(part, ranks, options).map(|engine| Box::new(engine) as Box<dyn Runner>),
+            Exchange::Pairs => PairsEngine::new(part, ranks, options).map(|engine| Box::new(engine) as Box<dyn Runner>),
         };
         let mut runner = all_or_none(ranks, made)?;
-        let mut fallen_back = None;
-        let policy = match &mut runner {
-            Runner::Found(engine) => {
-                engine.announce();
-                fallen_back = engine.set_up_without().map(str::to_owned);
-                options.policy.clone()
-            }
-            Runner::Pairs(_) => Policy::Fixed(socbfs::bfs::Strategy::Tc),
+        let policy = match options.exchange {
+            Exchange::Found => options.policy.clone(),
+            Exchange::Pairs => Policy::Fixed(socbfs::bfs::Strategy::Tc),
         };
+        let (fallen_back, device) = (runner.announce(), runner.device());
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
-        let device = match &runner {
-            Runner::Found(engine) => engine.device(),
-            Runner::Pairs(_) => None,
-        };
         let planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let planner = RankPlanner::new(planner, options.device.as_ref().filter(|_| device.is_some()), ranks.size());
         Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back, failed: None })
@@ -173,10 +234,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
 
     /// Threads of this rank.
     pub fn threads(&self) -> usize {
-        match &self.runner {
-            Runner::Found(engine) => engine.threads(),
-            Runner::Pairs(_) => 1,
-        }
+        self.runner.threads()
     }
 
     /// Searches from `root` (an original number), and counts the vertices and edges reached. All ranks call it and get the same counts. The
@@ -197,27 +255,10 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         // A root without an internal number has no row and no edge, but is reached.
         outcome.reached = sum(self.ranks, reached) + u64::from(self.alone.is_some() && self.part.internal(root) == NONE);
         outcome.edges = sum(self.ranks, edges) / 2;
-        let deeper = match &self.runner {
-            Runner::Found(engine) => self.alone.is_none() && engine.leaf_is_deepest(root),
-            Runner::Pairs(engine) => self.alone.is_none() && self.leaf_is_below(engine.deepest(), root),
-        };
-        outcome.levels += (max(self.ranks, u64::from(deeper))) as u32;
+        let deeper = self.alone.is_none() && self.runner.leaf_is_deepest(root);
+        outcome.levels += max(self.ranks, u64::from(deeper)) as u32;
         outcome.elapsed = Duration::from_nanos(max(self.ranks, outcome.elapsed.as_nanos() as u64));
         Ok(outcome)
-    }
-
-    /// Whether the deepest level of any rank contains the neighbour of a leaf of this rank, other than the root. All ranks call it, each
-    /// with its own rows of that level.
-    fn leaf_is_below(&self, deepest: &[Vertex], root: Vertex) -> bool {
-        let part = self.part;
-        let mut bits = vec![0u8; 8 * part.words.div_ceil(part.deal.ranks)];
-        for &row in deepest {
-            bits[row as usize / 8] |= 1 << (row % 8);
-        }
-        let mut all = vec![0; bits.len() * part.deal.ranks];
-        self.ranks.all_gather(&bits, &mut all);
-        let is_deepest = |v: Vertex| all[part.deal.owner(v) * bits.len() + part.deal.row(v) as usize / 8] >> (v % 8) & 1 == 1;
-        part.leaves.iter().any(|&[row, neighbour, _]| part.original(part.deal.vertex(row)) != root && is_deepest(neighbour))
     }
 
     /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and the time is
@@ -254,39 +295,29 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.alone = is_alone.then_some(root);
         if is_alone {
             self.records.clear();
-            match &mut self.runner {
-                Runner::Found(engine) => engine.begin_isolated()?,
-                Runner::Pairs(engine) => engine.begin_isolated(),
-            }
+            self.runner.begin_isolated()?;
             if let Some(row) = self.part.own_row(root) {
-                self.parents_mut()[row] = root;
+                self.runner.parents_mut()[row] = root;
             }
             return Ok((1, Instant::now()));
         }
-        let levels = match &mut self.runner {
-            Runner::Found(engine) => level_loop(&mut **engine, &mut self.planner, internal, &mut self.records)?,
-            Runner::Pairs(engine) => level_loop(&mut **engine, &mut self.planner, internal, &mut self.records)?,
-        };
+        let levels = level_loop(&mut *self.runner, &mut self.planner, internal, &mut self.records)?;
         let found = Instant::now();
-        match &mut self.runner {
-            Runner::Found(engine) => engine.finish()?,
-            Runner::Pairs(engine) => engine.finish(),
-        }
+        self.runner.finish()?;
         Ok((levels, found))
     }
 
     /// Continues without the device on each rank whose device failed. All ranks call it.
     fn go_on(&mut self) -> Result<(), ClusterError> {
-        let Runner::Found(engine) = &mut self.runner else { return Ok(()) };
         let mut refused = String::new();
-        match engine.fall_back() {
+        match self.runner.fall_back() {
             Ok(None) => {}
             Ok(Some(reason)) => {
                 log::warn!("rank {}: the search failed on {reason}; continuing on the CPU alone", self.part.deal.rank);
                 self.planner.set_places(None);
                 self.fallen_back = Some(reason);
             }
-            Err(error) => refused = format!("{}; continuing on the CPU alone failed: {error}", engine.failure()),
+            Err(error) => refused = format!("{}; continuing on the CPU alone failed: {error}", self.runner.failure()),
         }
         if sum(self.ranks, u64::from(!refused.is_empty())) > 0 { Err(self.fail(&refused)) } else { Ok(()) }
     }
@@ -294,10 +325,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// Sends the failure to all ranks. They keep it and refuse later searches, since a lost device still owns the rank's memory. `refused`
     /// is the error of continuing without the device ("": this was not tried, or succeeded).
     fn fail(&mut self, refused: &str) -> ClusterError {
-        let own = match &self.runner {
-            Runner::Found(engine) if refused.is_empty() => engine.failure(),
-            _ => refused.to_owned(),
-        };
+        let own = if refused.is_empty() { self.runner.failure() } else { refused.to_owned() };
         let (rank, reason) = match texts(self.ranks, &own) {
             Ok(all) => first_of(all).unwrap_or_default(),
             Err(error) => return error,
@@ -306,20 +334,10 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         ClusterError::Device { rank, reason }
     }
 
-    fn parents_mut(&mut self) -> &mut [Vertex] {
-        match &mut self.runner {
-            Runner::Found(engine) => &mut engine.state.parent,
-            Runner::Pairs(engine) => &mut engine.parent,
-        }
-    }
-
     /// Parents of this rank's vertices, in original numbers, by row ([`Part::own_vertices`] lists the rows). The parent of the root is the
     /// root; a vertex that was not reached has [`NONE`].
     pub fn parents_by_row(&self) -> &[Vertex] {
-        match &self.runner {
-            Runner::Found(engine) => &engine.state.parent,
-            Runner::Pairs(engine) => &engine.parent,
-        }
+        self.runner.parents()
     }
 
     /// The records of the levels of the last search, as measured on this rank.
@@ -329,10 +347,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
 
     /// The traffic of this rank at each level of the last search.
     pub fn traffic(&self) -> &[LevelTraffic] {
-        match &self.runner {
-            Runner::Found(engine) => &engine.traffic,
-            Runner::Pairs(engine) => &engine.traffic,
-        }
+        self.runner.traffic()
     }
 }
 
@@ -355,18 +370,14 @@ pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, impl Into<Clust
 
 /// Gathers the traffic `own` of every rank, in the order of ranks.
 pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>> {
-    let numbers = own.iter().flat_map(|t| [t.received, t.sent, t.messages.into(), t.wait_ns, t.compute_ns]);
-    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
-    // Every rank has run the same levels.
-    let mut all = vec![0; bytes.len() * ranks.size()];
-    ranks.all_gather(&bytes, &mut all);
-    let number = |bytes: &[u8]| u64::from_le_bytes(std::array::from_fn(|i| bytes[i]));
-    let level = |bytes: &[u8]| LevelTraffic {
-        received: number(&bytes[..8]),
-        sent: number(&bytes[8..16]),
-        messages: number(&bytes[16..24]) as u32,
-        wait_ns: number(&bytes[24..32]),
-        compute_ns: number(&bytes[32..40]),
+    let numbers: Vec<[u64; 5]> = own.iter().map(|t| [t.received, t.sent, t.messages.into(), t.wait_ns, t.compute_ns]).collect();
+    let level = |&[received, sent, messages, wait_ns, compute_ns]: &[u64; 5]| LevelTraffic {
+        received,
+        sent,
+        messages: messages as u32,
+        wait_ns,
+        compute_ns,
     };
-    all.chunks_exact(bytes.len().max(1)).map(|rank| rank.chunks_exact(40).map(level).collect()).collect()
+    // Every rank has run the same levels.
+    gathered(ranks, &numbers).chunks_exact(own.len().max(1)).map(|rank| rank.iter().map(level).collect()).collect()
 }

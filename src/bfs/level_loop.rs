@@ -24,14 +24,18 @@ pub trait Engine {
     ///
     /// # Errors
     /// The device failed.
-    fn sample(&mut self) -> Result<Option<f32>, Self::Error>;
+    fn sample(&mut self) -> Result<Option<f32>, Self::Error> {
+        Ok(None)
+    }
 
     /// Samples a few vertices of the frontier. Returns the share of all hubs (vertices with more arcs than the mean) that the frontier
     /// holds, or `None` where the engine does not know it.
     ///
     /// # Errors
     /// The device failed.
-    fn sample_hubs(&mut self) -> Result<Option<f32>, Self::Error>;
+    fn sample_hubs(&mut self) -> Result<Option<f32>, Self::Error> {
+        Ok(None)
+    }
 
     /// Receives the sure decisions of the planner for the levels after the next one. The engine may run such levels before they are
     /// planned.
@@ -155,7 +159,12 @@ impl Records {
 ///
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
-pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: Vertex, records: &mut Records) -> Result<u32, E::Error> {
+pub fn level_loop<E: Engine + ?Sized>(
+    engine: &mut E,
+    planner: &mut impl Planner,
+    root: Vertex,
+    records: &mut Records,
+) -> Result<u32, E::Error> {
     level_loop_until(engine, planner, root, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
 }
 
@@ -164,7 +173,7 @@ pub fn level_loop<E: Engine>(engine: &mut E, planner: &mut impl Planner, root: V
 ///
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
-pub fn level_loop_until<E: Engine, S>(
+pub fn level_loop_until<E: Engine + ?Sized, S>(
     engine: &mut E,
     planner: &mut impl Planner,
     root: Vertex,
