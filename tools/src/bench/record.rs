@@ -207,6 +207,26 @@ pub struct SearchRecord {
     pub objective: Objective,
 }
 
+impl SearchRecord {
+    /// The record of searches on the CPU with these settings, without a calibration.
+    pub fn new(config: &Runtime, chosen: ChosenPolicy, threads: usize, simd: Simd) -> Self {
+        Self {
+            policy: config.policy_text(),
+            chosen,
+            threads,
+            simd,
+            cpus: config.cpus.value.numbers().to_vec(),
+            board: config.profile.name().to_owned(),
+            devices: Vec::new(),
+            thresholds: None,
+            parallel: Vec::new(),
+            fallen_back: None,
+            calibration: None,
+            objective: config.objective.value,
+        }
+    }
+}
+
 /// A threshold for levels that threads share.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelRecord {

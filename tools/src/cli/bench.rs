@@ -23,8 +23,8 @@ use crate::shell::{
 use crate::{
     bench::{CalibrationRecord, ChosenPolicy, ParallelRecord},
     bench::{
-        EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary,
-        available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
+        EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord,
+        Summary, available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
     },
     report,
 };
@@ -227,37 +227,16 @@ impl BenchArgs {
         let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
         drop(progress);
 
-        let valid = records.iter().all(|root| root.validation.passed);
-        let summary = Summary::new(&records, layout.stats().edges);
-        let mut record = Record {
-            schema: SCHEMA.into(),
-            schema_version: SCHEMA_VERSION,
-            environment,
-            graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
-            layout: LayoutRecord::new(&layout, self.layout.order()),
-            search: SearchRecord {
-                policy: config.policy_text(),
-                chosen: ChosenPolicy::from(&choice),
-                threads,
-                simd,
-                cpus: config.cpus.value.numbers().to_vec(),
-                board: config.profile.name().to_owned(),
-                devices,
-                thresholds: measured,
-                parallel: ParallelRecord::all(config, calibration.as_ref()),
-                fallen_back: search.fallen_back().map(str::to_owned),
-                calibration: calibration.as_ref().map(CalibrationRecord::from),
-                objective: config.objective.value,
-            },
-            cluster: None,
-            roots_asked: self.roots,
-            valid,
-            summary,
-            energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
-            roots: records,
-            warnings: Vec::new(),
+        let graph = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);
+        let record = SearchRecord {
+            devices,
+            thresholds: measured,
+            parallel: ParallelRecord::all(config, calibration.as_ref()),
+            fallen_back: search.fallen_back().map(str::to_owned),
+            calibration: calibration.as_ref().map(CalibrationRecord::from),
+            ..SearchRecord::new(config, ChosenPolicy::from(&choice), threads, simd)
         };
-        record.warnings = warnings(&record);
+        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order()), record, records);
         let record = Arc::new(record);
         if let Some(so_far) = so_far {
             so_far.lock().record = Some(Arc::clone(&record));
@@ -284,6 +263,34 @@ impl BenchArgs {
         record.energy = energy;
         record.warnings = warnings(&record);
         Ok(record)
+    }
+
+    /// The record of searches whose energy has not been measured.
+    pub(super) fn record(
+        &self,
+        environment: Environment,
+        graph: GraphRecord,
+        layout: LayoutRecord,
+        search: SearchRecord,
+        roots: Vec<RootRecord>,
+    ) -> Record {
+        let mut record = Record {
+            schema: SCHEMA.into(),
+            schema_version: SCHEMA_VERSION,
+            environment,
+            layout,
+            search,
+            cluster: None,
+            roots_asked: self.roots,
+            valid: roots.iter().all(|root| root.validation.passed),
+            summary: Summary::new(&roots, graph.counts.edges),
+            energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
+            graph,
+            roots,
+            warnings: Vec::new(),
+        };
+        record.warnings = warnings(&record);
+        record
     }
 
     /// Refuses roots for the timeline of which none is among those `drawn`, and warns if some are not.

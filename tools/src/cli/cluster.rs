@@ -1,19 +1,23 @@
 //! `socbfs bench`, `run`, `validate` and `doctor` as one of several processes of `mpirun`.
 
 use std::{
-    fmt::{Display, Write as _},
+    fmt::Display,
     path::Path,
     time::{Duration, Instant},
 };
 
-use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
+use clap::{
+    ArgMatches, Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+    parser::ValueSource,
+};
 use twox_hash::XxHash3_128;
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
     energy::lost,
-    run::{Array, RunArgs},
-    validate::ValidateArgs,
+    run::{Array, RunArgs, summary},
+    validate::{ValidateArgs, report_verdict},
 };
 use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
@@ -24,8 +28,8 @@ use crate::shell::{
 };
 use crate::{
     bench::{
-        ChosenPolicy, ClusterRecord, ClusterRoot, EnergyRecord, Environment, LayoutRecord, MeasuredRoots, RankDeviceRecord, Record,
-        RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord, Summary, measure_cluster, roots, temperatures,
+        ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, MeasuredRoots, RootSource, SearchRecord, measure_cluster,
+        roots, temperatures,
     },
     doctor::{Diagnosis, RankFacts, examine_ranks},
     report::{self, ArrayFormat, ArrayWriter, Column, read_array},
@@ -40,7 +44,6 @@ use socbfs::{
     policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
     runtime::{CalibrationChoice, Origin, Runtime, Setting},
     search::SearchError,
-    words::{counted, seconds},
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, PreparedRank, RankDevice,
@@ -53,8 +56,8 @@ use socbfs_cluster::{
 pub(super) struct ClusterArgs {
     /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
     /// its owner; top-down only: the plain scheme, for comparison)
-    #[arg(long, value_enum, default_value_t = ExchangeArg::Found, hide_possible_values = true)]
-    exchange: ExchangeArg,
+    #[arg(long, value_parser = exchange_parser(), default_value = "found", hide_possible_values = true)]
+    exchange: Exchange,
 
     /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory [default: cpu.batch of the
     /// board file, else 4096]
@@ -89,7 +92,7 @@ impl ClusterArgs {
             return Err(Failure::new(format!("{given} is for one process: ranks share no model of costs"))
                 .cure("start it without mpirun, or give --objective time"));
         }
-        if let ExchangeArg::Pairs = self.exchange {
+        if self.exchange == Exchange::Pairs {
             let of_devices = ["memory_way", "work_group", "parts"];
             without_effect(matches, &of_devices, "--exchange pairs searches without a device", "omit --FLAG")?;
             without_effect(matches, &["simd"], "--exchange pairs uses no vector instructions", "omit --FLAG")?;
@@ -103,11 +106,8 @@ impl ClusterArgs {
     }
 }
 
-/// [`Exchange`] as a flag.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExchangeArg {
-    Found,
-    Pairs,
+fn exchange_parser() -> impl TypedValueParser<Value = Exchange> {
+    PossibleValuesParser::new(["found", "pairs"]).map(|name| if name == "pairs" { Exchange::Pairs } else { Exchange::Found })
 }
 
 fn parse_batch(text: &str) -> Result<usize, String> {
@@ -262,6 +262,12 @@ fn with_value(name: &'static str, value: impl Display) -> Given {
     (name, Some(format!("{name} {value}")))
 }
 
+/// A flag that has a default value.
+fn as_given(matches: &ArgMatches, name: &'static str) -> Given {
+    let mut values = matches.get_raw(&name.trim_start_matches('-').replace('-', "_")).into_iter().flatten();
+    with_value(name, values.next().unwrap_or_default().to_string_lossy())
+}
+
 /// A flag without a value.
 fn switch(name: &'static str, is_given: bool) -> Given {
     (name, is_given.then(|| name.to_owned()))
@@ -311,13 +317,13 @@ fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
 
 /// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto` (tc for pairs), otherwise the configured
 /// policy, which must decide only directions or name one kernel.
-fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'static str), Failure> {
+fn own_policy(config: &Runtime, exchange: Exchange) -> Result<(Policy, &'static str), Failure> {
     let asked = &config.policy;
     let names_kernel = matches!(asked.value, Policy::Fixed(strategy) if strategy != Strategy::Tgm);
     match &asked.value {
         Policy::Fixed(Strategy::Tc) => Ok((asked.value.clone(), "asked for")),
-        Policy::Auto(_) if exchange == ExchangeArg::Pairs => Ok((Policy::Fixed(Strategy::Tc), "pairs are sent top-down, by CPUs")),
-        other if exchange == ExchangeArg::Pairs => {
+        Policy::Auto(_) if exchange == Exchange::Pairs => Ok((Policy::Fixed(Strategy::Tc), "pairs are sent top-down, by CPUs")),
+        other if exchange == Exchange::Pairs => {
             // Without the flag, the policy of the environment or of the board would hold.
             Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
         }
@@ -338,7 +344,7 @@ fn own_policy(config: &Runtime, exchange: ExchangeArg) -> Result<(Policy, &'stat
 }
 
 /// The policy, which must be the same on all ranks. All ranks must call it.
-fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
+fn policy(config: &Runtime, exchange: Exchange, ranks: &MpiRanks) -> Result<(Policy, ChosenPolicy), Failure> {
     let asked = &config.policy;
     let (policy, reason) = agreed(ranks, own_policy(config, exchange))?;
     let texts = texts(ranks, &policy.to_string())?;
@@ -354,17 +360,14 @@ fn policy(config: &Runtime, exchange: ExchangeArg, ranks: &MpiRanks) -> Result<(
 
 /// Checks, before a graph is read or generated, that the device of the settings is available.
 fn check_device(arguments: &ClusterArgs, config: &Runtime) -> Result<(), Failure> {
-    match arguments.exchange {
-        ExchangeArg::Found => Ok(config.check_device()?),
-        // `device` refuses one that is named.
-        ExchangeArg::Pairs => Ok(()),
-    }
+    // With pairs, `device` refuses one that is named.
+    if arguments.exchange == Exchange::Found { Ok(config.check_device()?) } else { Ok(()) }
 }
 
 /// The device of this rank, if it has one.
 fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
     let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
-    if let ExchangeArg::Pairs = arguments.exchange {
+    if arguments.exchange == Exchange::Pairs {
         if is_named {
             return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
         }
@@ -390,9 +393,9 @@ fn not_calibrated(config: &Runtime) -> Result<(), Failure> {
 }
 
 /// Measures which levels run on this rank's device, if no profile, calibration or flag determines it. All ranks must call it.
-fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, wants: bool) -> Result<(), Failure> {
-    let measured = measured_bands(part, ranks, options, wants).map_err(once_for_all(ranks, ""))?;
-    if let (Some(measured), Some(device)) = (measured, &mut options.device) {
+fn resolve_bounds(ready: &mut Ready, ranks: &MpiRanks) -> Result<(), Failure> {
+    let measured = measured_bands(&ready.part, ranks, &ready.options, ready.wants_bounds).map_err(once_for_all(ranks, ""))?;
+    if let (Some(measured), Some(device)) = (measured, &mut ready.options.device) {
         let known = if let Places::By(bands) = device.places { bands } else { Bands::CPU };
         for (name, known, band) in [("top_down", known.top_down, measured.top_down), ("bottom_up", known.bottom_up, measured.bottom_up)] {
             if known.gpu_from.is_some() {
@@ -408,7 +411,7 @@ fn resolve_bounds(part: &Part, ranks: &MpiRanks, options: &mut ClusterOptions, w
 
 fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> Result<ClusterOptions, Failure> {
     let threads = match config.threads.value {
-        threads if arguments.exchange == ExchangeArg::Pairs => {
+        threads if arguments.exchange == Exchange::Pairs => {
             if threads > 1 && matches!(config.threads.origin, Origin::Flag | Origin::Environment) {
                 return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
                     .cure("start more ranks, or omit --threads"));
@@ -425,10 +428,7 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Op
         threads,
         cpus: config.cpus.value.numbers().to_vec(),
         simd: config.simd.value,
-        exchange: match arguments.exchange {
-            ExchangeArg::Found => Exchange::Found,
-            ExchangeArg::Pairs => Exchange::Pairs,
-        },
+        exchange: arguments.exchange,
         batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
         sorted: !arguments.unsorted,
     })
@@ -443,20 +443,6 @@ fn not_directed(directed: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Flags of search commands that affect what ranks send each other.
-fn search_flags(cluster: &ClusterArgs, layout: &LayoutArgs) -> [Given; 2] {
-    let exchange = match cluster.exchange {
-        ExchangeArg::Found => "found",
-        ExchangeArg::Pairs => "pairs",
-    };
-    let order = match layout.order() {
-        Order::Auto => "auto",
-        Order::Original => "original",
-        Order::Degree => "degree",
-    };
-    [with_value("--exchange", exchange), with_value("--order", order)]
-}
-
 /// Refuses flags of search commands that have no effect over ranks.
 fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
     not_directed(layout.directed)?;
@@ -468,6 +454,32 @@ fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
     match given.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),
         None => Ok(()),
+    }
+}
+
+/// A search over ranks that is set up, except for bounds of its devices that have to be measured.
+struct Ready {
+    edges: Loaded,
+    acquisition_seconds: f64,
+    part: Part,
+    construction_seconds: f64,
+    options: ClusterOptions,
+    wants_bounds: bool,
+    chosen: ChosenPolicy,
+}
+
+impl Ready {
+    fn new(cluster: &ClusterArgs, layout: &LayoutArgs, config: &Runtime, source: &Source, ranks: &MpiRanks) -> Result<Self, Failure> {
+        let (policy, chosen) = policy(config, cluster.exchange, ranks)?;
+        agreed(ranks, check_device(cluster, config))?;
+        let (edges, acquisition_seconds) = Loaded::load(source, cluster.from_rank_0, ranks)?;
+        let prepared = agreed(ranks, device(cluster, config))?;
+        let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
+        let options = agreed(ranks, options(cluster, config, policy, prepared.map(|prepared| prepared.device)))?;
+        let start = Instant::now();
+        let part = Part::build(&edges, layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
+        let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
+        Ok(Self { edges, acquisition_seconds, part, construction_seconds, options, wants_bounds, chosen })
     }
 }
 
@@ -495,9 +507,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     };
     let (config, json, environment, named) = agreed(ranks, prepare())?;
     let mut given = command("bench", named.as_ref(), arguments.cluster.from_rank_0).to_vec();
-    given.extend(search_flags(&arguments.cluster, &arguments.layout));
-    given.extend([with_value("--roots", arguments.roots), with_value("--seed", arguments.seed)]);
-    given.extend(matches.get_one::<usize>("energy_repeats").map(|repeats| with_value("--energy-repeats", repeats)));
+    given.extend(["--exchange", "--order", "--roots", "--seed", "--energy-repeats"].map(|name| as_given(matches, name)));
     same_flags(ranks, &given)?;
     let source = match named {
         Some(source) => source,
@@ -507,22 +517,15 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
             arguments.source_or(|| smallest.map_or_else(fitting_scale, |scale| scale as u32))?
         }
     };
-    let (policy, chosen) = policy(&config, arguments.cluster.exchange, ranks)?;
-    agreed(ranks, check_device(&arguments.cluster, &config))?;
-    let (edges, acquisition_seconds) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
-    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
-    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
-    let start = Instant::now();
-    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
-    let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
+    let mut ready = Ready::new(&arguments.cluster, &arguments.layout, &config, &source, ranks)?;
     let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
-    let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), arguments.roots, seeds);
+    let drawn = roots(ready.part.vertices(), |v| u32::from(ready.part.has_edge(v)), arguments.roots, seeds);
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
     let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
-    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
+    resolve_bounds(&mut ready, ranks)?;
+    let Ready { edges, part, mut options, .. } = ready;
     let MeasuredRoots { records, exchanged, devices } = measure_cluster(&edges, &part, ranks, &options, &drawn, &mut |done| {
         if let Some(progress) = &progress {
             progress.between(done);
@@ -534,58 +537,6 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     if own.is_none_or(|device| device.fallen_back.is_some()) {
         options.device = None;
     }
-    let valid = records.iter().all(|root| root.validation.passed);
-    let summary = Summary::new(&records, part.counts().edges);
-    let energy = match &summary {
-        Some(_) => match ClusterSearch::new(&part, ranks, &options) {
-            Ok(mut search) => arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &records)?,
-            // This rank alone has the error, and the others would wait.
-            Err(error @ ClusterError::Message { .. }) => return Err(error.into()),
-            // All ranks have an error.
-            Err(error) => lost(&error.into(), first),
-        },
-        None => EnergyRecord::unavailable("the run has no speed", None),
-    };
-    if first {
-        let record = record(
-            arguments,
-            &config,
-            &source,
-            &part,
-            Measured {
-                environment,
-                chosen,
-                options,
-                records,
-                summary,
-                energy,
-                exchanged,
-                devices,
-                acquisition_seconds,
-                construction_seconds,
-                ranks,
-            },
-        );
-        return publish(&record, json, None, quiet);
-    }
-    if valid { Ok(()) } else { Err(Failure::Invalid) }
-}
-
-struct Measured<'r> {
-    environment: Environment,
-    chosen: ChosenPolicy,
-    options: ClusterOptions,
-    records: Vec<crate::bench::RootRecord>,
-    summary: Option<Summary>,
-    energy: EnergyRecord,
-    exchanged: Vec<ClusterRoot>,
-    devices: Vec<RankDeviceRecord>,
-    acquisition_seconds: f64,
-    construction_seconds: f64,
-    ranks: &'r MpiRanks,
-}
-
-fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part, measured: Measured<'_>) -> Record {
     let counts = part.counts();
     let stats = LayoutStats {
         vertices: part.vertices() as u64,
@@ -600,52 +551,46 @@ fn record(arguments: &BenchArgs, config: &Runtime, source: &Source, part: &Part,
         skew: counts.skew,
         both_directions: counts.both_directions,
     };
-    let mut record = Record {
-        schema: SCHEMA.into(),
-        schema_version: SCHEMA_VERSION,
-        environment: Environment { temperatures_after: temperatures(Path::new(super::bench::ROOT)), ..measured.environment },
-        graph: graph_record(source, stats, false, measured.acquisition_seconds),
-        layout: LayoutRecord {
-            order_asked: arguments.layout.order(),
-            order: part.order(),
-            construction_seconds: measured.construction_seconds,
-            bytes: counts.bytes.iter().sum(),
-            steps: Vec::new(),
-        },
-        search: SearchRecord {
-            policy: config.policy_text(),
-            chosen: measured.chosen,
-            threads: measured.options.threads,
-            simd: measured.options.simd.unwrap_or_else(Simd::detect),
-            cpus: measured.options.cpus.clone(),
-            board: config.profile.name().to_owned(),
-            devices: Vec::new(),
-            thresholds: None,
-            parallel: Vec::new(),
-            fallen_back: measured.devices.iter().find_map(|device| Some(format!("rank {}: {}", device.rank, device.fallen_back.as_ref()?))),
-            calibration: None,
-            objective: config.objective.value,
-        },
-        cluster: Some(ClusterRecord {
-            processes: measured.ranks.size(),
-            library: MpiRanks::library(),
-            exchange: measured.options.exchange,
-            batch: measured.options.batch,
-            sorted: measured.options.sorted,
-            arcs_max_over_mean: counts.imbalance(),
-            graph: counts.clone(),
-            devices: measured.devices,
-            roots: measured.exchanged,
-        }),
-        roots_asked: arguments.roots,
-        valid: measured.records.iter().all(|root| root.validation.passed),
-        summary: measured.summary,
-        energy: measured.energy,
-        roots: measured.records,
-        warnings: Vec::new(),
+    let layout = LayoutRecord {
+        order_asked: arguments.layout.order(),
+        order: part.order(),
+        construction_seconds: ready.construction_seconds,
+        bytes: counts.bytes.iter().sum(),
+        steps: Vec::new(),
     };
-    record.warnings = crate::bench::warnings(&record);
-    record
+    let search = SearchRecord {
+        fallen_back: devices.iter().find_map(|device| Some(format!("rank {}: {}", device.rank, device.fallen_back.as_ref()?))),
+        ..SearchRecord::new(&config, ready.chosen, options.threads, options.simd.unwrap_or_else(Simd::detect))
+    };
+    let graph = graph_record(&source, stats, false, ready.acquisition_seconds);
+    let mut record = arguments.record(environment, graph, layout, search, records);
+    record.cluster = Some(ClusterRecord {
+        processes: ranks.size(),
+        library: MpiRanks::library(),
+        exchange: options.exchange,
+        batch: options.batch,
+        sorted: options.sorted,
+        arcs_max_over_mean: counts.imbalance(),
+        graph: counts.clone(),
+        devices,
+        roots: exchanged,
+    });
+    record.energy = match &record.summary {
+        Some(_) => match ClusterSearch::new(&part, ranks, &options) {
+            Ok(mut search) => arguments.energy.measure_cluster(&config.profile, &mut search, ranks, &record.roots)?,
+            // This rank alone has the error, and the others would wait.
+            Err(error @ ClusterError::Message { .. }) => return Err(error.into()),
+            // All ranks have an error.
+            Err(error) => lost(&error.into(), first),
+        },
+        None => EnergyRecord::unavailable("the run has no speed", None),
+    };
+    if first {
+        record.environment.temperatures_after = temperatures(Path::new(super::bench::ROOT));
+        record.warnings = crate::bench::warnings(&record);
+        return publish(&record, json, None, quiet);
+    }
+    if record.valid { Ok(()) } else { Err(Failure::Invalid) }
 }
 
 /// `socbfs run` over ranks.
@@ -657,7 +602,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
-        given.extend(search_flags(&arguments.cluster, &arguments.layout));
+        given.extend(["--exchange", "--order"].map(|name| as_given(matches, name)));
         given.push(with_value("--root", arguments.root));
         given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
         let outputs = arguments.outputs(ranks.rank() == 0)?;
@@ -666,14 +611,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     };
     let (config, source, given, (parents, levels)) = agreed(ranks, prepare())?;
     same_flags(ranks, &given)?;
-    let (policy, _) = policy(&config, arguments.cluster.exchange, ranks)?;
-    agreed(ranks, check_device(&arguments.cluster, &config))?;
-    let (edges, _) = Loaded::load(&source, arguments.cluster.from_rank_0, ranks)?;
-    let prepared = agreed(ranks, device(&arguments.cluster, &config))?;
-    let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-    let mut options = agreed(ranks, options(&arguments.cluster, &config, policy, prepared.map(|prepared| prepared.device)))?;
-    let part = Part::build(&edges, arguments.layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
-    resolve_bounds(&part, ranks, &mut options, wants_bounds)?;
+    let mut ready = Ready::new(&arguments.cluster, &arguments.layout, &config, &source, ranks)?;
+    resolve_bounds(&mut ready, ranks)?;
+    let Ready { edges, part, options, .. } = ready;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
     let outcome = search.run(arguments.root).map_err(once_for_all(ranks, ""))?;
     let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
@@ -698,20 +638,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     if ranks.rank() != 0 {
         return Ok(());
     }
-    let mut text = String::new();
     let received = traffic.iter().map(|rank| rank.iter().map(|level| level.received).sum::<u64>()).max().unwrap_or(0);
-    for (name, value) in [
-        ("root", outcome.root.to_string()),
-        ("reached", format!("{} of {} vertices", outcome.reached, part.vertices())),
-        ("levels", outcome.levels.to_string()),
-        ("edges", outcome.edges.to_string()),
-        ("time", seconds(outcome.elapsed.as_secs_f64())),
-        ("ranks", format!("{}, which received up to {received} bytes", ranks.size())),
-        ("validation", "passed".to_owned()),
-    ] {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
-    }
+    let of_ranks = ("ranks", format!("{}, which received up to {received} bytes", ranks.size()));
+    let mut text = summary(&outcome, part.vertices(), Some(of_ranks));
     if arguments.trace {
         text.push('\n');
         text.push_str(&report::trace(search.records(), &[]));
@@ -834,14 +763,5 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
             validator.validate(&edges, &[tree]).map_err(once_for_all(ranks, ""))?.remove(0)
         }
     };
-    let text = match &verdict {
-        Ok(found) => {
-            let reached = counted(found.reached, "vertex", "vertices");
-            format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels"))
-        }
-        Err(fault) => format!("INVALID: {fault}\n"),
-    };
-    // A reader that has gone must not turn the verdict into a success.
-    let printed = if ranks.rank() == 0 { print(&text) } else { Ok(()) };
-    both(printed, verdict.map(|_| ()).map_err(|_| Failure::Invalid))
+    report_verdict(verdict, ranks.rank() == 0)
 }

@@ -20,6 +20,7 @@ use socbfs::{
     graph::{Order, Vertex},
     input::Format,
     runtime::Prepared,
+    search::Outcome,
     validate::{ValidateError, validate},
     words::{counted, seconds},
 };
@@ -118,23 +119,10 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         Err(other) => return Err(other.into()),
     }
 
-    let mut text = String::new();
     // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
     let is_mapped = layout.order() != Order::Original;
-    for (name, value) in [
-        ("root", outcome.root.to_string()),
-        ("reached", format!("{} of {} vertices", outcome.reached, layout.vertices())),
-        ("levels", outcome.levels.to_string()),
-        ("edges", outcome.edges.to_string()),
-        ("time", seconds(outcome.elapsed.as_secs_f64())),
-        ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))),
-        ("validation", "passed".to_owned()),
-    ] {
-        if name != "mapping" || is_mapped {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{:<12}{value}", format!("{name}:"));
-        }
-    }
+    let mapping = is_mapped.then(|| ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))));
+    let mut text = summary(&outcome, layout.vertices(), mapping);
     if arguments.trace {
         text.push('\n');
         let levels = arguments.exact.then(|| Levels::of_last(&search, arguments.root));
@@ -162,4 +150,18 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         output.finish(|out| write_array(out, format, Column::Level, &tree.level))
     });
     both(both(written, levels), print(&text))
+}
+
+/// The lines about a search whose tree has passed, with one `more`.
+pub(super) fn summary(outcome: &Outcome, vertices: usize, more: Option<(&str, String)>) -> String {
+    let lines = [
+        Some(("root", outcome.root.to_string())),
+        Some(("reached", format!("{} of {vertices} vertices", outcome.reached))),
+        Some(("levels", outcome.levels.to_string())),
+        Some(("edges", outcome.edges.to_string())),
+        Some(("time", seconds(outcome.elapsed.as_secs_f64()))),
+        more,
+        Some(("validation", "passed".to_owned())),
+    ];
+    lines.into_iter().flatten().map(|(name, value)| format!("{:<12}{value}\n", format!("{name}:"))).collect()
 }

@@ -15,7 +15,7 @@ use socbfs::{
     graph::Vertex,
     input::Format,
     search::SearchError,
-    validate::{ValidateError, validate},
+    validate::{ValidateError, Validated, validate},
     words::counted,
 };
 
@@ -81,14 +81,21 @@ pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
     let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
     drop(progress);
     match verdict {
-        Ok(found) => {
-            let reached = counted(found.reached, "vertex", "vertices");
-            print(&format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels")))
-        }
-        Err(ValidateError::Violation(violation)) => {
-            // A reader that has gone must not turn the verdict into a success.
-            both(print(&format!("INVALID: {violation}\n")), Err(Failure::Invalid))
-        }
+        Ok(found) => report_verdict(Ok(found), true),
+        Err(ValidateError::Violation(violation)) => report_verdict(Err(violation.to_string()), true),
         Err(other) => Err(other.into()),
     }
+}
+
+/// Prints the verdict on a tree, if this process `tells` it.
+pub(super) fn report_verdict(verdict: Result<Validated, String>, tells: bool) -> Result<(), Failure> {
+    let text = match &verdict {
+        Ok(found) => {
+            let reached = counted(found.reached, "vertex", "vertices");
+            format!("valid: {reached} on {}\n", counted(found.levels.into(), "level", "levels"))
+        }
+        Err(fault) => format!("INVALID: {fault}\n"),
+    };
+    // A reader that has gone must not turn the verdict into a success.
+    both(if tells { print(&text) } else { Ok(()) }, verdict.map(drop).map_err(|_| Failure::Invalid))
 }
