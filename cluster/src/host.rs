@@ -34,6 +34,16 @@ impl Host {
         let text = |path: &str| machine::text(&root.join(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
         Self { name: text("proc/sys/kernel/hostname"), boot: text("proc/sys/kernel/random/boot_id") }
     }
+
+    /// The machines of `all` ranks, each once.
+    pub fn distinct<'h>(all: impl Iterator<Item = &'h Self>) -> Vec<&'h Self> {
+        all.fold(Vec::new(), |mut found, host| {
+            if !found.contains(&host) {
+                found.push(host);
+            }
+            found
+        })
+    }
 }
 
 /// Environment variables with the number of processes, set by launchers: Open MPI, MPICH and others that use PMI.

@@ -55,12 +55,7 @@ struct Counting {
 /// Assigns sensors to ranks: what several ranks of one machine measure is counted by the first of them, also if their sensors differ (one
 /// container may read powercap, and another one only perf).
 fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
-    let mut hosts: Vec<&Host> = Vec::new();
-    for rank in all {
-        if !hosts.contains(&&rank.host) {
-            hosts.push(&rank.host);
-        }
-    }
+    let hosts = Host::distinct(all.iter().map(|rank| &rank.host));
     let named_twice = |host: &Host| hosts.iter().filter(|other| other.name == host.name).count() > 1;
     let name = |host: &Host| {
         let first = all.iter().position(|rank| rank.host == *host).unwrap_or(0);

@@ -42,41 +42,40 @@ pub fn examine_ranks(ranks: &impl Ranks, own: &RankFacts) -> Result<Diagnosis, C
 
 /// The findings about these ranks.
 fn judge(all: &[RankFacts], clocks: &[u64], links: &[Link]) -> Vec<Finding> {
-    let mut boards: Vec<&Host> = Vec::new();
-    for rank in all {
-        if !boards.contains(&&rank.host) {
-            boards.push(&rank.host);
-        }
-    }
+    let boards = Host::distinct(all.iter().map(|rank| &rank.host));
     let names = boards.iter().map(|board| &board.name[..]).collect::<Vec<_>>().join(", ");
     let plural = if boards.len() == 1 { "" } else { "s" };
-    let mut findings = vec![Finding::ok("ranks", format!("{} on {} board{plural}: {names}", all.len(), boards.len()))];
-    findings.push(same("program", all, |rank| &rank.program, "copy the same program to all boards: cross/deploy --cluster does"));
-    findings.push(same("mpi", all, |rank| &rank.library, "install the same MPI on all boards: sudo apt-get install openmpi-bin"));
     let apart = clocks.iter().max().unwrap_or(&0) - clocks.iter().min().unwrap_or(&0);
-    findings.push(if apart <= CLOCKS_MS {
-        Finding::ok("clocks", format!("at most {apart} ms apart"))
+    let clocks = if apart <= CLOCKS_MS {
+        Finding::ok(format!("at most {apart} ms apart"))
     } else {
-        Finding::warning("clocks", format!("{:.1} s apart", apart as f64 / 1e3), "on every board: sudo timedatectl set-ntp true")
-    });
-    findings.extend(network(all, links));
+        Finding::warning(format!("{:.1} s apart", apart as f64 / 1e3), "on every board: sudo timedatectl set-ntp true")
+    };
+    let program = same(all, |rank| &rank.program, "copy the same program to all boards: cross/deploy --cluster does");
+    let library = same(all, |rank| &rank.library, "install the same MPI on all boards: sudo apt-get install openmpi-bin");
+    let mut findings = vec![
+        Finding::ok(format!("{} on {} board{plural}: {names}", all.len(), boards.len())).of("ranks"),
+        program.of("program"),
+        library.of("mpi"),
+        clocks.of("clocks"),
+    ];
+    findings.extend(network(all, links).map(|finding| finding.of("network")));
     findings
 }
 
 /// Checks that all ranks have the same value of `of`.
-fn same(check: &'static str, all: &[RankFacts], of: fn(&RankFacts) -> &String, cure: &str) -> Finding {
+fn same(all: &[RankFacts], of: fn(&RankFacts) -> &String, cure: &str) -> Finding {
     match all.iter().position(|rank| of(rank) != of(&all[0])) {
-        None => Finding::ok(check, format!("{} on every rank", of(&all[0]))),
+        None => Finding::ok(format!("{} on every rank", of(&all[0]))),
         Some(rank) => {
             let (first, other) = (&all[0], &all[rank]);
             let reason = format!("rank 0 ({}) has {}, but rank {rank} ({}) has {}", first.host.name, of(first), other.host.name, of(other));
-            Finding::problem(check, reason, cure)
+            Finding::problem(reason, cure)
         }
     }
 }
 
 fn network(all: &[RankFacts], links: &[Link]) -> Option<Finding> {
-    const CHECK: &str = "network";
     let slowest = links.iter().min_by(|a, b| a.bytes_per_second.total_cmp(&b.bytes_per_second))?;
     let one = |link: &Link| {
         let [a, b] = link.ranks;
@@ -94,8 +93,8 @@ fn network(all: &[RankFacts], links: &[Link]) -> Option<Finding> {
     };
     let between_boards = |link: &&Link| all[link.ranks[0]].host != all[link.ranks[1]].host;
     Some(match links.iter().filter(between_boards).find(|link| link.bytes_per_second < SLOW) {
-        Some(_) => Finding::warning(CHECK, summary, "connect the boards by Gigabit Ethernet: ethtool eth0 | grep Speed"),
-        None => Finding::ok(CHECK, summary),
+        Some(_) => Finding::warning(summary, "connect the boards by Gigabit Ethernet: ethtool eth0 | grep Speed"),
+        None => Finding::ok(summary),
     })
 }
 

@@ -5,15 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Finding, Subject};
+use super::{Check, Finding, Subject};
 use socbfs::{
     board::CpuList,
     machine::{line, list, list_numbered, name, number},
 };
 
-pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    vec![online(subject), governor(subject), limit(subject), gpu_governor(subject)]
-}
+pub(super) const CHECKS: &[Check] = &[("cpus", online), ("governor", governor), ("clock-limit", limit), ("gpu-governor", gpu_governor)];
 
 /// The number of CPUs that are online on the machine with the files below `root` (`None`: they do not say).
 pub fn online_cpus(root: &Path) -> Option<usize> {
@@ -22,25 +20,23 @@ pub fn online_cpus(root: &Path) -> Option<usize> {
 }
 
 fn online(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "cpus";
     let folder = subject.root.join("sys/devices/system/cpu");
     let cpus = |name: &str| line(&folder.join(name))?.parse::<CpuList>().ok();
     let (Some(present), Some(online)) = (cpus("present"), cpus("online")) else {
-        return Finding::unknown(CHECK, "the system does not report its CPUs (no sys/devices/system/cpu)");
+        return Finding::unknown("the system does not report its CPUs (no sys/devices/system/cpu)");
     };
     let off: Vec<usize> = present.numbers().iter().copied().filter(|cpu| !online.numbers().contains(cpu)).collect();
     let count = online.numbers().len();
     if off.is_empty() {
         let usable = subject.usable_cpus;
         let limited = if usable < count { format!(", this process may use {usable}") } else { String::new() };
-        return Finding::ok(CHECK, format!("{count} online, none switched off{limited}"));
+        return Finding::ok(format!("{count} online, none switched off{limited}"));
     }
     if line(&folder.join("smt/control")).is_some_and(|control| control.contains("off")) {
-        return Finding::ok(CHECK, format!("{count} online; simultaneous multithreading is switched off"));
+        return Finding::ok(format!("{count} online; simultaneous multithreading is switched off"));
     }
     let numbers = off.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
     Finding::warning(
-        CHECK,
         format!("switched off: {numbers}; {count} are online"),
         format!("for c in {numbers}; do echo 1 | sudo tee /sys/devices/system/cpu/cpu$c/online; done"),
     )
@@ -59,7 +55,6 @@ fn policies(subject: &Subject<'_>) -> Vec<PathBuf> {
 const NO_CPUFREQ: &str = "the kernel does not set the clock here (no cpufreq): a virtual machine, a container, or a fixed clock";
 
 fn governor(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "governor";
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for policy in policies(subject) {
         if let Some(governor) = line(&policy.join("scaling_governor")) {
@@ -67,21 +62,19 @@ fn governor(subject: &Subject<'_>) -> Finding {
         }
     }
     if found.is_empty() {
-        return Finding::unknown(CHECK, NO_CPUFREQ);
+        return Finding::unknown(NO_CPUFREQ);
     }
     let names = found.keys().cloned().collect::<Vec<_>>().join(", ");
     if found.keys().all(|governor| governor == "performance") {
-        return Finding::ok(CHECK, names);
+        return Finding::ok(names);
     }
     Finding::warning(
-        CHECK,
         format!("{names}: the clocks change with the load, and a search may end before they have risen"),
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     )
 }
 
 fn limit(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "clock-limit";
     let (mut read, mut limited) = (0, Vec::new());
     for policy in policies(subject) {
         let value = |name: &str| number::<u64>(&policy.join(name));
@@ -93,18 +86,15 @@ fn limit(subject: &Subject<'_>) -> Finding {
     }
     let Some((first, limit, highest)) = limited.first() else {
         return match read {
-            0 => Finding::unknown(CHECK, NO_CPUFREQ),
-            _ => Finding::ok(CHECK, "every CPU may reach its highest clock"),
+            0 => Finding::unknown(NO_CPUFREQ),
+            _ => Finding::ok("every CPU may reach its highest clock"),
         };
     };
-    let place = |policy: &PathBuf| match policy.strip_prefix(subject.root) {
-        Ok(inside) => format!("/{}", inside.display()),
-        Err(_) => policy.display().to_string(),
-    };
-    let cures: Vec<String> =
-        limited.iter().map(|(policy, _, highest)| format!("echo {highest} | sudo tee {}/scaling_max_freq", place(policy))).collect();
+    let cures: Vec<String> = limited
+        .iter()
+        .map(|(policy, _, highest)| format!("echo {highest} | sudo tee {}/scaling_max_freq", subject.place(policy)))
+        .collect();
     Finding::warning(
-        CHECK,
         format!(
             "{} of {read} clocks are limited below their highest: {} at {} of {} MHz",
             limited.len(),
@@ -118,20 +108,18 @@ fn limit(subject: &Subject<'_>) -> Finding {
 
 /// Checks the governor of GPUs whose clock devfreq sets, such as Mali and Adreno.
 fn gpu_governor(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "gpu-governor";
     let is_gpu = |name: &str| ["gpu", "mali", "kgsl"].iter().any(|part| name.contains(part));
     let found: Vec<(String, String)> = list(&subject.root.join("sys/class/devfreq"), is_gpu)
         .iter()
         .filter_map(|device| Some((name(device), line(&device.join("governor"))?)))
         .collect();
     let Some((device, governor)) = found.iter().find(|(_, governor)| governor != "performance").or(found.first()) else {
-        return Finding::unknown(CHECK, "the kernel shows no clock of a GPU (no sys/class/devfreq)");
+        return Finding::unknown("the kernel shows no clock of a GPU (no sys/class/devfreq)");
     };
     if governor == "performance" {
-        return Finding::ok(CHECK, format!("{governor} ({device})"));
+        return Finding::ok(format!("{governor} ({device})"));
     }
     Finding::warning(
-        CHECK,
         format!("{governor} ({device}): the GPU's clock changes with the load"),
         format!("echo performance | sudo tee /sys/class/devfreq/{device}/governor"),
     )
@@ -148,7 +136,7 @@ mod tests {
     const CPU: &str = "sys/devices/system/cpu";
 
     fn found(machine: &Machine) -> Vec<Finding> {
-        machine.check(check, |_| ())
+        machine.run(CHECKS, |_| ())
     }
 
     #[test]

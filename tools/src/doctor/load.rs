@@ -70,30 +70,27 @@ fn stat(line: &str) -> Option<(u32, String, u64)> {
 }
 
 pub(super) fn check(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "load";
     let loud: Vec<&Busy> = subject.probe.busy.iter().flatten().filter(|busy| busy.cpus >= NAMED).take(3).collect();
     if !loud.is_empty() {
         let names: Vec<String> = loud.iter().map(|busy| format!("{} (process {}, {:.1} CPUs)", busy.name, busy.pid, busy.cpus)).collect();
         return Finding::warning(
-            CHECK,
             format!("other programs are running: {}", names.join(", ")),
             "top    # then end them, or wait until they are done",
         );
     }
     let load = line(&subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
     match load {
-        None => Finding::unknown(CHECK, "the system does not report it (no proc/loadavg)"),
+        None => Finding::unknown("the system does not report it (no proc/loadavg)"),
         // The average decides only if processes were not observed. It includes programs that have ended and, in a container, those of the
         // host.
         Some(load) if load > BUSY_SHARE * subject.usable_cpus as f64 && subject.probe.busy.is_none() => Finding::warning(
-            CHECK,
             format!("load {load:.2} on {} CPUs", subject.usable_cpus),
             "top    # then end other programs, or wait until they are done",
         ),
         Some(load) => {
             let now =
                 if subject.probe.busy.is_some() { "no other program is busy now" } else { "programs can't be observed one by one here" };
-            Finding::ok(CHECK, format!("load {load:.2} in the last minute, {now}"))
+            Finding::ok(format!("load {load:.2} in the last minute, {now}"))
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Free memory, swap, and huge pages.
 
-use super::{Finding, Subject};
+use super::{Check, Finding, Subject};
 use crate::bench::kronecker_bytes;
 use socbfs::{
-    machine::{self, Fields, chosen},
+    machine::{self, chosen},
     memory::available_of,
     words::bytes,
 };
@@ -20,61 +20,54 @@ const LEAST: u64 = 24 << 20;
 /// Edges per vertex of Graph500.
 const EDGE_FACTOR: u64 = 16;
 
-pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    let memory = machine::memory(subject.root);
-    vec![free(subject, &memory), swap(&memory), huge_pages(subject)]
-}
+pub(super) const CHECKS: &[Check] = &[("memory", free), ("swap", swap), ("huge-pages", huge_pages)];
 
 const WHO: &str = "top -b -n 1 | head -20    # shows the programs to end";
 
-fn free(subject: &Subject<'_>, memory: &Fields) -> Finding {
-    const CHECK: &str = "memory";
-    let (Some(free), Some(total)) = (available_of(memory, subject.root), memory.bytes("MemTotal")) else {
+fn free(subject: &Subject<'_>) -> Finding {
+    let memory = machine::memory(subject.root);
+    let (Some(free), Some(total)) = (available_of(&memory, subject.root), memory.bytes("MemTotal")) else {
         return Finding::unknown(
-            CHECK,
             "the system does not report how much is free (no MemTotal, or neither MemAvailable nor MemFree, in proc/meminfo)",
         );
     };
     let shown = format!("{} of {} are free", bytes(free), bytes(total));
     if free < LEAST {
-        return Finding::problem(CHECK, format!("only {shown}: searches may be killed"), WHO);
+        return Finding::problem(format!("only {shown}: searches may be killed"), WHO);
     }
     let largest = (1..=32).rev().find(|&scale| kronecker_bytes(scale, EDGE_FACTOR) <= free);
     let shown = largest.map_or_else(|| shown.clone(), |scale| format!("{shown}: Kronecker graphs up to scale {scale} fit"));
     if (free as f64) < FREE_SHARE * total as f64 {
-        return Finding::warning(CHECK, shown, WHO);
+        return Finding::warning(shown, WHO);
     }
-    Finding::ok(CHECK, shown)
+    Finding::ok(shown)
 }
 
-fn swap(memory: &Fields) -> Finding {
-    const CHECK: &str = "swap";
-    let field = |name: &str| memory.bytes(name);
+fn swap(subject: &Subject<'_>) -> Finding {
+    let fields = machine::memory(subject.root);
+    let field = |name: &str| fields.bytes(name);
     let (Some(total), Some(free), Some(memory)) = (field("SwapTotal"), field("SwapFree"), field("MemTotal")) else {
-        return Finding::unknown(CHECK, "the system does not report it (no SwapTotal in proc/meminfo)");
+        return Finding::unknown("the system does not report it (no SwapTotal in proc/meminfo)");
     };
     let used = total.saturating_sub(free);
     match (total, used) {
-        (0, _) => Finding::ok(CHECK, "none is set up"),
+        (0, _) => Finding::ok("none is set up"),
         (_, used) if used as f64 > SWAP_SHARE * memory as f64 => Finding::warning(
-            CHECK,
             format!("{} of {} are used: memory ran short, and reading pages back disturbs a search", bytes(used), bytes(total)),
             "sudo swapoff -a && sudo swapon -a    # once enough memory is free to hold it",
         ),
-        _ => Finding::ok(CHECK, format!("{} of {} are used", bytes(used), bytes(total))),
+        _ => Finding::ok(format!("{} of {} are used", bytes(used), bytes(total))),
     }
 }
 
 fn huge_pages(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "huge-pages";
     match chosen(&subject.root.join("sys/kernel/mm/transparent_hugepage/enabled")).as_deref() {
-        None => Finding::unknown(CHECK, "the kernel has none, or does not report them (no sys/kernel/mm/transparent_hugepage)"),
+        None => Finding::unknown("the kernel has none, or does not report them (no sys/kernel/mm/transparent_hugepage)"),
         Some("never") => Finding::warning(
-            CHECK,
             "never: random accesses to memory also miss the TLB",
             "echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled",
         ),
-        Some(setting) => Finding::ok(CHECK, setting),
+        Some(setting) => Finding::ok(setting),
     }
 }
 
@@ -88,7 +81,7 @@ mod tests {
 
     fn found(available: u64, swap_free: u64) -> Vec<Finding> {
         let text = format!("MemTotal: 2000000 kB\nMemAvailable: {available} kB\nSwapTotal: 1000000 kB\nSwapFree: {swap_free} kB\n");
-        Machine::new(&[("proc/meminfo", &text)]).check(check, |_| ())
+        Machine::new(&[("proc/meminfo", &text)]).run(CHECKS, |_| ())
     }
 
     #[test]
@@ -105,9 +98,9 @@ mod tests {
     #[test]
     fn free_memory_is_added_up_on_kernels_without_mem_available() {
         let text = "MemTotal: 2000000 kB\nMemFree: 500000 kB\nBuffers: 100000 kB\nCached: 900000 kB\n";
-        let findings = Machine::new(&[("proc/meminfo", text)]).check(check, |_| ());
+        let findings = Machine::new(&[("proc/meminfo", text)]).run(CHECKS, |_| ());
         assert_eq!(of(&findings, "memory").reason, "1.4 GiB of 1.9 GiB are free: Kronecker graphs up to scale 21 fit");
-        let findings = Machine::new(&[("proc/meminfo", "MemTotal: 2000000 kB\n")]).check(check, |_| ());
+        let findings = Machine::new(&[("proc/meminfo", "MemTotal: 2000000 kB\n")]).run(CHECKS, |_| ());
         let finding = of(&findings, "memory");
         assert!(finding.verdict == Verdict::Unknown && finding.reason.contains("MemFree"), "{finding:?}");
     }
@@ -120,7 +113,7 @@ mod tests {
             ("sys/fs/cgroup/memory.max", "67108864\n"),
             ("sys/fs/cgroup/memory.current", "0\n"),
         ]);
-        let findings = machine.check(check, |_| ());
+        let findings = machine.run(CHECKS, |_| ());
         assert!(of(&findings, "memory").reason.starts_with("64.0 MiB of 1.9 GiB"), "{findings:?}");
     }
 
@@ -130,14 +123,14 @@ mod tests {
         assert_eq!(of(&found(1_500_000, 950_000), "swap").verdict, Verdict::Ok);
         assert_eq!(of(&found(1_500_000, 400_000), "swap").verdict, Verdict::Warning);
         let none = Machine::new(&[("proc/meminfo", "MemTotal: 2000000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n")]);
-        assert_eq!(of(&none.check(check, |_| ()), "swap").reason, "none is set up");
+        assert_eq!(of(&none.run(CHECKS, |_| ()), "swap").reason, "none is set up");
     }
 
     #[test]
     fn huge_pages_must_not_be_off() {
         let found = |text: &str| {
             let machine = Machine::new(&[("sys/kernel/mm/transparent_hugepage/enabled", text)]);
-            of(&machine.check(check, |_| ()), "huge-pages").clone()
+            of(&machine.run(CHECKS, |_| ()), "huge-pages").clone()
         };
         assert_eq!(found("always [madvise] never\n").verdict, Verdict::Ok);
         assert_eq!(found("[always] madvise never\n").reason, "always");

@@ -66,25 +66,38 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(check: &'static str, verdict: Verdict, reason: impl Into<String>) -> Self {
-        Self { check, verdict, reason: reason.into(), cure: None }
+    /// A finding of a check that is yet to be [`named`](Self::of).
+    fn new(verdict: Verdict, reason: impl Into<String>, cure: Option<String>) -> Self {
+        Self { check: "", verdict, reason: reason.into(), cure }
     }
 
-    fn ok(check: &'static str, reason: impl Into<String>) -> Self {
-        Self::new(check, Verdict::Ok, reason)
+    fn ok(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Ok, reason, None)
     }
 
-    fn unknown(check: &'static str, reason: impl Into<String>) -> Self {
-        Self::new(check, Verdict::Unknown, reason)
+    fn unknown(reason: impl Into<String>) -> Self {
+        Self::new(Verdict::Unknown, reason, None)
     }
 
-    fn warning(check: &'static str, reason: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { cure: Some(cure.into()), ..Self::new(check, Verdict::Warning, reason) }
+    fn warning(reason: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::new(Verdict::Warning, reason, Some(cure.into()))
     }
 
-    fn problem(check: &'static str, reason: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { cure: Some(cure.into()), ..Self::new(check, Verdict::Problem, reason) }
+    fn problem(reason: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self::new(Verdict::Problem, reason, Some(cure.into()))
     }
+
+    fn of(self, check: &'static str) -> Self {
+        Self { check, ..self }
+    }
+}
+
+/// A check, and its name.
+type Check = (&'static str, fn(&Subject<'_>) -> Finding);
+
+/// Runs checks, each of which makes one finding.
+fn run(checks: &[Check], subject: &Subject<'_>) -> Vec<Finding> {
+    checks.iter().map(|(name, check)| check(subject).of(name)).collect()
 }
 
 /// What only a running machine can show. `None`: not tried.
@@ -152,17 +165,20 @@ impl Subject<'_> {
     fn has(&self, name: &str) -> bool {
         is_live(self.root) || self.root.join(name).exists()
     }
+
+    /// A path below the root as it is on the machine.
+    fn place(&self, path: &Path) -> String {
+        path.strip_prefix(self.root).map_or_else(|_| path.display().to_string(), |inside| format!("/{}", inside.display()))
+    }
 }
 
 /// Runs every check.
 pub fn examine(subject: &Subject<'_>) -> Diagnosis {
-    let mut findings = vec![search(subject.probe.search.as_ref()), board(subject.board, subject.profile)];
+    let mut findings = run(&[(SEARCH, search), ("board", |subject| board(subject.board, subject.profile))], subject);
     findings.extend(opencl::check(subject));
-    findings.extend(sensors::check(subject));
-    findings.extend(cpu::check(subject));
-    findings.extend(thermal::check(subject));
-    findings.extend(memory::check(subject));
-    findings.push(load::check(subject));
+    for checks in [sensors::CHECKS, cpu::CHECKS, thermal::CHECKS, memory::CHECKS, &[("load", load::check)]] {
+        findings.extend(run(checks, subject));
+    }
     Diagnosis::of(findings)
 }
 
@@ -172,12 +188,11 @@ const SEARCH: &str = "search";
 /// Why a check that needs a running machine was not made.
 const NOT_TRIED: &str = "not tried: these are another machine's files";
 
-fn search(tried: Option<&Result<(), String>>) -> Finding {
-    match tried {
-        None => Finding::unknown(SEARCH, NOT_TRIED),
-        Some(Ok(())) => Finding::ok(SEARCH, "a search on the CPU passed validation"),
+fn search(subject: &Subject<'_>) -> Finding {
+    match &subject.probe.search {
+        None => Finding::unknown(NOT_TRIED),
+        Some(Ok(())) => Finding::ok("a search on the CPU passed validation"),
         Some(Err(reason)) => Finding::problem(
-            SEARCH,
             format!("a search on the CPU failed: {reason}"),
             "socbfs run grid:32x32 --root 0 --device cpu --simd scalar -vv    # if that works, --simd scalar avoids the problem",
         ),
@@ -185,12 +200,11 @@ fn search(tried: Option<&Result<(), String>>) -> Finding {
 }
 
 fn board(detection: &Detection, named: Option<&str>) -> Finding {
-    const CHECK: &str = "board";
     let detected = format!("{}: {}", detection.name, detection.reason);
     let reason =
         named.map_or_else(|| format!("profile {detected}"), |named| format!("profile {named}, as asked for (detected is {detected})"));
     // An unknown board is not a fault: most machines are not known boards, and the generic profile suits them.
-    Finding::ok(CHECK, reason)
+    Finding::ok(reason)
 }
 
 #[cfg(test)]
@@ -218,6 +232,11 @@ mod tests {
 
         pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
             self.0.path().join(path)
+        }
+
+        /// What `checks` find, after `change` was applied to the subject.
+        pub(super) fn run(&self, checks: &[Check], change: impl Fn(&mut Subject<'_>)) -> Vec<Finding> {
+            self.check(|subject| run(checks, subject), change)
         }
 
         /// What `check` finds, after `change` was applied to the subject.

@@ -48,9 +48,9 @@ pub struct DeviceProbe {
 
 pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
     let nodes = nodes(subject.root);
-    let mut findings = vec![access(subject, &nodes), library(subject, &nodes)];
-    findings.extend(drivers(subject));
-    findings.push(devices(subject, &nodes));
+    let mut findings = vec![access(subject, &nodes).of("gpu-access"), library(subject, &nodes).of("opencl-library")];
+    findings.extend(drivers(subject).into_iter().map(|finding| finding.of("opencl-driver")));
+    findings.push(devices(subject, &nodes).of("opencl-device"));
     findings
 }
 
@@ -66,10 +66,6 @@ fn nodes(root: &Path) -> Vec<PathBuf> {
     let mut found = list(&dev, own);
     found.extend(list_numbered(&dev.join("dri"), "renderD"));
     found
-}
-
-fn place(subject: &Subject<'_>, path: &Path) -> String {
-    path.strip_prefix(subject.root).map_or_else(|_| path.display().to_string(), |inside| format!("/{}", inside.display()))
 }
 
 /// The reason why a device can't be opened.
@@ -103,25 +99,23 @@ fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
 }
 
 fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
-    const CHECK: &str = "gpu-access";
     if nodes.is_empty() && !subject.has("dev") {
-        return Finding::unknown(CHECK, NOT_TRIED);
+        return Finding::unknown(NOT_TRIED);
     }
     if nodes.is_empty() {
         const NONE: &str = "no device file of a GPU (/dev/mali0, /dev/dri/renderD*, ...)";
         let works = matches!(&subject.probe.opencl, Some(OpenClProbe::Devices(devices)) if devices.iter().any(|device| device.gpu));
         return match &subject.gpus[..] {
             [gpu, ..] if !works => Finding::warning(
-                CHECK,
                 format!("the GPU that the profile names ({gpu}) is not there: the kernel shows {NONE}"),
                 "sudo dmesg | grep -i -e gpu -e mali -e drm    # shows why; a kernel with the GPU's driver is needed (in a container: --device /dev/dri)",
             ),
-            _ => Finding::ok(CHECK, format!("there is {NONE}: nothing to open")),
+            _ => Finding::ok(format!("there is {NONE}: nothing to open")),
         };
     }
-    let names = nodes.iter().map(|node| place(subject, node)).collect::<Vec<_>>().join(", ");
+    let names = nodes.iter().map(|node| subject.place(node)).collect::<Vec<_>>().join(", ");
     for node in nodes {
-        let device = place(subject, node);
+        let device = subject.place(node);
         match open(node, subject.who.as_ref()) {
             Ok(()) => {}
             Err(Refused::Mode) => {
@@ -129,7 +123,6 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                 return match group {
                     // If a group may open it, the user can join the group, unless it is root's.
                     Some((true, Some(group))) if group != "root" => Finding::warning(
-                        CHECK,
                         format!("{device} is for the group {group}, and this user is not a member"),
                         format!("sudo usermod -a -G {group} $USER    # then log in again"),
                     ),
@@ -140,7 +133,6 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                             format!("KERNEL==\"{}\"", name(node))
                         };
                         Finding::warning(
-                            CHECK,
                             format!("{device} may not be opened by this user"),
                             format!(
                                 "echo '{rule}, MODE=\"0660\", GROUP=\"video\"' | sudo tee /etc/udev/rules.d/98-gpu.rules && sudo udevadm control --reload && \
@@ -152,15 +144,14 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
             }
             Err(Refused::System(error)) if error.raw_os_error() == Some(nix::libc::EPERM) => {
                 return Finding::warning(
-                    CHECK,
                     format!("{device} can't be used in this container ({error})"),
                     format!("start the container with --device {device}"),
                 );
             }
-            Err(Refused::System(error)) => return Finding::unknown(CHECK, format!("{device}: {error}")),
+            Err(Refused::System(error)) => return Finding::unknown(format!("{device}: {error}")),
         }
     }
-    Finding::ok(CHECK, format!("{names} may be opened"))
+    Finding::ok(format!("{names} may be opened"))
 }
 
 /// The name of the group `gid` in etc/group.
@@ -207,41 +198,38 @@ const LOADERS: [&str; 3] = ["libOpenCL.so.1", "libOpenCL.so", "libOpenCL_adreno.
 const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
-    const CHECK: &str = "opencl-library";
     let wanted = subject.opencl_library.as_ref().map(|wanted| wanted.to_string_lossy());
     let found = match &wanted {
         Some(wanted) => find_library(subject.root, wanted),
         None => LOADERS.iter().find_map(|name| find_library(subject.root, name)),
     };
     if let Some(path) = found {
-        let path = place(subject, &path);
+        let path = subject.place(&path);
         // A library that exists but can't be opened is for another architecture, or one of its own libraries is missing.
         if subject.probe.opencl == Some(OpenClProbe::NoLibrary) {
-            return Finding::warning(CHECK, format!("{path} exists, but can't be used"), format!("ldd {path}    # shows what it lacks"));
+            return Finding::warning(format!("{path} exists, but can't be used"), format!("ldd {path}    # shows what it lacks"));
         }
-        return Finding::ok(CHECK, path);
+        return Finding::ok(path);
     }
     if let Some(wanted) = wanted {
-        return Finding::warning(CHECK, format!("OPENCL_DYLIB_PATH names {wanted}, which does not exist"), "unset OPENCL_DYLIB_PATH");
+        return Finding::warning(format!("OPENCL_DYLIB_PATH names {wanted}, which does not exist"), "unset OPENCL_DYLIB_PATH");
     }
     if let Some(path) = LONE_DRIVERS.iter().find_map(|name| find_library(subject.root, name)) {
-        let path = place(subject, &path);
+        let path = subject.place(&path);
         return Finding::warning(
-            CHECK,
             format!("no libOpenCL.so.1, but {path}, which may be a driver without a loader"),
             format!("export OPENCL_DYLIB_PATH={path}"),
         );
     }
     // The linker's cache may contain folders that were not searched here.
     if matches!(subject.probe.opencl, Some(OpenClProbe::Devices(_) | OpenClProbe::Nothing(_) | OpenClProbe::Crashed(_))) {
-        return Finding::ok(CHECK, "found by the linker");
+        return Finding::ok("found by the linker");
     }
     match nodes.first() {
-        None if !subject.has("usr") && !subject.has("lib") => Finding::unknown(CHECK, NOT_TRIED),
-        None => Finding::ok(CHECK, "none, and no GPU that would need one: searches run on the CPU"),
+        None if !subject.has("usr") && !subject.has("lib") => Finding::unknown(NOT_TRIED),
+        None => Finding::ok("none, and no GPU that would need one: searches run on the CPU"),
         Some(node) => Finding::warning(
-            CHECK,
-            format!("no libOpenCL.so.1, but a GPU at {}: searches run on the CPU alone", place(subject, node)),
+            format!("no libOpenCL.so.1, but a GPU at {}: searches run on the CPU alone", subject.place(node)),
             "sudo apt-get install ocl-icd-libopencl1    # and the driver of the chip's vendor",
         ),
     }
@@ -249,34 +237,31 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
 
 /// Checks every file that registers a driver for the loader.
 fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
-    const CHECK: &str = "opencl-driver";
     let set = subject.icd_vendors.as_deref();
     let vendors = set.map_or_else(|| subject.root.join("etc/OpenCL/vendors"), |set| relative(subject.root, set));
     let files = if vendors.is_file() { vec![vendors.clone()] } else { list(&vendors, |name| name.ends_with(".icd")) };
     if files.is_empty() && !subject.has("etc") {
-        return vec![Finding::unknown(CHECK, NOT_TRIED)];
+        return vec![Finding::unknown(NOT_TRIED)];
     }
     if files.is_empty() {
         let from = if set.is_some() { " (OCL_ICD_VENDORS)" } else { "" };
         // Without a GPU, this is not a fault. With one, the check of the devices gives the cure.
-        return vec![Finding::ok(CHECK, format!("none is registered in {}{from}", place(subject, &vendors)))];
+        return vec![Finding::ok(format!("none is registered in {}{from}", subject.place(&vendors)))];
     }
     let mut findings: Vec<Finding> = files
         .iter()
         .filter_map(|file| {
-            let shown = place(subject, file);
+            let shown = subject.place(file);
             let content = text(file).unwrap_or_default();
             let wanted = content.trim_matches(is_stray);
             if wanted.is_empty() {
                 return Some(Finding::warning(
-                    CHECK,
                     format!("{shown} names no library"),
                     format!("cat {shown}    # it must hold one line: the driver's library"),
                 ));
             }
             if let Some(character) = stray(&content, wanted) {
                 return Some(Finding::warning(
-                    CHECK,
                     format!(
                         "{shown} has {character} the library's name; OpenCL's loaders take it for a part of the name, and find nothing"
                     ),
@@ -289,7 +274,6 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
                 return None;
             }
             Some(Finding::warning(
-                CHECK,
                 format!("{shown} names {wanted}, which is not in any folder of libraries"),
                 format!(
                     "find / -name '{}*' 2>/dev/null    # write its path into {shown}, or install the driver again",
@@ -300,7 +284,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let names = files.iter().map(|file| name(file)).collect::<Vec<_>>().join(", ");
-        findings.push(Finding::ok(CHECK, format!("{names}: every library that they name exists")));
+        findings.push(Finding::ok(format!("{names}: every library that they name exists")));
     }
     findings
 }
@@ -335,21 +319,19 @@ fn relative(root: &Path, path: &OsStr) -> PathBuf {
 }
 
 fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
-    const CHECK: &str = "opencl-device";
     let Some(probe) = &subject.probe.opencl else {
-        return Finding::unknown(CHECK, NOT_TRIED);
+        return Finding::unknown(NOT_TRIED);
     };
     let driver = "install the driver of the chip's vendor; Mesa's (sudo apt-get install mesa-opencl-icd) supports some GPUs, \
                   with RUSTICL_ENABLE set";
     let why_none = |reason: &str| match nodes.first() {
-        None => Finding::ok(CHECK, format!("none ({reason}), and no GPU that would need one: searches run on the CPU")),
-        Some(node) => Finding::warning(CHECK, format!("{reason}, but there is a GPU at {}", place(subject, node)), driver),
+        None => Finding::ok(format!("none ({reason}), and no GPU that would need one: searches run on the CPU")),
+        Some(node) => Finding::warning(format!("{reason}, but there is a GPU at {}", subject.place(node)), driver),
     };
     match probe {
         OpenClProbe::NoLibrary => why_none("no OpenCL library"),
         OpenClProbe::Nothing(reason) => why_none(reason),
         OpenClProbe::Crashed(how) => Finding::problem(
-            CHECK,
             format!("a driver ends the program: {how}"),
             "export OCL_ICD_VENDORS=/nonexistent    # disables all drivers; then name a folder with one .icd file at a time",
         ),
@@ -359,11 +341,9 @@ fn devices(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
 
 /// The finding about searches on the devices. A GPU that does not work is a warning even if a CPU device works.
 fn tried(devices: &[DeviceProbe], none: impl Fn() -> Finding) -> Finding {
-    const CHECK: &str = "opencl-device";
     let shown = |device: &DeviceProbe| format!("{} ({})", device.name, device.platform);
     if let Some((device, problem)) = devices.iter().find_map(|device| Some((device, device.problem.as_ref()?))) {
         return Finding::warning(
-            CHECK,
             format!("a search on {} failed: {problem}", shown(device)),
             format!(
                 "socbfs run grid:32x32 --root 0 --policy tg --device '{}' -vv    # prints more; --device cpu searches without it",
@@ -376,7 +356,7 @@ fn tried(devices: &[DeviceProbe], none: impl Fn() -> Finding) -> Finding {
     }
     let names = devices.iter().map(shown).collect::<Vec<_>>().join(", ");
     let kind = if devices.iter().any(|device| device.gpu) { "" } else { "; none is a GPU" };
-    Finding::ok(CHECK, format!("a search passed validation on {names}{kind}"))
+    Finding::ok(format!("a search passed validation on {names}{kind}"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use socbfs::power::Skipped;
 
-use super::{Finding, NOT_TRIED, Subject};
+use super::{Check, Finding, NOT_TRIED, Subject};
 use socbfs::machine::number;
 
 /// The result of trying the power sensors.
@@ -22,51 +22,45 @@ pub struct SensorProbe {
     pub unusable: Vec<Skipped>,
 }
 
-pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    vec![sensors(subject), perf(subject)]
-}
+pub(super) const CHECKS: &[Check] = &[("power-sensors", sensors), ("perf-events", perf)];
 
 fn sensors(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "power-sensors";
-    let Some(probe) = &subject.probe.sensors else { return Finding::unknown(CHECK, NOT_TRIED) };
+    let Some(probe) = &subject.probe.sensors else { return Finding::unknown(NOT_TRIED) };
     if let Some(scope) = &probe.scope {
-        return Finding::ok(CHECK, format!("{scope}: {}", probe.sensors.join(" + ")));
+        return Finding::ok(format!("{scope}: {}", probe.sensors.join(" + ")));
     }
     // What cures another sensor, such as an idle battery, does not help then.
     let curable = probe.unusable.iter().filter(|_| !probe.unnamed).find_map(|skipped| Some((skipped, skipped.cure.clone()?)));
     if let Some((skipped, cure)) = curable {
-        return Finding::warning(CHECK, format!("energy is n/a: {skipped}"), cure);
+        return Finding::warning(format!("energy is n/a: {skipped}"), cure);
     }
     if !probe.usable.is_empty() {
         let names = probe.usable.join(",");
         return Finding::warning(
-            CHECK,
             format!("energy is n/a: {names} found, but no board profile says which of them to add up"),
             format!("socbfs bench --energy {names}    # or only those that feed what you measure"),
         );
     }
     let reason = probe.unusable.first().map(ToString::to_string).or_else(|| probe.reason.clone());
     let reason = reason.unwrap_or_else(|| "no power sensor was found on this machine".to_owned());
-    Finding::unknown(CHECK, format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
+    Finding::unknown(format!("energy is n/a: {reason}; a meter can be named: socbfs bench --help"))
 }
 
 /// Checks perf's power events, which can read the processor's energy counters where only root may read the files of powercap.
 fn perf(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "perf-events";
     if !subject.root.join("sys/bus/event_source/devices/power/type").exists() {
-        return Finding::ok(CHECK, "not needed: no sensor here is read through perf");
+        return Finding::ok("not needed: no sensor here is read through perf");
     }
     if subject.probe.sensors.as_ref().is_some_and(|probe| probe.scope.is_some()) {
-        return Finding::ok(CHECK, "not needed: energy is measured already");
+        return Finding::ok("not needed: energy is measured already");
     }
     let Some(paranoid) = number::<i32>(&subject.root.join("proc/sys/kernel/perf_event_paranoid")) else {
-        return Finding::unknown(CHECK, "the system does not report which users may use them (no proc/sys/kernel/perf_event_paranoid)");
+        return Finding::unknown("the system does not report which users may use them (no proc/sys/kernel/perf_event_paranoid)");
     };
     if paranoid <= 0 || subject.who.as_ref().map_or_else(|| nix::unistd::geteuid().is_root(), |who| who.uid == 0) {
-        return Finding::ok(CHECK, format!("open to this user (perf_event_paranoid {paranoid})"));
+        return Finding::ok(format!("open to this user (perf_event_paranoid {paranoid})"));
     }
     Finding::warning(
-        CHECK,
         format!("perf_event_paranoid is {paranoid}: only root may read the power events of the processor"),
         "sudo sysctl kernel.perf_event_paranoid=0",
     )
@@ -81,7 +75,7 @@ mod tests {
     };
 
     fn found(machine: &Machine, probe: Option<SensorProbe>) -> Vec<Finding> {
-        machine.check(check, |subject| subject.probe.sensors = probe.clone())
+        machine.run(CHECKS, |subject| subject.probe.sensors = probe.clone())
     }
 
     #[test]
@@ -152,7 +146,7 @@ mod tests {
         let machine = Machine::new(&[paranoid, ("sys/bus/event_source/devices/power/type", "9\n")]);
         let findings = found(&machine, None);
         assert!(of(&findings, "perf-events").verdict == Verdict::Warning && of(&findings, "perf-events").reason.contains("is 3"));
-        let root = machine.check(check, |subject| subject.who = Some(Who { uid: 0, groups: Vec::new() }));
+        let root = machine.run(CHECKS, |subject| subject.who = Some(Who { uid: 0, groups: Vec::new() }));
         assert_eq!(of(&root, "perf-events").verdict, Verdict::Ok);
         machine.file(paranoid.0, "-1\n");
         assert_eq!(of(&found(&machine, None), "perf-events").verdict, Verdict::Ok);

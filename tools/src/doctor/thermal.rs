@@ -3,15 +3,13 @@
 
 use std::{path::Path, process::Command};
 
-use super::{Finding, Subject};
+use super::{Check, Finding, Subject};
 use socbfs::machine::{is_live, line, list, list_numbered, number};
 
 /// A zone counts as near a trip point from this many degrees below it: a search of some seconds warms a small chip by more.
 const NEAR: f64 = 5.0;
 
-pub(super) fn check(subject: &Subject<'_>) -> Vec<Finding> {
-    vec![zones(subject), throttled(subject)]
-}
+pub(super) const CHECKS: &[Check] = &[("temperature", zones), ("throttling", throttled)];
 
 const COOL: &str = "cool it (heat sink, fan, pauses), then look again: socbfs doctor";
 
@@ -48,28 +46,24 @@ impl Zone {
 }
 
 fn zones(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "temperature";
     let folder = subject.root.join("sys/class/thermal");
     let zones: Vec<Zone> = list_numbered(&folder, "thermal_zone").iter().filter_map(|zone| Zone::read(zone)).collect();
     let nearest = zones.iter().min_by(|a, b| a.left().total_cmp(&b.left()).then(b.celsius.total_cmp(&a.celsius)));
     let Some(zone) = nearest else {
-        return Finding::unknown(CHECK, "the system shows no temperature (no sys/class/thermal/thermal_zone*)");
+        return Finding::unknown("the system shows no temperature (no sys/class/thermal/thermal_zone*)");
     };
     let Zone { name, celsius, .. } = zone;
     match &zone.trip {
-        None => Finding::ok(CHECK, format!("{name} has {celsius:.0} °C; no zone reports the temperature at which it slows down")),
+        None => Finding::ok(format!("{name} has {celsius:.0} °C; no zone reports the temperature at which it slows down")),
         Some((at, kind)) if zone.left() <= NEAR => {
-            Finding::warning(CHECK, format!("{name} has {celsius:.0} °C, and the chip slows down at {at:.0} °C ({kind})"), COOL)
+            Finding::warning(format!("{name} has {celsius:.0} °C, and the chip slows down at {at:.0} °C ({kind})"), COOL)
         }
-        Some((at, kind)) => {
-            Finding::ok(CHECK, format!("{name} has {celsius:.0} °C, {:.0} below its limit ({kind}, {at:.0} °C)", zone.left()))
-        }
+        Some((at, kind)) => Finding::ok(format!("{name} has {celsius:.0} °C, {:.0} below its limit ({kind}, {at:.0} °C)", zone.left())),
     }
 }
 
 /// Checks whether a processor is slowed by heat or low voltage, now or since the start.
 fn throttled(subject: &Subject<'_>) -> Finding {
-    const CHECK: &str = "throttling";
     let (mut looked, mut before, mut cure) = (0, Vec::new(), COOL);
     for device in list_numbered(&subject.root.join("sys/class/thermal"), "cooling_device") {
         let Some(kind) = line(&device.join("type")).filter(|kind| slows(kind)) else { continue };
@@ -78,13 +72,13 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         };
         looked += 1;
         if state > 0 {
-            return Finding::warning(CHECK, format!("the kernel slows down {kind} now (step {state} of {most})"), COOL);
+            return Finding::warning(format!("the kernel slows down {kind} now (step {state} of {most})"), COOL);
         }
     }
     if let Some(bits) = raspberry(subject.root) {
         looked += 1;
         if bits & 0xf != 0 {
-            return Finding::warning(CHECK, format!("the firmware says: {} now", raspberry_words(bits)), raspberry_cure(bits));
+            return Finding::warning(format!("the firmware says: {} now", raspberry_words(bits)), raspberry_cure(bits));
         }
         if bits >> 16 & 0xf != 0 {
             before.push(format!("the firmware says: {} since the start", raspberry_words(bits >> 16)));
@@ -103,9 +97,9 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         }
     }
     match (looked, before.is_empty()) {
-        (0, _) => Finding::unknown(CHECK, "the system does not report it (no cooling device of a processor, no counter)"),
-        (_, true) => Finding::ok(CHECK, "not slowed now; no slowdown was counted since the start"),
-        (..) => Finding::warning(CHECK, format!("{}; not now", before.join("; ")), cure),
+        (0, _) => Finding::unknown("the system does not report it (no cooling device of a processor, no counter)"),
+        (_, true) => Finding::ok("not slowed now; no slowdown was counted since the start"),
+        (..) => Finding::warning(format!("{}; not now", before.join("; ")), cure),
     }
 }
 
@@ -153,7 +147,7 @@ mod tests {
     };
 
     fn found(machine: &Machine) -> Vec<Finding> {
-        machine.check(check, |_| ())
+        machine.run(CHECKS, |_| ())
     }
 
     fn zone(machine: &Machine, number: u32, name: &str, temperature: &str, trips: &[(&str, &str)]) {
