@@ -199,7 +199,9 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
 
     let samples: Vec<Vec<SearchSample>> = graphs
         .iter()
-        .map(|(name, tables)| tables.iter().filter_map(|table| SearchSample::of(name, table, |times| times.directions_ns(false))).collect())
+        .map(|(name, tables)| {
+            tables.iter().filter_map(|table| SearchSample::new(name, table, |times| times.directions_ns(false))).collect()
+        })
         .collect();
     let usable = samples.iter().filter(|searches| !searches.is_empty()).count();
     if usable <= LEAST_GRAPHS {

@@ -20,6 +20,7 @@ use crate::shell::{
 use crate::{
     bench::Environment,
     calibrate::Turns,
+    report::{Cell, Table, aligned},
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
 use socbfs::{
@@ -360,38 +361,24 @@ fn judge_all(networks: &[Mlp], searches: &[&SearchSample]) -> Vec<Judgement> {
 /// Formats the scores as in table 3 of SURF.
 fn table(judged: &[Judgement]) -> String {
     let Some(first) = judged.first() else { return String::new() };
-    let percent = |share: f64| format!("{:.2}", 100.0 * share);
-    let mut header = vec!["graph".to_owned(), "levels".to_owned()];
-    header.extend(judged.iter().map(|judgement| judgement.policy.clone()));
-    header.extend(judged.iter().map(|judgement| judgement.policy.clone()));
-    let mut rows = vec![header];
-    for (index, graph) in first.graphs.iter().enumerate() {
-        let mut row = vec![graph.graph.clone(), graph.directions.levels.to_string()];
-        row.extend(judged.iter().map(|judgement| percent(judgement.graphs[index].directions.accuracy())));
-        row.extend(judged.iter().map(|judgement| percent(judgement.graphs[index].directions.reduced_time())));
-        rows.push(row);
+    let mut columns = vec![String::new(); 2];
+    for title in ["accuracy (%)", "reduced time (%)"] {
+        columns.extend(judged.iter().enumerate().map(|(index, _)| if index == 0 { title.to_owned() } else { String::new() }));
     }
-    let mut row = vec!["mean".to_owned(), String::new()];
-    row.extend(judged.iter().map(|judgement| percent(judgement.mean.accuracy)));
-    row.extend(judged.iter().map(|judgement| percent(judgement.mean.reduced_time)));
-    rows.push(row);
-    let widths: Vec<usize> = (0..rows[0].len()).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();
-    let mut text = format!(
-        "{:w$}accuracy (%){:a$}reduced time (%)\n",
-        "",
-        "",
-        w = widths[0] + widths[1] + 4,
-        a = (widths[2..2 + judged.len()].iter().sum::<usize>() + 2 * judged.len()).saturating_sub("accuracy (%)".len()),
-    );
-    for row in rows {
-        let mut line = format!("{:w$}", row[0], w = widths[0]);
-        for (cell, &width) in row.iter().zip(&widths).skip(1) {
-            // Writing to a String can't fail.
-            let _ = write!(line, "  {cell:>width$}");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
+    let row = |graph: &str, levels: String, accuracy: &dyn Fn(&Judgement) -> f64, reduced_time: &dyn Fn(&Judgement) -> f64| {
+        let shares = judged.iter().map(accuracy).chain(judged.iter().map(reduced_time));
+        [graph.to_owned(), levels].into_iter().chain(shares.map(|share| format!("{:.2}", 100.0 * share))).map(Cell::word).collect()
+    };
+    let names = judged.iter().chain(judged).map(|judgement| judgement.policy.clone());
+    let mut rows: Vec<Vec<Cell>> = vec![["graph".to_owned(), "levels".to_owned()].into_iter().chain(names).map(Cell::word).collect()];
+    rows.extend(first.graphs.iter().enumerate().map(|(index, graph)| {
+        let of = |judgement: &Judgement| judgement.graphs[index].directions;
+        row(&graph.graph, graph.directions.levels.to_string(), &|j| of(j).accuracy(), &|j| of(j).reduced_time())
+    }));
+    rows.push(row("mean", String::new(), &|j| j.mean.accuracy, &|j| j.mean.reduced_time));
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = aligned(&mut text, &Table { columns, rows });
     text
 }
 

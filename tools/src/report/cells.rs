@@ -118,7 +118,7 @@ pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt
 }
 
 /// Writes a table with aligned columns, the first one to the left and the others to the right.
-pub(super) fn aligned(out: &mut String, table: &Table) -> fmt::Result {
+pub(crate) fn aligned(out: &mut String, table: &Table) -> fmt::Result {
     aligned_by(out, "  ", table, &|column| column == 0)
 }
 

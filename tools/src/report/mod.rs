@@ -23,6 +23,7 @@ use std::io::{self, Write};
 pub use arrays::{ArrayError, ArrayFormat, ArrayWriter, Column, read_array, write_array};
 pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
+pub(crate) use cells::{Cell, Table, aligned};
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;

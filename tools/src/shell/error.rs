@@ -122,7 +122,6 @@ plain!(
     crate::report::ArrayError,
     crate::bench::MeasureError,
     crate::bench::EnergyError,
-    crate::train::CollectError,
     crate::train::RecordsError,
     socbfs::input::InputError,
     socbfs::validate::ValidateError,

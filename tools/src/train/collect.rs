@@ -2,7 +2,7 @@
 
 use crate::{
     bench::{RootSource, roots},
-    calibrate::{LevelTable, Turns, measure_levels},
+    calibrate::{Turns, measure_levels},
     train::records::SearchSample,
 };
 use socbfs::{
@@ -32,21 +32,12 @@ pub struct Rules {
     pub seed: u64,
 }
 
-/// Why a graph gives no searches.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CollectError {
-    /// A search failed.
-    #[error(transparent)]
-    Search(#[from] SearchError),
-}
-
 /// Roots drawn as for a benchmark, without those whose searches reach too little. Fewer than wanted, or none, if the graph consists of
 /// small components.
 ///
 /// # Errors
-/// [`CollectError::Search`] where a search fails.
-pub fn eligible(search: &mut Search<'_>, rules: &Rules) -> Result<Vec<Vertex>, CollectError> {
+/// [`SearchError`] where a search fails.
+pub fn eligible(search: &mut Search<'_>, rules: &Rules) -> Result<Vec<Vertex>, SearchError> {
     let layout = search.layout();
     let source = RootSource { seed1: rules.seed, seed2: rules.seed.wrapping_add(1) };
     let drawn = roots(layout.vertices(), |v| layout.input_degree(v), rules.roots * rules.tries.max(1), source);
@@ -68,16 +59,12 @@ pub fn eligible(search: &mut Search<'_>, rules: &Rules) -> Result<Vec<Vertex>, C
 /// Measures the search from `root` in both directions. `None` where a level could not be measured in one of them.
 ///
 /// # Errors
-/// [`CollectError::Search`] where the search was not set up for the strategies, or a device fails.
-pub fn collect(search: &mut Search<'_>, graph: &str, root: Vertex, rules: &Rules) -> Result<Option<SearchSample>, CollectError> {
+/// [`SearchError`] where the search was not set up for the strategies, or a device fails.
+pub fn collect(search: &mut Search<'_>, graph: &str, root: Vertex, rules: &Rules) -> Result<Option<SearchSample>, SearchError> {
     let strategies: Vec<Strategy> = rules.top_down.iter().chain(&rules.bottom_up).copied().collect();
     let table = measure_levels(search, root, &strategies, &rules.turns)?;
-    Ok(sample(graph, &table, rules))
-}
-
-fn sample(graph: &str, table: &LevelTable, rules: &Rules) -> Option<SearchSample> {
-    SearchSample::of(graph, table, |times| {
+    Ok(SearchSample::new(graph, &table, |times| {
         let fastest = |strategies: &[Strategy]| strategies.iter().filter_map(|&strategy| times.own_ns(strategy)).min_by(f64::total_cmp);
         Some([fastest(&rules.top_down)?, fastest(&rules.bottom_up)?])
-    })
+    }))
 }

@@ -1,7 +1,5 @@
 //! Generated graphs to learn from, of every kind, size and density that the generators make.
 
-use std::fmt;
-
 use socbfs::input::generate::hash::{Numbers, Seeded};
 
 /// Scale of the smallest graphs: on smaller ones a search takes as long as reading the clock.
@@ -11,7 +9,7 @@ const SMALLEST_SCALE: u32 = 10;
 /// any five in a row have one of each: Graph500's Kronecker graph, R-MAT with random probabilities (as Zhang et al. 2018 train with),
 /// uniform, Rodinia's, and a grid. Each graph depends only on the seed and its index, so a longer list begins with a shorter one.
 pub fn generated(count: usize, seed: u64, largest_scale: u32) -> Vec<String> {
-    (0..count).map(|index| draw(index, &mut Seeded::new(seed).item(index as u64), largest_scale.max(SMALLEST_SCALE)).to_string()).collect()
+    (0..count).map(|index| draw(index, &mut Seeded::new(seed).item(index as u64), largest_scale.max(SMALLEST_SCALE))).collect()
 }
 
 /// A random fifth of `names` (SURF splits its graphs 4 : 1), drawn by `seed`.
@@ -22,30 +20,26 @@ pub fn every_fifth<'n>(names: &[&'n str], seed: u64) -> Vec<&'n str> {
     drawn.into_iter().map(|(_, name)| name).take(names.len().div_ceil(5)).collect()
 }
 
-enum Spec {
-    Kronecker { scale: u32, edge_factor: u64, seed: u64 },
-    Rmat { scale: u32, edge_factor: u64, thousandths: [u64; 4], seed: u64 },
-    Uniform { scale: u32, edge_factor: u64, seed: u64 },
-    Rodinia { vertices: u64, seed: u64 },
-    Grid { width: u64, height: u64, thousandths: u64, seed: u64 },
-}
-
-fn draw(index: usize, numbers: &mut Numbers, largest: u32) -> Spec {
+fn draw(index: usize, numbers: &mut Numbers, largest: u32) -> String {
     let scale = SMALLEST_SCALE + numbers.below(u64::from(largest - SMALLEST_SCALE + 1)) as u32;
     let seed = numbers.below(1 << 20);
     // 2 to 31 edges a vertex; each octave is as likely as the next.
     let octave = 2_u64 << numbers.below(4);
     let edge_factor = octave + numbers.below(octave);
+    let decimal = |thousandths: u64| thousandths as f64 / 1000.0;
     match index % 5 {
-        0 => Spec::Kronecker { scale, edge_factor, seed },
-        1 => Spec::Rmat { scale, edge_factor, thousandths: probabilities(numbers), seed },
-        2 => Spec::Uniform { scale, edge_factor, seed },
-        3 => Spec::Rodinia { vertices: (1 << (scale - 1)) + numbers.below(1 << (scale - 1)), seed },
+        0 => format!("kronecker:{scale},edgefactor={edge_factor},seed={seed}"),
+        1 => {
+            let [a, b, c, d] = probabilities(numbers).map(decimal);
+            format!("rmat:{scale},edgefactor={edge_factor},a={a},b={b},c={c},d={d},seed={seed}")
+        }
+        2 => format!("uniform:{scale},edgefactor={edge_factor},seed={seed}"),
+        3 => format!("rodinia:{},seed={seed}", (1 << (scale - 1)) + numbers.below(1 << (scale - 1))),
         _ => {
             // From square to 32 times as high as wide. Most of the grid must stay in one piece when edges are deleted.
             let width = 1 << (scale / 2 - numbers.below(3) as u32);
             let height = (1_u64 << scale) / width;
-            Spec::Grid { width, height, thousandths: numbers.below(200), seed }
+            format!("grid:{width}x{height},deletion={},seed={seed}", decimal(numbers.below(200)))
         }
     }
 }
@@ -55,24 +49,6 @@ fn probabilities(numbers: &mut Numbers) -> [u64; 4] {
     let mut cuts = [numbers.below(961), numbers.below(961), numbers.below(961)];
     cuts.sort_unstable();
     [cuts[0] + 10, cuts[1] - cuts[0] + 10, cuts[2] - cuts[1] + 10, 970 - cuts[2]]
-}
-
-impl fmt::Display for Spec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decimal = |thousandths: u64| thousandths as f64 / 1000.0;
-        match *self {
-            Self::Kronecker { scale, edge_factor, seed } => write!(f, "kronecker:{scale},edgefactor={edge_factor},seed={seed}"),
-            Self::Rmat { scale, edge_factor, thousandths, seed } => {
-                let [a, b, c, d] = thousandths.map(decimal);
-                write!(f, "rmat:{scale},edgefactor={edge_factor},a={a},b={b},c={c},d={d},seed={seed}")
-            }
-            Self::Uniform { scale, edge_factor, seed } => write!(f, "uniform:{scale},edgefactor={edge_factor},seed={seed}"),
-            Self::Rodinia { vertices, seed } => write!(f, "rodinia:{vertices},seed={seed}"),
-            Self::Grid { width, height, thousandths, seed } => {
-                write!(f, "grid:{width}x{height},deletion={},seed={seed}", decimal(thousandths))
-            }
-        }
-    }
 }
 
 #[cfg(test)]

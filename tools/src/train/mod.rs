@@ -9,7 +9,7 @@ mod graphs;
 mod records;
 mod score;
 
-pub use collect::{CollectError, Rules, collect, eligible};
+pub use collect::{Rules, collect, eligible};
 pub use examples::{Example, TIE, examples};
 #[cfg(feature = "train")]
 pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit, fit_without};

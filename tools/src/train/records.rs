@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::calibrate::{JsonLines, LevelTable, LevelTimes, complete_lines};
 use socbfs::{
@@ -81,8 +81,7 @@ struct Header {
 }
 
 /// One level: what a policy may know of it, and its time in either direction.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Row", into = "Row")]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct LevelSample {
     /// Vertices in the frontier.
     pub frontier_vertices: u64,
@@ -102,38 +101,12 @@ pub struct LevelSample {
     pub bottom_up_ns: u64,
 }
 
-/// A level in the file, as a list to save space.
-#[derive(Serialize, Deserialize)]
-struct Row(u64, u64, u64, u64, Option<f32>, Option<f32>, u64, u64);
-
-impl From<Row> for LevelSample {
-    fn from(Row(f, fe, u, ue, probes, hubs, td, bu): Row) -> Self {
-        Self {
-            frontier_vertices: f,
-            frontier_edges: fe,
-            unvisited_vertices: u,
-            unvisited_edges: ue,
-            sampled_probes: probes,
-            sampled_hubs: hubs,
-            top_down_ns: td,
-            bottom_up_ns: bu,
-        }
-    }
-}
-
-impl From<LevelSample> for Row {
-    fn from(level: LevelSample) -> Self {
-        let LevelSample { frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, .. } = level;
-        Self(
-            frontier_vertices,
-            frontier_edges,
-            unvisited_vertices,
-            unvisited_edges,
-            level.sampled_probes,
-            level.sampled_hubs,
-            level.top_down_ns,
-            level.bottom_up_ns,
-        )
+impl Serialize for LevelSample {
+    /// As a list, to save space. The derived `Deserialize` reads lists too.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, .. } = self;
+        let times = (self.sampled_probes, self.sampled_hubs, self.top_down_ns, self.bottom_up_ns);
+        (frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, times.0, times.1, times.2, times.3).serialize(serializer)
     }
 }
 
@@ -168,30 +141,25 @@ pub struct SearchSample {
 }
 
 impl SearchSample {
-    /// The search of `table` on `graph`; `times` gives the nanoseconds of a level top-down and bottom-up (`None` for a level: no sample).
-    pub fn of(graph: &str, table: &LevelTable, times: impl Fn(&LevelTimes) -> Option<[f64; 2]>) -> Option<Self> {
-        let level = |level: &LevelTimes| {
-            let ([top_down, bottom_up], stats) = (times(level)?, &level.stats);
+    /// The search from a root of `graph`, whose levels take top-down and bottom-up the nanoseconds that `directions` returns (`None`: a
+    /// level could not be measured in one of them).
+    pub fn new(graph: &str, table: &LevelTable, directions: impl Fn(&LevelTimes) -> Option<[f64; 2]>) -> Option<Self> {
+        let level = |times: &LevelTimes| {
+            let [top_down, bottom_up] = directions(times)?;
             Some(LevelSample {
-                frontier_vertices: stats.frontier_vertices,
-                frontier_edges: stats.frontier_edges,
-                unvisited_vertices: stats.unvisited_vertices,
-                unvisited_edges: stats.unvisited_edges,
-                sampled_probes: stats.sampled_probes,
-                sampled_hubs: stats.sampled_hubs,
+                frontier_vertices: times.stats.frontier_vertices,
+                frontier_edges: times.stats.frontier_edges,
+                unvisited_vertices: times.stats.unvisited_vertices,
+                unvisited_edges: times.stats.unvisited_edges,
+                sampled_probes: times.stats.sampled_probes,
+                sampled_hubs: times.stats.sampled_hubs,
                 top_down_ns: top_down as u64,
                 bottom_up_ns: bottom_up as u64,
             })
         };
-        let first = table.levels.first()?.stats;
-        Some(Self {
-            graph: graph.to_owned(),
-            root: table.root,
-            vertices: first.vertices,
-            arcs: first.arcs,
-            hub_share: first.hub_share,
-            levels: table.levels.iter().map(level).collect::<Option<_>>()?,
-        })
+        let levels = table.levels.iter().map(level).collect::<Option<_>>()?;
+        let LevelStats { vertices, arcs, hub_share, .. } = table.levels.first()?.stats;
+        Some(Self { graph: graph.to_owned(), root: table.root, vertices, arcs, hub_share, levels })
     }
 
     /// What a policy sees before `level` (which must exist), with all samples, if the level before was run in the direction `previous`.
