@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The energy of a window of time, and how it was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Energy {
     /// What the counted rails cover together.
     pub scope: String,
@@ -88,21 +88,23 @@ pub struct DomainPower {
     pub counted: bool,
 }
 
-/// The sum of `rails` over a window of `seconds`.
-pub(crate) fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails: Vec<RailEnergy>) -> Energy {
-    let counted = || rails.iter().filter(|rail| rail.counted);
-    let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
-    let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
-    Energy {
-        scope: scope.to_owned(),
-        begin_monotonic_seconds,
-        seconds,
-        watts: joules.and_then(|joules| joules.over(seconds)),
-        complete: joules.is_some(),
-        joules,
-        problem,
-        domains: domains(&rails),
-        rails,
+impl Energy {
+    /// The sum of `rails` over a window of `seconds`.
+    pub fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails: Vec<RailEnergy>) -> Self {
+        let counted = || rails.iter().filter(|rail| rail.counted);
+        let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
+        let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
+        Self {
+            scope: scope.to_owned(),
+            begin_monotonic_seconds,
+            seconds,
+            watts: joules.and_then(|joules| joules.over(seconds)),
+            complete: joules.is_some(),
+            joules,
+            problem,
+            domains: domains(&rails),
+            rails,
+        }
     }
 }
 
@@ -164,7 +166,7 @@ mod tests {
             rail(Domain::Memory, false, Some(2.0)),
             rail(Domain::Gpu, true, Some(1.0)),
         ];
-        let energy = sum("soc-rails", 0.0, 2.0, rails);
+        let energy = Energy::sum("soc-rails", 0.0, 2.0, rails);
         assert_eq!((energy.joules, energy.watts, energy.complete), (Some(Joules(11.0)), Some(Watts(5.5)), true));
         let domains: Vec<_> = energy.domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect();
         assert_eq!(domains, [(Domain::CpuBig, 3.0, true), (Domain::Gpu, 2.5, true), (Domain::Memory, 1.0, false)]);
@@ -173,7 +175,7 @@ mod tests {
     #[test]
     fn a_domain_adds_its_counted_rails_or_all_of_them() {
         let domains = |rails: Vec<RailEnergy>| -> Vec<(Domain, f64, bool)> {
-            sum("board-input", 0.0, 2.0, rails).domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect()
+            Energy::sum("board-input", 0.0, 2.0, rails).domains.iter().map(|d| (d.domain, d.watts.0, d.counted)).collect()
         };
         // The input of a meter contains its two outputs, which are counted.
         let meter = vec![
@@ -191,11 +193,11 @@ mod tests {
 
     #[test]
     fn a_sum_that_lacks_a_rail_has_no_energy() {
-        let energy = sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
+        let energy = Energy::sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, true, None)]);
         assert_eq!((energy.joules, energy.watts, energy.complete), (None, None, false));
         assert_eq!(energy.problem.as_deref(), Some("ina2xx:gpu: the sensor has disappeared"));
         // An incomplete rail that is not counted does not matter.
-        assert!(sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
-        assert_eq!(sum("soc-rails", 0.0, 2.0, Vec::new()).joules, None);
+        assert!(Energy::sum("soc-rails", 0.0, 2.0, vec![rail(Domain::CpuBig, true, Some(6.0)), rail(Domain::Gpu, false, None)]).complete);
+        assert_eq!(Energy::sum("soc-rails", 0.0, 2.0, Vec::new()).joules, None);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     channel::{Domain, Pace, Reading, Sensor, Signal, Sink, monotonic},
     curve::{Curve, Totals},
-    energy::{Energy, RailEnergy, SignalKind, sum},
+    energy::{Energy, RailEnergy, SignalKind},
     problem::Unusable,
     selection::{Pick, SelectError, Selection, Skipped},
     units::Joules,
@@ -278,6 +278,11 @@ impl Meter {
         self.picks().filter(|pick| pick.counted).map(|pick| pick.channel.name()).collect()
     }
 
+    /// The refresh interval of the slowest counted sensor.
+    pub fn slowest(&self) -> Duration {
+        self.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default()
+    }
+
     fn mark(&self) -> (u64, u64) {
         let id = self.marks.get();
         self.marks.set(id + 1);
@@ -339,7 +344,7 @@ impl Meter {
             let at_end = curve.marked(id);
             rail_energy(&rail.pick, seconds, &at_begin, at_end.as_ref(), &last, curve.lost().map(|lost| lost.to_string()))
         });
-        let energy = sum(&self.scope, window.begin as f64 / 1e9, seconds, rails.collect());
+        let energy = Energy::sum(&self.scope, window.begin as f64 / 1e9, seconds, rails.collect());
         for lane in &self.lanes {
             for curve in &mut lane.state().curves {
                 curve.unmark(window.id);

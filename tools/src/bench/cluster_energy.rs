@@ -3,14 +3,11 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use socbfs::power::{DomainPower, Energy, Meter, RailEnergy};
+use socbfs::power::{Energy, Meter, RailEnergy};
 
 use super::{
     RootRecord,
-    energy::{
-        EnergyError, EnergyOptions, EnergyRecord, EnergySummary, EnergyWindow, MeasuredEnergy, Model, WindowEnd, check_levels, idle,
-        why_incomplete,
-    },
+    energy::{EnergyError, EnergyOptions, EnergyRecord, EnergyWindow, MeasuredEnergy, check_levels, searches},
 };
 use socbfs_cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
@@ -25,22 +22,6 @@ struct RankSensors {
     sensors: Vec<(String, socbfs::power::Part)>,
     /// Time for which the rank measures the idle machine.
     idle_seconds: f64,
-}
-
-/// The measurements of a rank.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct Measured {
-    idle: Energy,
-    windows: Vec<MeasuredWindow>,
-}
-
-#[derive(Debug, Clone, Serialize, Deserialize)]
-struct MeasuredWindow {
-    energy: Energy,
-    refreshes: u64,
-    /// Sum of the times of the searches on this rank.
-    search_seconds: f64,
-    seconds_per_edge: f64,
 }
 
 /// The sensors that each rank counts.
@@ -107,8 +88,8 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
 
 impl Counting {
     /// The energy of all boards over a window; incomplete where that of a counted sensor is.
-    fn total(&self, of_ranks: &[&Energy]) -> Energy {
-        let mut rails: Vec<RailEnergy> = Vec::new();
+    fn total<'e>(&self, of_ranks: impl Iterator<Item = &'e Energy>) -> Energy {
+        let mut rails = Vec::new();
         let (mut begin, mut seconds, mut problem) = (0.0, 0.0, None);
         for ((board, counts), energy) in self.ranks.iter().zip(of_ranks) {
             if counts.is_empty() {
@@ -130,33 +111,11 @@ impl Counting {
                 rails.push(RailEnergy { sensor: format!("{board} {sensor}"), ..rail.clone() });
             }
         }
-        let added = |of: fn(&RailEnergy) -> Option<f64>| {
-            rails.iter().map(of).sum::<Option<f64>>().filter(|_| problem.is_none() && !rails.is_empty())
-        };
         // Windows of boards end within one search of each other, so the mean powers over the boards' own windows are added.
-        let (joules, watts) =
-            (added(|rail| Some(rail.joules?.0)).map(socbfs::power::Joules), added(|rail| Some(rail.watts?.0)).map(socbfs::power::Watts));
-        // As on one board, a domain that lacks the power of a rail has none.
-        let lacks = |of: &RailEnergy| rails.iter().any(|rail| rail.domain == of.domain && rail.watts.is_none());
-        let mut domains: Vec<DomainPower> = Vec::new();
-        for rail in rails.iter().filter(|&rail| !lacks(rail)) {
-            let Some(watts) = rail.watts else { continue };
-            match domains.iter_mut().find(|found| found.domain == rail.domain) {
-                Some(found) => found.watts += watts,
-                None => domains.push(DomainPower { domain: rail.domain, watts, counted: true }),
-            }
-        }
-        Energy {
-            scope: self.scope.clone(),
-            begin_monotonic_seconds: begin,
-            seconds,
-            joules,
-            watts,
-            complete: joules.is_some(),
-            problem,
-            rails,
-            domains,
-        }
+        let watts = rails.iter().map(|rail| rail.watts).sum::<Option<_>>().filter(|_| problem.is_none() && !rails.is_empty());
+        let all = Energy::sum(&self.scope, begin, seconds, rails);
+        let joules = all.joules.filter(|_| problem.is_none());
+        Energy { joules, watts, complete: joules.is_some(), problem, ..all }
     }
 }
 
@@ -178,24 +137,17 @@ pub fn measure_cluster_energy<R: Ranks>(
     if records.is_empty() {
         return Ok(EnergyRecord::unavailable("there is no search to measure", None));
     }
-    let third = options.third();
+    let (length, third) = (options.window, options.window.third());
     let own = match meter {
         Ok(meter) => {
-            let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh.as_secs_f64()).fold(0.0, f64::max);
-            let idle_seconds = f64::max(third.seconds, third.refreshes as f64 * slowest);
             let counted = meter.picks().filter(|pick| pick.counted);
             let sensors = counted.map(|pick| (pick.channel.name(), pick.channel.part.clone())).collect();
-            RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors, idle_seconds }
+            RankSensors { host, unavailable: None, scope: meter.scope().to_owned(), sensors, idle_seconds: third.least_seconds(meter) }
         }
         Err(record) => {
             let reason = record.reason().unwrap_or("no sensor can be used").to_owned();
-            RankSensors {
-                host,
-                unavailable: Some((reason, record.cure.clone())),
-                scope: String::new(),
-                sensors: Vec::new(),
-                idle_seconds: 0.0,
-            }
+            let unavailable = Some((reason, record.cure.clone()));
+            RankSensors { host, unavailable, scope: String::new(), sensors: Vec::new(), idle_seconds: 0.0 }
         }
     };
     let all = all_gather(ranks, &own)?;
@@ -203,89 +155,46 @@ pub fn measure_cluster_energy<R: Ranks>(
         Ok(counting) => counting,
         Err(unavailable) => return Ok(*unavailable),
     };
-    let nothing = Energy {
-        scope: String::new(),
-        begin_monotonic_seconds: 0.0,
-        seconds: 0.0,
-        joules: None,
-        watts: None,
-        complete: false,
-        problem: None,
-        rails: Vec::new(),
-        domains: Vec::new(),
-    };
     // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured, since MPI waits with a
     // busy CPU.
     let (begin, longest) = (Instant::now(), all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max));
-    let idle = meter.map_or_else(|_| nothing.clone(), |meter| idle(meter, &third));
+    let idle = meter.map_or_else(|_| Energy::default(), |meter| third.idle(meter));
     std::thread::sleep(Duration::from_secs_f64(longest * 1.1).saturating_sub(begin.elapsed()));
     ranks.barrier();
     finished(1);
-    let mut own = Measured { idle, windows: Vec::new() };
-    let mut searched = Vec::with_capacity(options.repeats);
+    let mut windows = Vec::with_capacity(options.repeats);
     for done in 0..options.repeats {
         // Without this barrier, a board that reads its sensors slowly would end its last window while the others already wait in the next.
         ranks.barrier();
-        let window = meter.ok().map(|meter| (meter, meter.begin()));
-        let (begin, mut end) = (Instant::now(), WindowEnd::default());
-        let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
-        for record in records.iter().cycle() {
+        // All ranks continue until every window is long enough, so that no rank searches alone.
+        let all_have = |enough: bool| sum(ranks, u64::from(!enough)) == 0;
+        windows.push(searches(records, meter.ok(), length, all_have, |record| {
             let outcome = search.run_uncounted(record.root)?;
             // All ranks have the same numbers, so all of them end. (An uncounted search may lack a last level of leaves.)
             check_levels(record, outcome.levels, 1)?;
-            let seconds = outcome.elapsed.as_secs_f64();
-            searches += 1;
-            search_seconds += seconds;
-            seconds_per_edge += seconds / record.edges as f64;
-            // All ranks continue until every window is long enough, so that no rank searches alone.
-            let enough = window.as_ref().is_none_or(|(meter, window)| end.is_reached(begin.elapsed(), meter.refreshes(window), options));
-            if sum(ranks, u64::from(!enough)) == 0 {
-                break;
-            }
-        }
-        let (energy, refreshes) = window.map_or((nothing.clone(), u64::MAX), |(meter, window)| {
-            let refreshes = meter.refreshes(&window);
-            (meter.end(window), refreshes)
-        });
-        own.windows.push(MeasuredWindow { energy, refreshes, search_seconds, seconds_per_edge });
-        searched.push(searches);
+            Ok(outcome.elapsed.as_secs_f64())
+        })?);
         finished(2 + done);
     }
-    let all = all_gather(ranks, &own)?;
-    let of_all = |of: &dyn Fn(&Measured) -> &Energy| counting.total(&all.iter().map(of).collect::<Vec<_>>());
-    let idle = of_all(&|rank| &rank.idle);
-    let windows: Vec<EnergyWindow> = searched
-        .into_iter()
-        .enumerate()
-        .map(|(at, searches)| {
-            let windows = || all.iter().map(|rank| &rank.windows[at]);
-            EnergyWindow {
-                energy: of_all(&|rank| &rank.windows[at].energy),
-                searches,
-                search_seconds: windows().map(|window| window.search_seconds).fold(0.0, f64::max),
-                teps: searches as f64 / windows().map(|window| window.seconds_per_edge).fold(0.0, f64::max),
-                refreshes: windows().map(|window| window.refreshes).min().unwrap_or(0),
-                strategies: Vec::new(),
-            }
-        })
-        .collect();
-    let summary = EnergySummary::new(&idle, &windows);
-    let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
-    let model = Model { unavailable: Some("levels are not modelled over several ranks".to_owned()), ..Model::default() };
-    let sensors = counting.ranks.iter().flat_map(|(board, counts)| counts.iter().map(move |sensor| format!("{board} {sensor}")));
-    let measured = MeasuredEnergy {
-        sensors: sensors.collect(),
-        scope: counting.scope,
-        window_seconds: options.seconds,
-        window_refreshes: options.refreshes,
-        idle,
-        windows,
-        summary,
-        problem,
-        model,
+    let all: Vec<(Energy, Vec<EnergyWindow>)> = all_gather(ranks, &(idle, windows))?;
+    let idle = counting.total(all.iter().map(|(idle, _)| idle));
+    let window = |at: usize| {
+        let of_ranks = || all.iter().map(|(_, windows)| &windows[at]);
+        EnergyWindow {
+            energy: counting.total(of_ranks().map(|window| &window.energy)),
+            search_seconds: of_ranks().map(|window| window.search_seconds).fold(0.0, f64::max),
+            // Every rank has run the same searches.
+            teps: of_ranks().map(|window| window.teps).fold(f64::INFINITY, f64::min),
+            refreshes: of_ranks().map(|window| window.refreshes).min().unwrap_or(0),
+            ..all[0].1[at].clone()
+        }
     };
+    let windows = (0..options.repeats).map(window).collect();
+    let sensors = counting.ranks.iter().flat_map(|(board, counts)| counts.iter().map(move |sensor| format!("{board} {sensor}")));
+    let mut measured = MeasuredEnergy::new(&counting.scope, sensors.collect(), options, idle, windows);
+    measured.model.unavailable = Some("levels are not modelled over several ranks".to_owned());
     let skipped = meter.map_or_else(|record| record.skipped.clone(), |meter| meter.skipped().to_vec());
-    Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped })
+    Ok(EnergyRecord { measured: Some(measured), skipped, ..EnergyRecord::default() })
 }
 
 #[cfg(test)]
@@ -295,7 +204,7 @@ mod tests {
     use socbfs::power::{Selection, Tree, discover};
 
     use super::*;
-    use crate::bench::measure_cluster;
+    use crate::{bench::measure_cluster, calibrate::PowerWindows};
     use socbfs::graph::{EdgeList, Listing, Order};
     use socbfs_cluster::{ClusterOptions, Part, ThreadRanks};
 
@@ -325,7 +234,7 @@ mod tests {
             root
         });
         let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3], [3, 4]], Listing::Once).unwrap();
-        let options = EnergyOptions { seconds: 0.3, refreshes: 1, repeats: 2 };
+        let options = EnergyOptions { window: PowerWindows { seconds: 0.3, refreshes: 1 }, repeats: 2 };
         ThreadRanks::run(3, |ranks| {
             let root = boards[usize::from(ranks.rank() == 2)].path();
             let part = Part::build(&edges, Order::Auto, ranks).unwrap();

@@ -1,12 +1,12 @@
 //! Energy of searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use socbfs::power::{Domain, Energy, Joules, Meter, Skipped, Watts};
 
 use super::{MeasureError, RootRecord};
-use crate::calibrate::{Contestant, impossible};
+use crate::calibrate::{Contestant, PowerWindows, impossible};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
     graph::{Layout, Vertex},
@@ -19,10 +19,8 @@ use socbfs_cluster::ClusterError;
 /// Options of the energy measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EnergyOptions {
-    /// Shortest length of a window, in seconds.
-    pub seconds: f64,
-    /// Fewest refreshes in a window of the slowest counted sensor.
-    pub refreshes: u64,
+    /// The windows of searches; one of the idle machine is a third as long.
+    pub window: PowerWindows,
     /// Number of windows; their spread is that of the result.
     pub repeats: usize,
 }
@@ -30,14 +28,7 @@ pub struct EnergyOptions {
 impl Default for EnergyOptions {
     /// 10 s, 200 refreshes, 3 windows.
     fn default() -> Self {
-        Self { seconds: 10.0, refreshes: 200, repeats: 3 }
-    }
-}
-
-impl EnergyOptions {
-    /// Options for a window of the idle machine or of one calibrated strategy: a third of the length, one window.
-    pub(super) fn third(&self) -> Self {
-        Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3), repeats: 1 }
+        Self { window: PowerWindows { seconds: 10.0, refreshes: 200 }, repeats: 3 }
     }
 }
 
@@ -94,6 +85,25 @@ pub struct MeasuredEnergy {
     pub model: Model,
 }
 
+impl MeasuredEnergy {
+    /// The measurement of these windows, without a model of levels.
+    pub(super) fn new(scope: &str, sensors: Vec<String>, options: &EnergyOptions, idle: Energy, windows: Vec<EnergyWindow>) -> Self {
+        let summary = EnergySummary::new(&idle, &windows);
+        let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
+        Self {
+            scope: scope.to_owned(),
+            sensors,
+            window_seconds: options.window.seconds,
+            window_refreshes: options.window.refreshes,
+            idle,
+            windows,
+            summary,
+            model: Model { unavailable: problem.clone(), ..Model::default() },
+            problem,
+        }
+    }
+}
+
 /// One window: searches from all roots in turn, repeated, and nothing else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EnergyWindow {
@@ -107,7 +117,8 @@ pub struct EnergyWindow {
     pub teps: f64,
     /// Refreshes of the slowest counted sensor.
     pub refreshes: u64,
-    /// Time of the levels by strategy.
+    /// Time of the levels by strategy (ranks send none).
+    #[serde(skip_deserializing)]
     pub strategies: Vec<StrategyTime>,
 }
 
@@ -267,34 +278,21 @@ pub fn measure_energy(
     if records.is_empty() {
         return Ok(EnergyRecord::unavailable("there is no search to measure", None));
     }
-    let idle = idle(meter, &options.third());
+    let idle = options.window.third().idle(meter);
     finished(1);
     warm_up(&mut search, records)?;
     let mut windows = Vec::with_capacity(options.repeats);
     for done in 0..options.repeats {
-        windows.push(window(&mut search, records, meter, options)?);
+        windows.push(window(&mut search, records, meter, options.window)?);
         finished(2 + done);
     }
     // The searches that measure the power of each strategy need its memory.
     drop(search);
-    let summary = EnergySummary::new(&idle, &windows);
-    let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
-    let model = match summary {
-        Some(_) => model(layout, search_options, records, meter, options, &windows)?,
-        None => Model { unavailable: problem.clone(), ..Model::default() },
-    };
-    let measured = MeasuredEnergy {
-        scope: meter.scope().to_owned(),
-        sensors: meter.sensors(),
-        window_seconds: options.seconds,
-        window_refreshes: options.refreshes,
-        idle,
-        windows,
-        summary,
-        problem,
-        model,
-    };
-    Ok(EnergyRecord { unavailable: None, cure: None, measured: Some(measured), skipped: meter.skipped().to_vec() })
+    let mut measured = MeasuredEnergy::new(meter.scope(), meter.sensors(), options, idle, windows);
+    if measured.summary.is_some() {
+        measured.model = model(layout, search_options, records, meter, options, &measured.windows)?;
+    }
+    Ok(EnergyRecord { measured: Some(measured), skipped: meter.skipped().to_vec(), ..EnergyRecord::default() })
 }
 
 /// The energy of one policy's windows.
@@ -343,7 +341,7 @@ pub fn measure_policies_energy(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<PoliciesEnergy, EnergyError> {
-    let idle = idle(meter, &options.third());
+    let idle = options.window.third().idle(meter);
     finished(1);
     let mut windows: Vec<Vec<EnergyWindow>> = vec![Vec::new(); contestants.len()];
     let mut done = 1;
@@ -353,7 +351,7 @@ pub fn measure_policies_energy(
         for (contestant, windows) in contestants.iter().zip(&mut windows) {
             search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
             warm_up(search, records)?;
-            windows.push(window(search, records, meter, options)?);
+            windows.push(window(search, records, meter, options.window)?);
             done += 1;
             finished(done);
         }
@@ -379,42 +377,6 @@ pub fn measure_policies_energy(
     Ok(PoliciesEnergy { scope: meter.scope().to_owned(), sensors: meter.sensors(), baseline, idle, policies })
 }
 
-/// Measures the idle machine: sleeps until the window has enough seconds and refreshes.
-pub(super) fn idle(meter: &Meter, options: &EnergyOptions) -> Energy {
-    let window = meter.begin();
-    let begin = std::time::Instant::now();
-    let pause = Duration::from_secs_f64(options.seconds / 20.0);
-    let mut end = WindowEnd::default();
-    while !end.is_reached(begin.elapsed(), meter.refreshes(&window), options) {
-        std::thread::sleep(pause);
-    }
-    meter.end(window)
-}
-
-/// Decides when a window may end.
-#[derive(Debug, Default)]
-pub(super) struct WindowEnd {
-    refreshes: u64,
-    /// Seconds after the begin of the window at which the number of refreshes was first seen.
-    since: f64,
-}
-
-impl WindowEnd {
-    /// Whether the window may end, after this time and number of refreshes. It does not wait forever for a sensor that refreshes slowly, or
-    /// not at all, or no longer.
-    pub(super) fn is_reached(&mut self, passed: Duration, refreshes: u64, options: &EnergyOptions) -> bool {
-        let seconds = passed.as_secs_f64();
-        if refreshes > self.refreshes {
-            (self.refreshes, self.since) = (refreshes, seconds);
-        }
-        // At its mean rate so far, a sensor that still works would have refreshed several times.
-        let interval = if refreshes == 0 { 0.0 } else { self.since / refreshes as f64 };
-        let least = options.seconds.max(1.0);
-        let has_gone = seconds - self.since >= 3.0 * least.max(interval);
-        seconds >= options.seconds && (refreshes >= options.refreshes || has_gone || seconds >= 100.0 * least)
-    }
-}
-
 fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), EnergyError> {
     if let Some(first) = records.first() {
         run(search, first)?;
@@ -438,18 +400,16 @@ pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Resu
     Err(EnergyError::Different { root: record.root, found, validated: record.levels })
 }
 
-/// Measures one window: searches from all roots in turn until there are enough seconds and refreshes.
-fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, options: &EnergyOptions) -> Result<EnergyWindow, EnergyError> {
+/// Measures one window of this process.
+fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, length: PowerWindows) -> Result<EnergyWindow, EnergyError> {
     let mut strategies: Vec<(Strategy<'static>, u64)> = Vec::with_capacity(8);
-    let (mut searches, mut search_seconds, mut seconds_per_edge, mut looked) = (0_u64, 0.0, 0.0, 0.0);
-    let window = meter.begin();
-    let (begin, mut end) = (std::time::Instant::now(), WindowEnd::default());
-    'searches: loop {
-        for record in records {
+    let mut window = searches(
+        records,
+        Some(meter),
+        length,
+        |enough| enough,
+        |record| {
             let seconds = run(search, record)?;
-            searches += 1;
-            search_seconds += seconds;
-            seconds_per_edge += seconds / record.edges as f64;
             for level in search.records() {
                 let key = strategy(level.plan);
                 match strategies.iter_mut().find(|(found, _)| *found == key) {
@@ -457,31 +417,38 @@ fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, option
                     None => strategies.push((key, level.elapsed_ns)),
                 }
             }
-            // The clock is read after every search. The sensors are read only after the shortest length, at most every 20 ms.
-            let passed = begin.elapsed();
-            if passed.as_secs_f64() >= options.seconds && passed.as_secs_f64() >= looked {
-                looked = passed.as_secs_f64() + 0.02;
-                if end.is_reached(passed, meter.refreshes(&window), options) {
-                    break 'searches;
-                }
-            }
-        }
-    }
-    let refreshes = meter.refreshes(&window);
-    let energy = meter.end(window);
+            Ok(seconds)
+        },
+    )?;
     let time = |((direction, device), nanoseconds): (Strategy<'static>, u64)| StrategyTime {
         direction,
         device: device.into(),
         seconds: nanoseconds as f64 / 1e9,
     };
-    Ok(EnergyWindow {
-        energy,
-        searches,
-        search_seconds,
-        teps: searches as f64 / seconds_per_edge,
-        refreshes,
-        strategies: strategies.into_iter().map(time).collect(),
-    })
+    window.strategies = strategies.into_iter().map(time).collect();
+    Ok(window)
+}
+
+/// Measures one window: searches from all roots in turn, of which `search` returns the seconds, until it is long enough for `all` ranks.
+pub(super) fn searches(
+    records: &[RootRecord],
+    meter: Option<&Meter>,
+    length: PowerWindows,
+    all: impl Fn(bool) -> bool,
+    mut search: impl FnMut(&RootRecord) -> Result<f64, EnergyError>,
+) -> Result<EnergyWindow, EnergyError> {
+    let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
+    let mut turn = records.iter().cycle();
+    let (energy, refreshes) = length.searching(meter, all, || {
+        let Some(record) = turn.next() else { return Ok(()) };
+        let seconds = search(record)?;
+        searches += 1;
+        search_seconds += seconds;
+        seconds_per_edge += seconds / record.edges as f64;
+        Ok::<_, EnergyError>(())
+    })?;
+    let teps = searches as f64 / seconds_per_edge;
+    Ok(EnergyWindow { energy, searches, search_seconds, teps, refreshes, strategies: Vec::new() })
 }
 
 impl EnergySummary {
@@ -534,7 +501,7 @@ fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
     found
 }
 
-pub(super) fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
+fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
     let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
     let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
     let impossible = || windows.iter().find_map(|window| impossible("in a window", window.energy.watts));
@@ -567,7 +534,7 @@ fn model(
         let own = SearchOptions { policy, ..search_options.clone() };
         let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
         warm_up(&mut search, records)?;
-        let calibration = window(&mut search, records, meter, &options.third())?;
+        let calibration = window(&mut search, records, meter, options.window.third())?;
         *watts = calibration.energy.watts;
         if watts.is_none() {
             let problem =
@@ -618,7 +585,7 @@ fn apply(
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{fs, path::Path, time::Duration};
 
     use socbfs::power::{DomainPower, Selection, Tree, discover};
 
@@ -656,7 +623,7 @@ mod tests {
 
     #[test]
     fn a_power_that_is_not_above_zero_has_no_efficiency() {
-        let options = EnergyOptions { seconds: 0.1, refreshes: 1, repeats: 1 };
+        let options = EnergyOptions { window: PowerWindows { seconds: 0.1, refreshes: 1 }, repeats: 1 };
         let power = |micro_watts: &str| {
             let window = window_of(micro_watts, &options);
             (EnergySummary::new(&window.0, &window.1), why_incomplete(&window.0, &window.1))
@@ -672,17 +639,7 @@ mod tests {
     fn the_power_of_a_domain_is_that_of_the_windows_that_have_it() {
         let window = |powers: &[(Domain, f64)]| {
             let domains = powers.iter().map(|&(domain, watts)| DomainPower { domain, watts: Watts(watts), counted: false }).collect();
-            let energy = Energy {
-                scope: String::new(),
-                begin_monotonic_seconds: 0.0,
-                seconds: 1.0,
-                joules: None,
-                watts: None,
-                complete: false,
-                problem: None,
-                rails: Vec::new(),
-                domains,
-            };
+            let energy = Energy { seconds: 1.0, domains, ..Energy::default() };
             EnergyWindow { energy, searches: 1, search_seconds: 1.0, teps: 1.0, refreshes: 1, strategies: Vec::new() }
         };
         // A rail that is not counted had a gap in the first window.
@@ -702,7 +659,7 @@ mod tests {
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
         let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
         undisturbed(
-            || (idle(&meter, options), vec![window(&mut search, &records, &meter, options).unwrap()]),
+            || (options.window.idle(&meter), vec![window(&mut search, &records, &meter, options.window).unwrap()]),
             |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
         )
     }
@@ -713,7 +670,7 @@ mod tests {
         let meter = Meter::start(Selection::named(discover(&machine(folder.path())), &["ina2xx".to_owned()], None).unwrap()).unwrap();
         let layout = Layout::build(&EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        let options = EnergyOptions { seconds: 0.01, refreshes: 1, repeats: 1 };
+        let options = EnergyOptions { window: PowerWindows { seconds: 0.01, refreshes: 1 }, repeats: 1 };
         let contestant = Contestant { name: "auto".to_owned(), policy: Policy::default(), runs: LevelDevice::Cpu };
         let policies = measure_policies_energy(&mut search, &[contestant], 0, &[], &meter, &options, &mut |_| ()).unwrap();
         assert!(policies.policies[0].windows.is_empty());
@@ -736,7 +693,7 @@ mod tests {
 
     #[test]
     fn windows_contain_only_searches_and_give_the_simulated_power() {
-        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let options = EnergyOptions { window: PowerWindows { seconds: 0.3, refreshes: 10 }, repeats: 2 };
         let is_searching = |window: &EnergyWindow| window.searches > 100 && window.search_seconds > 0.3 * window.energy.seconds;
         let record = undisturbed(
             || measured(&options, |_| ()),
@@ -768,7 +725,7 @@ mod tests {
 
     #[test]
     fn a_vanished_sensor_leaves_no_energy_figures() {
-        let options = EnergyOptions { seconds: 0.3, refreshes: 10, repeats: 2 };
+        let options = EnergyOptions { window: PowerWindows { seconds: 0.3, refreshes: 10 }, repeats: 2 };
         let record = measured(&options, |root| {
             std::thread::sleep(Duration::from_millis(350));
             fs::write(root.join("sys/class/hwmon/hwmon0/power1_input"), "").unwrap();
@@ -787,23 +744,5 @@ mod tests {
         records[0].levels = 9;
         let error = run(&mut search, &records[0]).unwrap_err();
         assert!(matches!(error, EnergyError::Different { found: 3, validated: 9, .. }), "{error}");
-    }
-
-    #[test]
-    fn windows_end_at_both_minimums_or_if_the_sensor_is_too_slow() {
-        let options = EnergyOptions { seconds: 10.0, refreshes: 200, repeats: 1 };
-        for (seconds, refreshes, enough) in
-            [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]
-        {
-            let is_reached = WindowEnd::default().is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
-            assert_eq!(is_reached, enough, "{seconds} {refreshes}");
-        }
-        // The first sensor vanishes after ten refreshes in 12 s, the second one refreshes every 35 s.
-        for (refreshes, last) in [([(4.0, 3), (12.0, 10), (41.0, 10)], (42.0, 10)), ([(35.0, 1), (70.0, 2), (104.0, 2)], (1000.0, 28))] {
-            let mut end = WindowEnd::default();
-            let mut at = |(seconds, refreshes)| end.is_reached(Duration::from_secs_f64(seconds), refreshes, &options);
-            assert_eq!(refreshes.map(&mut at), [false; 3]);
-            assert!(at(last), "{last:?}");
-        }
     }
 }

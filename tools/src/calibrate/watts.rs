@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use socbfs::power::{Meter, Watts};
+use socbfs::power::{Energy, Meter, Watts};
 
 use socbfs::{
     bfs::Strategy,
@@ -11,7 +11,7 @@ use socbfs::{
     search::{Search, SearchError},
 };
 
-/// The length of a measurement window, of a strategy or of the idle machine.
+/// The length of a measurement window, of searches or of the idle machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerWindows {
     /// Least length in seconds.
@@ -21,11 +21,75 @@ pub struct PowerWindows {
 }
 
 impl PowerWindows {
-    /// Whether a window is long enough. It ends in any case after ten times its length (counted as at least 1 s): a lost sensor has no more
-    /// refreshes.
-    fn is_over(&self, passed: Duration, refreshes: u64) -> bool {
+    /// A third of the length, for the idle machine or one calibrated strategy.
+    pub(crate) fn third(self) -> Self {
+        Self { seconds: self.seconds / 3.0, refreshes: self.refreshes.div_ceil(3) }
+    }
+
+    /// The seconds that a window of `meter` takes at least.
+    pub(crate) fn least_seconds(self, meter: &Meter) -> f64 {
+        self.seconds.max(self.refreshes as f64 * meter.slowest().as_secs_f64())
+    }
+
+    /// Measures the idle machine.
+    pub(crate) fn idle(self, meter: &Meter) -> Energy {
+        let (window, begin) = (meter.begin(), Instant::now());
+        let mut end = WindowEnd::default();
+        while !end.is_reached(begin.elapsed(), meter.refreshes(&window), self) {
+            std::thread::sleep(Duration::from_secs_f64(self.seconds / 20.0));
+        }
+        meter.end(window)
+    }
+
+    /// Calls `search` until the window is long enough, and `all` returns true for that: other ranks may have to agree. Returns the energy
+    /// and the number of refreshes of the window.
+    pub(crate) fn searching<E>(
+        self,
+        meter: Option<&Meter>,
+        all: impl Fn(bool) -> bool,
+        mut search: impl FnMut() -> Result<(), E>,
+    ) -> Result<(Energy, u64), E> {
+        let window = meter.map(|meter| (meter, meter.begin()));
+        let (begin, mut end) = (Instant::now(), WindowEnd::default());
+        let (mut looked, mut is_enough) = (0.0, window.is_none());
+        loop {
+            search()?;
+            // The clock is read after every search. The sensors are read only after the least time, and at most every 20 ms.
+            let passed = begin.elapsed();
+            if let Some((meter, window)) = window.as_ref().filter(|_| passed.as_secs_f64() >= f64::max(self.seconds, looked)) {
+                looked = passed.as_secs_f64() + 0.02;
+                is_enough |= end.is_reached(passed, meter.refreshes(window), self);
+            }
+            if all(is_enough) {
+                break;
+            }
+        }
+        let measured = window.map(|(meter, window)| (meter.refreshes(&window), meter.end(window)));
+        Ok(measured.map_or_else(|| (Energy::default(), u64::MAX), |(refreshes, energy)| (energy, refreshes)))
+    }
+}
+
+/// Decides when a window may end.
+#[derive(Debug, Default)]
+struct WindowEnd {
+    refreshes: u64,
+    /// Seconds after the begin of the window at which the number of refreshes was first seen.
+    since: f64,
+}
+
+impl WindowEnd {
+    /// Whether the window may end, after this time and number of refreshes. It does not wait forever for a sensor that refreshes slowly, or
+    /// not at all, or no longer.
+    fn is_reached(&mut self, passed: Duration, refreshes: u64, windows: PowerWindows) -> bool {
         let seconds = passed.as_secs_f64();
-        seconds >= self.seconds && (refreshes >= self.refreshes || seconds >= 10.0 * self.seconds.max(1.0))
+        if refreshes > self.refreshes {
+            (self.refreshes, self.since) = (refreshes, seconds);
+        }
+        // At its mean rate so far, a sensor that still works would have refreshed several times.
+        let interval = if refreshes == 0 { 0.0 } else { self.since / refreshes as f64 };
+        let least = windows.seconds.max(1.0);
+        let has_gone = seconds - self.since >= 3.0 * least.max(interval);
+        seconds >= windows.seconds && (refreshes >= windows.refreshes || has_gone || seconds >= 100.0 * least)
     }
 }
 
@@ -66,13 +130,7 @@ pub fn measure_power(
     mut finished: impl FnMut(),
 ) -> Result<StrategyPowers, SearchError> {
     let mut powers = StrategyPowers::default();
-    let idle = {
-        let (window, begin) = (meter.begin(), Instant::now());
-        while !windows.is_over(begin.elapsed(), meter.refreshes(&window)) {
-            std::thread::sleep(Duration::from_secs_f64(windows.seconds / 20.0));
-        }
-        meter.end(window)
-    };
+    let idle = windows.idle(meter);
     finished();
     powers.idle = above_zero(idle.watts);
     powers.problem = idle.problem.or_else(|| impossible("for the idle machine", idle.watts));
@@ -86,22 +144,9 @@ pub fn measure_power(
         for &root in roots {
             search.run_uncounted(root)?;
         }
-        let (window, begin) = (meter.begin(), Instant::now());
-        let mut looked = Duration::ZERO;
-        'window: loop {
-            for &root in roots {
-                search.run_uncounted(root)?;
-                // The clock is read after every search. The sensors are read only after the least time, and at most every 20 ms.
-                let passed = begin.elapsed();
-                if passed.as_secs_f64() >= windows.seconds && passed >= looked {
-                    looked = passed + Duration::from_millis(20);
-                    if windows.is_over(passed, meter.refreshes(&window)) {
-                        break 'window;
-                    }
-                }
-            }
-        }
-        let energy = meter.end(window);
+        let mut turn = roots.iter().cycle();
+        let search = || turn.next().map_or(Ok(()), |&root| search.run_uncounted(root).map(drop));
+        let (energy, _) = windows.searching(Some(meter), |enough| enough, search)?;
         finished();
         powers.strategies.push((strategy, above_zero(energy.watts)));
         powers.problem = powers.problem.or(energy.problem).or_else(|| impossible(&format!("for {}", strategy.name()), energy.watts));
@@ -119,5 +164,23 @@ mod tests {
         assert_eq!(measured.map(above_zero), [Some(Watts(2.5)), None, None, None]);
         assert_eq!(measured.map(|watts| impossible("for bg", watts).is_some()), [false, true, true, false]);
         assert!(impossible("for bg", Some(Watts(-3.0))).unwrap().contains("-3 W for bg"));
+    }
+
+    #[test]
+    fn windows_end_at_both_minimums_or_if_the_sensor_is_too_slow() {
+        let windows = PowerWindows { seconds: 10.0, refreshes: 200 };
+        for (seconds, refreshes, enough) in
+            [(9.9, 500, false), (10.0, 199, false), (10.0, 200, true), (25.0, 120, false), (30.0, 0, true), (1000.0, 120, true)]
+        {
+            let is_reached = WindowEnd::default().is_reached(Duration::from_secs_f64(seconds), refreshes, windows);
+            assert_eq!(is_reached, enough, "{seconds} {refreshes}");
+        }
+        // The first sensor vanishes after ten refreshes in 12 s, the second one refreshes every 35 s.
+        for (refreshes, last) in [([(4.0, 3), (12.0, 10), (41.0, 10)], (42.0, 10)), ([(35.0, 1), (70.0, 2), (104.0, 2)], (1000.0, 28))] {
+            let mut end = WindowEnd::default();
+            let mut at = |(seconds, refreshes)| end.is_reached(Duration::from_secs_f64(seconds), refreshes, windows);
+            assert_eq!(refreshes.map(&mut at), [false; 3]);
+            assert!(at(last), "{last:?}");
+        }
     }
 }

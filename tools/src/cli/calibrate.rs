@@ -201,8 +201,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     care.turns.splits = machine.device.is_some();
     let mut for_power = 0.0;
     if let Ok(meter) = &meter {
-        let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
-        let window = care.power.seconds.max(care.power.refreshes as f64 * slowest.as_secs_f64());
+        let window = care.power.least_seconds(meter);
         for_power = window * (strategies.len() + 1) as f64;
         if arguments.budget.is_none() {
             care.budget = care.budget.saturating_sub(Duration::from_secs_f64(for_power)).max(care.budget / 2);

@@ -59,7 +59,7 @@ pub(super) struct EnergyArgs {
     sensors: SensorArgs,
 
     /// Minimum length of a window of searches, in seconds
-    #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().seconds, value_parser = parse_seconds)]
+    #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().window.seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
     /// Number of windows, over which the spread of the result is taken
@@ -172,7 +172,8 @@ impl EnergyArgs {
     /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
     /// the windows to measure.
     pub(super) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
-        let options = EnergyOptions { seconds: self.energy_seconds, repeats: self.energy_repeats, ..EnergyOptions::default() };
+        let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
+        options.window.seconds = self.energy_seconds;
         match self.sensors.meter(board.power().as_ref()) {
             Ok(meter) => (meter, options),
             Err(failure) => (Err(lost(&failure, true)), options),
@@ -215,14 +216,13 @@ impl EnergyArgs {
             Ok(meter) => meter,
             Err(unavailable) => return Ok(unavailable),
         };
-        let slowest = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default();
-        let window = options.seconds.max(options.refreshes as f64 * slowest.as_secs_f64());
+        let window = options.window.least_seconds(&meter);
         // Idling and two strategies take a third of a window each.
         let minutes = window * (options.repeats as f64 + 1.0) / 60.0;
         if minutes > 1.5 {
             log::warn!(
                 "this sensor has a new value every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
-                slowest.as_millis()
+                meter.slowest().as_millis()
             );
         }
         let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
