@@ -72,14 +72,8 @@ pub(super) fn length(message: &[u8]) -> usize {
 impl<'m> Message<'m> {
     /// Reads the message at the beginning of `bytes`, which contain at least a header.
     pub(super) fn read(bytes: &'m [u8]) -> Result<Self, Malformed> {
-        let form = match bytes[0] {
-            0 => Form::Rows,
-            1 => Form::Chunks,
-            2 => Form::Whole,
-            3 => Form::Again,
-            4 => Form::Failed,
-            _ => return Err(Malformed),
-        };
+        let forms = [Form::Rows, Form::Chunks, Form::Whole, Form::Again, Form::Failed];
+        let form = *forms.get(usize::from(bytes[0])).ok_or(Malformed)?;
         Ok(Self { form, payload: bytes.get(HEADER..length(bytes)).ok_or(Malformed)? })
     }
 
@@ -156,10 +150,11 @@ enum Code {
     Nothing,
     Everything,
     Bits,
-    /// Places of the vertices found, as gaps with this many low bits (the Golomb-Rice parameter).
-    Found(u32),
-    /// Places of the vertices not found, with the same parameter.
-    Missing(u32),
+    /// Places of the vertices found, or of those not found, as gaps with so many low bits (the Golomb-Rice parameter).
+    List {
+        of_found: bool,
+        low: u32,
+    },
 }
 
 /// Number of Golomb-Rice parameters of each kind of list. With them, the codes fit [`CODE_BITS`] bits.
@@ -182,10 +177,8 @@ impl Code {
         let (listed, low) = (near.saturating_sub(1)..(near + 2).min(PARAMETERS)).map(|low| (bits(low), low)).min().unwrap_or((u64::MAX, 0));
         if listed.saturating_add(LEAST_GAIN * entries) > unvisited {
             (Self::Bits, unvisited)
-        } else if found <= missing {
-            (Self::Found(low), listed)
         } else {
-            (Self::Missing(low), listed)
+            (Self::List { of_found: found <= missing, low }, listed)
         }
     }
 
@@ -194,8 +187,7 @@ impl Code {
             Self::Nothing => 0,
             Self::Everything => 1,
             Self::Bits => 2,
-            Self::Found(low) => 3 + u64::from(low),
-            Self::Missing(low) => 3 + u64::from(PARAMETERS + low),
+            Self::List { of_found, low } => u64::from(3 + low + if of_found { 0 } else { PARAMETERS }),
         }
     }
 
@@ -204,9 +196,8 @@ impl Code {
             0 => Ok(Self::Nothing),
             1 => Ok(Self::Everything),
             2 => Ok(Self::Bits),
-            number if number < 3 + PARAMETERS => Ok(Self::Found(number - 3)),
-            number if number < 3 + 2 * PARAMETERS => Ok(Self::Missing(number - 3 - PARAMETERS)),
-            _ => Err(Malformed),
+            number if number >= 3 + 2 * PARAMETERS => Err(Malformed),
+            number => Ok(Self::List { of_found: number < 3 + PARAMETERS, low: (number - 3) % PARAMETERS }),
         }
     }
 }
@@ -431,10 +422,10 @@ unsafe fn write_by<P: Pack>(before: &[u64], after: &[u64], out: &mut [u8]) -> us
                     bits.put(unsafe { P::extract(found, open) }, open.count_ones());
                 }
             }
-            Code::Found(low) | Code::Missing(low) => {
+            Code::List { of_found, low } => {
                 let (mut first, mut next) = (0, 0);
                 for (open, found) in words {
-                    let mut listed = if code == Code::Found(low) { found } else { open & !found };
+                    let mut listed = if of_found { found } else { open & !found };
                     while listed != 0 {
                         let below = (listed & listed.wrapping_neg()) - 1;
                         let place = first + (open & below).count_ones();
@@ -514,7 +505,7 @@ unsafe fn read_by<P: Pack>(
                 // SAFETY: the caller guarantees that the CPU has the instructions of `P`.
                 new(word, unsafe { P::deposit(bits.take(open.count_ones()), open) });
             }),
-            Code::Found(low) | Code::Missing(low) => {
+            Code::List { of_found, low } => {
                 let mut first = 0u32;
                 let mut next = bits.take_gap(low)?;
                 for (word, open) in own {
@@ -527,7 +518,7 @@ unsafe fn read_by<P: Pack>(
                     first = end;
                     // SAFETY: the caller guarantees that the CPU has the instructions of `P`.
                     let listed = unsafe { P::deposit(places, open) };
-                    new(word, if code == Code::Found(low) { listed } else { open & !listed });
+                    new(word, if of_found { listed } else { open & !listed });
                 }
                 if next != first {
                     return Err(Malformed);
@@ -621,8 +612,8 @@ mod tests {
         assert_eq!(Code::choose(9, 9), (Code::Everything, 0));
         assert_eq!(Code::choose(2048, 1000), (Code::Bits, 2048));
         // 11 gaps of 7 low bits and a 1, and one bit for each 128 places.
-        assert_eq!(Code::choose(2048, 10), (Code::Found(7), 11 * 8 + (2038 >> 7)));
-        assert_eq!(Code::choose(2048, 2038), (Code::Missing(7), 11 * 8 + (2038 >> 7)));
+        assert_eq!(Code::choose(2048, 10), (Code::List { of_found: true, low: 7 }, 11 * 8 + (2038 >> 7)));
+        assert_eq!(Code::choose(2048, 2038), (Code::List { of_found: false, low: 7 }, 11 * 8 + (2038 >> 7)));
         for number in 0..64 {
             assert_eq!(Code::of(number).map(Code::number), if number < 63 { Ok(number) } else { Err(Malformed) });
         }

@@ -90,30 +90,31 @@ pub struct ClusterLevel {
 impl ClusterRoot {
     /// Sums up the traffic of every rank: a list of levels for each.
     fn new(traffic: &[Vec<LevelTraffic>]) -> Self {
-        let ranks = traffic.len().max(1) as u64;
-        let levels = traffic.first().map_or(0, Vec::len);
-        let sum_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).sum::<u64>();
-        let most_of = |of: &dyn Fn(&LevelTraffic) -> u64, level: usize| traffic.iter().map(|rank| of(&rank[level])).max().unwrap_or(0);
-        let level = |level: usize| {
-            let compute = sum_of(&|t| t.compute_ns, level);
-            ClusterLevel {
-                received_most: most_of(&|t| t.received, level),
-                sent: sum_of(&|t| t.sent, level),
-                messages: traffic.first().map_or(0, |rank| rank[level].messages),
-                wait_ns: [most_of(&|t| t.wait_ns, level), sum_of(&|t| t.wait_ns, level) / ranks],
-                compute_max_over_mean: if compute == 0 {
-                    1.0
-                } else {
-                    most_of(&|t| t.compute_ns, level) as f64 * ranks as f64 / compute as f64
-                },
-            }
+        let total = |levels: &Vec<LevelTraffic>| {
+            let mut sum = LevelTraffic::default();
+            levels.iter().for_each(|level| sum.add(*level));
+            sum
         };
-        let of_rank = |of: &dyn Fn(&LevelTraffic) -> u64| traffic.iter().map(|rank| rank.iter().map(of).sum::<u64>()).collect::<Vec<_>>();
+        let ClusterLevel { received_most, sent, wait_ns: [_, wait_ns], .. } = ClusterLevel::new(traffic.iter().map(total));
+        let levels = 0..traffic.first().map_or(0, Vec::len);
+        let levels = levels.map(|level| ClusterLevel::new(traffic.iter().map(|rank| rank[level]))).collect();
+        Self { received_most, sent, wait_ns, levels }
+    }
+}
+
+impl ClusterLevel {
+    /// Sums up the traffic of all ranks.
+    fn new(of_ranks: impl Iterator<Item = LevelTraffic> + Clone) -> Self {
+        let ranks = of_ranks.clone().count().max(1) as u64;
+        let sum = |of: fn(LevelTraffic) -> u64| of_ranks.clone().map(of).sum::<u64>();
+        let most = |of: fn(LevelTraffic) -> u64| of_ranks.clone().map(of).max().unwrap_or(0);
+        let compute = sum(|t| t.compute_ns);
         Self {
-            received_most: of_rank(&|t| t.received).into_iter().max().unwrap_or(0),
-            sent: of_rank(&|t| t.sent).into_iter().sum(),
-            wait_ns: of_rank(&|t| t.wait_ns).into_iter().sum::<u64>() / ranks,
-            levels: (0..levels).map(level).collect(),
+            received_most: most(|t| t.received),
+            sent: sum(|t| t.sent),
+            messages: of_ranks.clone().next().map_or(0, |first| first.messages),
+            wait_ns: [most(|t| t.wait_ns), sum(|t| t.wait_ns) / ranks],
+            compute_max_over_mean: if compute == 0 { 1.0 } else { most(|t| t.compute_ns) as f64 * ranks as f64 / compute as f64 },
         }
     }
 }

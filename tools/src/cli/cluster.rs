@@ -6,12 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytemuck::cast_slice_mut;
 use clap::{
     ArgMatches, Args,
     builder::{PossibleValuesParser, TypedValueParser},
     parser::ValueSource,
 };
-use twox_hash::XxHash3_128;
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
@@ -689,49 +689,14 @@ fn write_by_row(
     file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
 }
 
-/// Reads a tree from this rank's own copy of the file.
-fn own_parents(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
-    let metadata = std::fs::metadata(path);
-    // Before it is opened, since opening a pipe waits for its writer.
-    if metadata.as_ref().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-        let message = format!("{}: it is not a regular file, and a pipe can be read by one rank only", path.display());
-        return Err(Failure::new(message).cure("give --from-rank-0"));
-    }
-    read_array(path, vertices).map_err(|error| {
-        let failure = Failure::from(error);
-        if metadata.is_err() && ranks.rank() > 0 {
-            failure.cure("each rank reads its own copy: copy the file of rank 0 there, or give --from-rank-0")
-        } else {
-            failure
-        }
-    })
-}
-
-/// Reads a tree from a file that only rank 0 has, and sends it to all ranks.
+/// The tree in a file that rank 0 has, which sends it to all ranks.
 fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
     // An error of rank 0 ends all ranks (`as_rank`).
     let mut parents = if ranks.rank() == 0 { read_array(path, vertices)? } else { vec![0; vertices] };
     for piece in parents.chunks_mut(SLICE) {
-        let mut bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
-        ranks.broadcast(0, &mut bytes);
-        for (parent, bytes) in piece.iter_mut().zip(bytes.chunks_exact(4)) {
-            *parent = Vertex::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        }
+        ranks.broadcast(0, cast_slice_mut(piece));
     }
     Ok(parents)
-}
-
-/// Refuses a tree that differs from that of rank 0, since each rank validates only its own vertices.
-fn same_tree(parents: &[Vertex], ranks: &MpiRanks) -> Result<(), Failure> {
-    let mut hash = XxHash3_128::new();
-    for piece in parents.chunks(SLICE) {
-        let bytes: Vec<u8> = piece.iter().flat_map(|parent| parent.to_le_bytes()).collect();
-        hash.write(&bytes);
-    }
-    let sums = values(ranks, hash.finish_128() as u64);
-    let Some(rank) = sums.iter().position(|&sum| sum != sums[0]) else { return Ok(()) };
-    let other = Failure::new(format!("the tree of rank {rank} differs from that of rank 0"));
-    Err(of_all(ranks, &other.cure("copy the file of rank 0 to all boards, or give --from-rank-0")))
 }
 
 /// `socbfs validate` over ranks.
@@ -741,19 +706,12 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
     given.push(with_value("--root", arguments.root));
     same_flags(ranks, &given)?;
-    // With a generated graph, --from-rank-0 concerns only the file of the tree.
-    let (edges, _) = Loaded::load(&source, arguments.from_rank_0 && matches!(source, Source::File(..)), ranks)?;
+    let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
     let (root, vertices) = (arguments.root, edges.vertices());
     if root as usize >= vertices {
         return Err(SearchError::RootOutOfRange { root, vertices }.into());
     }
-    let parents = if arguments.from_rank_0 {
-        parents_of_first(&arguments.parents, vertices, ranks)?
-    } else {
-        let parents = own_parents(&arguments.parents, vertices, ranks)?;
-        same_tree(&parents, ranks)?;
-        parents
-    };
+    let parents = parents_of_first(&arguments.parents, vertices, ranks)?;
     let part = Part::build(&edges, Order::Auto, ranks).map_err(once_for_all(ranks, &source.name()))?;
     let validator = ClusterValidator::new(&part, ranks);
     let verdict = match validator.tree_of(root, &parents) {

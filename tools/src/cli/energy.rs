@@ -68,10 +68,12 @@ pub(super) struct EnergyArgs {
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.1..=86_400.0).contains(&value) => Ok(value),
-        _ => Err("not a number of seconds from 0.1 to 86400".to_owned()),
-    }
+    seconds_in(text, 0.1, 86_400.0)
+}
+
+pub(super) fn seconds_in(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|value| (least..=most).contains(value));
+    number.ok_or_else(|| format!("not a number of seconds from {least} to {most}"))
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use socbfs::power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
-use super::energy::{GLANCE, profile_at};
+use super::energy::{GLANCE, profile_at, seconds_in};
 use crate::shell::{
     config::RootArgs,
     error::Failure,
@@ -78,10 +78,7 @@ struct FoundArgs {
 }
 
 fn parse_interval(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(value) if (0.05..=3600.0).contains(&value) => Ok(value),
-        _ => Err("not a number of seconds from 0.05 to 3600".to_owned()),
-    }
+    seconds_in(text, 0.05, 3600.0)
 }
 
 /// What `sensors --json` writes.

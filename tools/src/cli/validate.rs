@@ -59,7 +59,7 @@ pub(super) struct ValidateArgs {
     #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
     pub(super) format: Option<Format>,
 
-    /// With mpirun: only rank 0 has the files
+    /// With mpirun: only rank 0 has the file GRAPH
     #[cfg(feature = "mpi")]
     #[arg(long)]
     pub(super) from_rank_0: bool,
