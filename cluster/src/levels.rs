@@ -248,6 +248,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
             return Ok(None);
         };
+        (self.stats.frontier_vertices, self.stats.frontier_edges) = (1, u64::from(by_source.degree(v)) * self.part.deal.ranks as u64);
         self.stand_at(v);
         self.top_down();
         let wanted = self.state.next.to_vec();
@@ -282,14 +283,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let (part, bit) = (self.part, 1 << (v & 63));
         self.state.visited.copy_from_slice(&part.unsearched);
         self.state.visited[(v >> 6) as usize] |= bit;
-        for own in 0..self.state.own.len() {
-            let word = part.deal.word(own);
-            self.state.own[own] = self.state.visited[word];
-            self.state.next[own] = self.state.visited[word];
+        for (own, word) in self.state.own.iter_mut().enumerate() {
+            *word = self.state.visited[part.deal.word(own)];
         }
+        self.state.next.copy_from_slice(&self.state.own);
         self.state.queue[0] = v;
         self.frontier = Frontier::Queue(1);
-        (self.stats.frontier_vertices, self.stats.frontier_edges) = (1, u64::from(part.by_source.degree(v)) * part.deal.ranks as u64);
     }
 
     /// Hands the parents over to the host. If that fails, the device is lost.
@@ -301,11 +300,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
 
     /// Finds out whether every rank has its parents on its host. All ranks call it.
     fn agree_on_parents(&mut self) -> Result<(), Halt> {
-        let own = match (&self.lost, self.fall_back) {
-            (None, _) => 0,
-            (Some(_), true) => Form::Again as u8,
-            (Some(_), false) => Form::Failed as u8,
-        };
+        let own = if self.lost.is_some() { self.failed_form() as u8 } else { 0 };
         let begin = Instant::now();
         self.ranks.all_gather(&[own], &mut self.verdicts);
         // One byte from each rank, added to the traffic of the last level.
@@ -314,13 +309,16 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             let wait_ns = nanoseconds(begin, Instant::now());
             last.add(LevelTraffic { received: others, sent: others, messages: 1, wait_ns, compute_ns: 0 });
         }
-        if self.verdicts.contains(&(Form::Failed as u8)) {
-            Err(Halt::Failed)
-        } else if self.verdicts.contains(&(Form::Again as u8)) {
-            Err(Halt::Again)
-        } else {
-            Ok(())
+        let has = |form: Form| self.verdicts.contains(&(form as u8));
+        if has(Form::Failed) {
+            return Err(Halt::Failed);
         }
+        if has(Form::Again) { Err(Halt::Again) } else { Ok(()) }
+    }
+
+    /// The form of a message that reports the failure of this rank's device.
+    fn failed_form(&self) -> Form {
+        if self.fall_back { Form::Again } else { Form::Failed }
     }
 
     fn complete_parents(&mut self) {
@@ -468,29 +466,21 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             return Err(lost);
         }
         let few = message::few(self.state.own.len()) as u64;
-        let found = match plan.placement {
-            Placement::Gpu(kernel) if self.gpu.is_some() => {
-                let found = self.on_device(plan.direction, kernel, work)?;
-                if plan.direction == Direction::TopDown && found <= few {
-                    // The rows of a message are in ascending order.
-                    let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
-                    let rows = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
-                    for (found, row) in self.found.iter_mut().zip(rows) {
-                        *found = row;
-                    }
-                }
-                found
-            }
-            _ => {
-                let found = self.on_cpu(plan.direction, work)?;
-                if plan.direction == Direction::TopDown && found <= few {
-                    self.found[..found as usize].sort_unstable();
-                }
-                found
-            }
+        let (found, on_device) = match plan.placement {
+            Placement::Gpu(kernel) if self.gpu.is_some() => (self.on_device(plan.direction, kernel, work)?, true),
+            _ => (self.on_cpu(plan.direction, work)?, false),
         };
         let length = if plan.direction == Direction::TopDown && found <= few {
-            message::write_rows(&self.found[..found as usize], &mut self.outgoing)
+            // The rows of a message are in ascending order.
+            let rows = &mut self.found[..found as usize];
+            if on_device {
+                let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
+                let new = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
+                rows.iter_mut().zip(new).for_each(|(found, row)| *found = row);
+            } else {
+                rows.sort_unstable();
+            }
+            message::write_rows(rows, &mut self.outgoing)
         } else {
             message::write(&self.state.own, &self.state.next, &mut self.outgoing)
         };
@@ -728,26 +718,16 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             self.state.parents_are_new = true;
         }
         self.root_leaf = None;
-        self.state.visited.copy_from_slice(&part.unsearched);
-        for (own, word) in self.state.own.iter_mut().enumerate() {
-            *word = part.unsearched[part.deal.word(own)];
-        }
         self.traffic.clear();
         self.block = BLOCK[0];
         self.stats = part.first_stats(root);
-        let (word, bit) = ((root >> 6) as usize, 1 << (root & 63));
         let owns = part.deal.owns(root);
         let row = part.deal.row(root) as usize;
         if owns {
             self.root_row = Some((row, part.original(root)));
         }
-        if part.unsearched[word] & bit == 0 {
-            self.state.visited[word] |= bit;
-            if owns {
-                self.state.own[row / 64] |= bit;
-            }
-            self.state.queue[0] = root;
-            self.frontier = Frontier::Queue(1);
+        if part.is_searched(root) {
+            self.stand_at(root);
         } else {
             // The root is a leaf. Its owner knows the neighbour.
             let mut neighbour = NONE;
@@ -758,13 +738,11 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
             let owner = part.deal.owner(root);
             self.ranks.broadcast(owner, bytemuck::bytes_of_mut(&mut neighbour));
             // Leaves have neighbours that are searched.
-            let bits = part.unsearched[..part.words].get((neighbour >> 6) as usize);
-            if bits.is_none_or(|bits| bits >> (neighbour & 63) & 1 == 1) {
+            if neighbour as usize >= 64 * part.words || !part.is_searched(neighbour) {
                 return Err(ClusterError::Message { rank: owner }.into());
             }
             self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
         }
-        self.state.next.copy_from_slice(&self.state.own);
         Ok(0)
     }
 
@@ -777,16 +755,10 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
         let mut work = LevelWork { levels: 1, threads: 1, ..LevelWork::default() };
         let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
             // All ranks know the neighbour.
-            let (word, bit) = ((neighbour >> 6) as usize, 1 << (neighbour & 63));
-            self.state.visited[word] |= bit;
+            self.stand_at(neighbour);
             if self.part.deal.owns(neighbour) {
-                let row = self.part.deal.row(neighbour) as usize;
-                self.root_row = Some((row, root));
-                self.state.own[row / 64] |= bit;
-                self.state.next[row / 64] |= bit;
+                self.root_row = Some((self.part.deal.row(neighbour) as usize, root));
             }
-            self.state.queue[0] = neighbour;
-            self.frontier = Frontier::Queue(1);
             // The leaf's arc is not among those that are searched.
             self.stats.unvisited_edges = self.stats.arcs;
             self.traffic.push(LevelTraffic::default());
@@ -796,7 +768,7 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
                 Ok(length) => length,
                 Err(error) => {
                     self.lost = Some(error);
-                    message::write_form(if self.fall_back { Form::Again } else { Form::Failed }, &mut self.outgoing)
+                    message::write_form(self.failed_form(), &mut self.outgoing)
                 }
             };
             let compute_ns = nanoseconds(begin, Instant::now());

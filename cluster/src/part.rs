@@ -462,6 +462,11 @@ impl Part {
         self.isolated[(internal >> 6) as usize] >> (internal & 63) & 1 == 1
     }
 
+    /// Whether a vertex is searched: it has two neighbours or more, or is the one of a pair that is not the leaf.
+    pub(super) fn is_searched(&self, internal: Vertex) -> bool {
+        self.unsearched[(internal >> 6) as usize] >> (internal & 63) & 1 == 0
+    }
+
     /// Number of searched neighbours of a searched vertex: exact for the first 64 vertices, else the mean of its word.
     pub(super) fn degree_like(&self, v: Vertex) -> u64 {
         u64::from(if Self::is_estimated(v) { self.word_degrees[(v >> 6) as usize] } else { self.first_degrees[v as usize] })
@@ -487,7 +492,7 @@ impl Part {
     /// graph that is searched.
     pub(super) fn first_stats(&self, root: Vertex) -> LevelStats {
         let (arcs, searched) = (self.counts.arcs.iter().sum(), self.counts.searched);
-        let is_leaf = self.unsearched[(root >> 6) as usize] >> (root & 63) & 1 == 1;
+        let is_leaf = !self.is_searched(root);
         let frontier_edges = if is_leaf { 1 } else { self.degree_like(root) };
         let is_estimated = !is_leaf && Self::is_estimated(root);
         LevelStats {

@@ -16,6 +16,7 @@ use crate::shell::{
     output::{Output, publish},
     progress::{Progress, steps},
     say,
+    so_far::{continuing, partial_of},
 };
 use crate::{
     bench::{Build, Environment, RootSource, available_memory, roots},
@@ -26,6 +27,7 @@ use crate::{
     },
     report::{self, CalibrationReport},
 };
+use socbfs::power::Meter;
 use socbfs::{
     bfs::Strategy,
     board::DocumentError,
@@ -144,15 +146,14 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     let file = arguments.file(&identity.file_name())?;
     let output = Output::open(&file)?;
 
-    let mut partial_name = file.clone().into_os_string();
-    partial_name.push(".partial");
+    let partial_file = partial_of(&file);
     let build = format!("{} {}", Build::THIS.version, Build::THIS.commit);
     let mut header = PartialHeader::new(build, identity.clone(), arguments.seed, arguments.quick);
     let permits = |way| {
         let device = machine.device.as_ref().map(|(device, _)| device.info());
         device.is_some_and(|info| config.way_asked(info).is_none() && config.permits(info, way))
     };
-    let is_continued = header.take_choices_of(Path::new(&partial_name), permits);
+    let is_continued = header.take_choices_of(&partial_file, permits);
     if let (Some((_, way)), Some(used)) = (&mut machine.device, &mut identity.device) {
         if let Some(before) = header.identity.device.as_ref().filter(|_| is_continued) {
             used.clone_from(before);
@@ -184,17 +185,12 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
         }
     }
     machine.options.parallel = Some(thresholds);
-    let (mut partial, mut graphs, reason) = Partial::open(Path::new(&partial_name), &header)?;
-    let partial_shown = Path::new(&partial_name).display();
-    let notice = match reason {
-        Some(reason) => Some(format!("starting again: {partial_shown} holds measurements, but {reason}")),
-        None => (!graphs.is_empty()).then(|| format!("continuing after {} graphs measured before ({partial_shown})", graphs.len())),
-    };
-    if let Some(notice) = notice.filter(|_| !quiet) {
+    let (mut partial, mut graphs, reason) = Partial::open(&partial_file, &header)?;
+    if let Some(notice) = continuing(&partial_file, reason, graphs.len(), ["graph", "graphs"]).filter(|_| !quiet) {
         say(&notice);
     }
 
-    let kept = format!("the measurements are kept in {partial_shown}: the same command continues from there");
+    let kept = format!("the measurements are kept in {}: the same command continues from there", partial_file.display());
     let last_words = interrupt::last_words(move || say(&kept));
     let strategies = identity.strategies();
     let mut care = arguments.care();
@@ -207,7 +203,8 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
             care.budget = care.budget.saturating_sub(Duration::from_secs_f64(for_power)).max(care.budget / 2);
         }
     }
-    arguments.measure(&machine, strategies, &care, for_power, &mut partial, &mut graphs)?;
+    let measuring = Measuring { machine: &machine, strategies, care, seed: arguments.seed };
+    measuring.all(arguments.graphs.into(), for_power, &mut partial, &mut graphs)?;
 
     let tables: Vec<LevelTable> = graphs.iter().flat_map(|graph| graph.tables.iter().cloned()).collect();
     let (Some(mut model), Some(mut model_zhang)) = (fit(&tables), fit_zhang(&tables)) else {
@@ -219,7 +216,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     match meter {
         Ok(meter) => {
             let progress = Progress::still("Measuring power", strategies.len() as u64 + 1);
-            let (graph, powers) = arguments.power(&machine, strategies, &meter, &care.power, &progress)?;
+            let (graph, powers) = measuring.power(&meter, &progress)?;
             drop(progress);
             if let Some(problem) = &powers.problem {
                 log::warn!("the power of some strategies is not known: {problem}");
@@ -370,26 +367,29 @@ impl CalibrateArgs {
         let power = PowerWindows { seconds: f64::min(seconds, budget.as_secs_f64() / 8.0), refreshes };
         Care { budget, roots, turns: Turns { turns, patience, splits: false, ..Turns::default() }, power }
     }
+}
 
+/// What is measured of each graph, and by which strategies.
+struct Measuring<'m> {
+    machine: &'m Machine,
+    strategies: &'m [Strategy],
+    care: Care,
+    seed: u64,
+}
+
+impl Measuring<'_> {
     /// Measures graphs until all are measured or the time is up.
-    fn measure(
-        &self,
-        machine: &Machine,
-        strategies: &[Strategy],
-        care: &Care,
-        for_power: f64,
-        partial: &mut Partial,
-        graphs: &mut Vec<MeasuredGraph>,
-    ) -> Result<(), Failure> {
+    fn all(&self, count: usize, for_power: f64, partial: &mut Partial, graphs: &mut Vec<MeasuredGraph>) -> Result<(), Failure> {
+        let care = &self.care;
         let most_scale = most_scale(available_memory(Path::new("/")));
         let budget = care.budget.as_secs_f64();
         let progress = Progress::still("Calibrating", budget as u64 + 1);
         // Warm-up: a driver builds kernels at their first use, which may take longer than measuring a graph.
         let begin = Instant::now();
         let warm = Generator::Uniform { vertices: 256, edges: 1024, seed: self.seed };
-        self.measured(machine, strategies, &Care { turns: Turns { turns: 1, ..care.turns }, ..*care }, 0, &warm)?;
+        self.graph(&Turns { turns: 1, ..care.turns }, 0, &warm)?;
         let warm_up = begin.elapsed().as_secs_f64();
-        for place in 0..usize::from(self.graphs) {
+        for place in 0..count {
             // Of a calibration that is continued. Graphs that its budget left out are measured if there is time now.
             if graphs.iter().any(|graph| graph.place == place) {
                 continue;
@@ -404,7 +404,7 @@ impl CalibrateArgs {
             }
             // A graph that would probably take longer than the time left is skipped: a later one may be smaller.
             if is_needed || expected_seconds(&generator, graphs).is_none_or(|expected| expected <= left) {
-                if let Some(graph) = self.measured(machine, strategies, care, place, &generator)? {
+                if let Some(graph) = self.graph(&care.turns, place, &generator)? {
                     log::info!("{}: {:.1} s", graph.graph, graph.seconds);
                     partial.add(&graph)?;
                     graphs.push(graph);
@@ -415,28 +415,21 @@ impl CalibrateArgs {
     }
 
     /// Measures one graph. Returns `None` if it has no edges or does not fit the device.
-    fn measured(
-        &self,
-        machine: &Machine,
-        strategies: &[Strategy],
-        care: &Care,
-        place: usize,
-        generator: &Generator,
-    ) -> Result<Option<MeasuredGraph>, Failure> {
+    fn graph(&self, turns: &Turns, place: usize, generator: &Generator) -> Result<Option<MeasuredGraph>, Failure> {
         let begin = Instant::now();
         let layout = self.layout(generator)?;
-        let mut search = match Search::new(&layout, &machine.options) {
+        let mut search = match Search::new(&layout, &self.machine.options) {
             Ok(search) => search,
             // The device still works: it has no room for this graph, but may have for others. A lost device is an error.
-            Err(error) if machine.device.as_ref().is_some_and(|(device, _)| device.finish().is_ok()) => {
+            Err(error) if self.machine.device.as_ref().is_some_and(|(device, _)| device.finish().is_ok()) => {
                 log::warn!("{generator} is left out: {}", Failure::from(error));
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
-        let mut tables = Vec::with_capacity(care.roots);
-        for root in self.roots(&layout, &mut search, care.roots)? {
-            tables.push(measure_levels(&mut search, root, strategies, &care.turns)?);
+        let mut tables = Vec::with_capacity(self.care.roots);
+        for root in self.roots(&layout, &mut search, self.care.roots)? {
+            tables.push(measure_levels(&mut search, root, self.strategies, turns)?);
         }
         if tables.is_empty() {
             return Ok(None);
@@ -467,21 +460,14 @@ impl CalibrateArgs {
     }
 
     /// Measures the power of each strategy, on a graph of a size in the middle of the training set.
-    fn power(
-        &self,
-        machine: &Machine,
-        strategies: &[Strategy],
-        meter: &socbfs::power::Meter,
-        windows: &PowerWindows,
-        progress: &Progress,
-    ) -> Result<(String, StrategyPowers), Failure> {
+    fn power(&self, meter: &Meter, progress: &Progress) -> Result<(String, StrategyPowers), Failure> {
         let scale = most_scale(available_memory(Path::new("/"))).min(17);
         let generator = Generator::Kronecker { scale, edge_factor: 16, seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let layout = self.layout(&generator)?;
-        let mut search = Search::new(&layout, &machine.options)?;
+        let mut search = Search::new(&layout, &self.machine.options)?;
         let roots = self.roots(&layout, &mut search, 4)?;
         let mut done = 0;
-        let powers = measure_power(&mut search, &roots, strategies, meter, windows, || {
+        let powers = measure_power(&mut search, &roots, self.strategies, meter, &self.care.power, || {
             done += 1;
             progress.between(done);
         })?;

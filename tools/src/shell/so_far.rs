@@ -4,7 +4,7 @@
 use std::{
     fmt::Debug,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
@@ -98,19 +98,13 @@ impl<R: Send + 'static> SoFar<R> {
     ) -> Result<Vec<T>, Failure> {
         let mut state = self.lock();
         let Some(file) = [&state.json, &state.html].into_iter().flatten().find_map(Output::regular_file) else { return Ok(Vec::new()) };
-        let mut path = file.to_owned().into_os_string();
-        path.push(".partial");
-        let (path, header) = (PathBuf::from(path), KeptHeader::new(environment, config, sources));
+        let (path, header) = (partial_of(file), KeptHeader::new(environment, config, sources));
         let mut parts = Vec::new();
         if path.exists() {
             let (kept, found, reason) = Partial::open(&path, &header)?;
             state.kept = Some(kept);
-            match (reason, found.len() as u64) {
-                (Some(reason), _) => log::warn!("starting again: {} holds measurements, but {reason}", path.display()),
-                (None, 0) => {}
-                (None, count) => {
-                    log::warn!("continuing after {} measured before ({})", counted(count, names[0], names[1]), path.display());
-                }
+            if let Some(notice) = continuing(&path, reason, found.len(), names) {
+                log::warn!("{notice}");
             }
             state.parts = found.len();
             parts = found;
@@ -155,6 +149,23 @@ impl<R: Send + 'static> SoFar<R> {
         }
         state.tell_what_is_kept();
         published
+    }
+}
+
+/// The file beside an output that keeps what is measured so far.
+pub(crate) fn partial_of(output: &Path) -> PathBuf {
+    let mut name = output.to_owned().into_os_string();
+    name.push(".partial");
+    name.into()
+}
+
+/// Says that a command continues after `count` parts in `file`, or for which `reason` it does not.
+pub(crate) fn continuing(file: &Path, reason: Option<&str>, count: usize, [one, several]: [&str; 2]) -> Option<String> {
+    let file = file.display();
+    match reason {
+        Some(reason) => Some(format!("starting again: {file} holds measurements, but {reason}")),
+        None if count == 0 => None,
+        None => Some(format!("continuing after {} measured before ({file})", counted(count as u64, one, several))),
     }
 }
 
