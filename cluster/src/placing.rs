@@ -5,16 +5,17 @@
 //! compare counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
 
 use super::{
-    ClusterError, ClusterOptions,
+    ClusterError, ClusterOptions, LevelTraffic,
     part::Part,
     ranks::{Ranks, sum},
     search::ClusterSearch,
 };
 use socbfs::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner},
     board::NEVER,
     gpu::GpuSetup,
     graph::Vertex,
+    measure::Line,
     policy::{Band, Bands, PolicyPlanner},
     runtime::UndividedDevice,
 };
@@ -140,41 +141,28 @@ const TURNS: usize = 3;
 /// faster, as in one process ([`thresholds`](socbfs::measure::thresholds)).
 const GAIN: f64 = 0.97;
 
-/// Work and nanoseconds of the levels of one direction in one place.
-#[derive(Debug, Clone, Default)]
-struct Line {
-    levels: Vec<(u64, u64)>,
-}
-
-impl Line {
-    /// Nanoseconds of the fastest level, and nanoseconds for each unit of work beyond that.
-    fn fit(&self) -> Option<(f64, f64)> {
-        let fixed = self.levels.iter().map(|&(_, ns)| ns).min()? as f64;
-        let work: f64 = self.levels.iter().map(|&(work, _)| work as f64).sum();
-        let time: f64 = self.levels.iter().map(|&(_, ns)| ns as f64 - fixed).sum();
-        Some((fixed, if work > 0.0 { time / work } else { 0.0 }))
-    }
-
-    /// Amount of work from which `device` is faster.
-    fn crossing(&self, device: &Self) -> u64 {
-        let (Some((cpu_fixed, cpu_unit)), Some((fixed, unit))) = (self.fit(), device.fit()) else { return NEVER };
-        let (cost, gain) = (fixed - cpu_fixed, cpu_unit - unit);
-        if cost <= 0.0 && gain >= 0.0 {
-            0
-        } else if gain <= 0.0 {
-            NEVER
-        } else {
-            (cost / gain).min(NEVER as f64) as u64
-        }
-    }
-}
-
-/// The fastest searches from each root in one place: their total time, and their levels in each direction.
+/// The fastest searches from each root in one place: their total time; direction, work and nanoseconds of their levels.
 #[derive(Debug, Clone, Default)]
 struct Fastest {
     total_ns: u64,
-    top_down: Line,
-    bottom_up: Line,
+    levels: Vec<(Direction, u64, u64)>,
+}
+
+impl Fastest {
+    /// The line through the levels of one direction: the fastest level is the fixed part.
+    fn line(&self, direction: Direction) -> Option<Line> {
+        let levels = || self.levels.iter().filter(|level| level.0 == direction);
+        let fixed_ns = levels().map(|&(.., ns)| ns).min()? as f64;
+        let work: f64 = levels().map(|&(_, work, _)| work as f64).sum();
+        let time: f64 = levels().map(|&(.., ns)| ns as f64 - fixed_ns).sum();
+        Some(Line { fixed_ns, ns_per_unit: if work > 0.0 { time / work } else { 0.0 } })
+    }
+
+    /// The levels of one direction that are faster on `device`.
+    fn band(&self, device: &Self, direction: Direction) -> Band {
+        let crossing = self.line(direction).zip(device.line(direction)).map(|(cpu, device)| cpu.crossing(device));
+        Band::gpu_from(crossing.unwrap_or(NEVER))
+    }
 }
 
 /// Searches on the CPU and on the device in turn, and compares the times of this rank's own part. Returns bounds for [`Places::By`] if this
@@ -206,32 +194,26 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
                     let own: u64 = search.traffic().iter().map(|level| level.compute_ns).sum();
                     if turn > 0 && own < *best {
                         *best = own;
-                        let of = search.records().iter().zip(search.traffic());
-                        *levels = of
-                            .filter(|(_, traffic)| traffic.messages > 0)
-                            .map(|(record, traffic)| {
-                                (record.plan.direction, work(record.plan.direction, &record.stats), traffic.compute_ns)
-                            })
-                            .collect();
+                        let of = search.records().iter().zip(search.traffic()).filter(|(_, traffic)| traffic.messages > 0);
+                        let level = |(record, traffic): (&LevelRecord, &LevelTraffic)| {
+                            let direction = record.plan.direction;
+                            (direction, work(direction, &record.stats) / ranks.size() as u64, traffic.compute_ns)
+                        };
+                        *levels = of.map(level).collect();
                     }
                 }
             }
             for (fastest, (best, levels)) in all.iter_mut().zip(best.into_iter().zip(levels)) {
                 fastest.total_ns += best;
-                for (direction, work, ns) in levels {
-                    let line = if direction == Direction::TopDown { &mut fastest.top_down } else { &mut fastest.bottom_up };
-                    line.levels.push((work / ranks.size() as u64, ns));
-                }
+                fastest.levels.extend(levels);
             }
         }
         Ok(all)
     };
     let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
     let [cpu, device] = &searches(&[Places::By(Bands::CPU), Places::By(always)])?[..] else { return Ok(None) };
-    let lines = Bands {
-        top_down: Band::gpu_from(cpu.top_down.crossing(&device.top_down)),
-        bottom_up: Band::gpu_from(cpu.bottom_up.crossing(&device.bottom_up)),
-    };
+    let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|direction| cpu.band(device, direction));
+    let lines = Bands { top_down, bottom_up };
     // Lines are a simple model, so times of whole searches decide.
     let candidates = [Bands::CPU, always, lines];
     let measured = searches(&candidates.map(Places::By))?;
@@ -282,13 +264,17 @@ mod tests {
 
     #[test]
     fn the_crossing_is_where_the_device_becomes_faster() {
-        let line = |levels: &[(u64, u64)]| Line { levels: levels.to_vec() };
+        let levels = |levels: &[(u64, u64)]| {
+            let levels = levels.iter().map(|&(work, ns)| (Direction::TopDown, work, ns)).collect();
+            Fastest { total_ns: 0, levels }
+        };
+        let from = |cpu: &Fastest, device: &Fastest| cpu.band(device, Direction::TopDown).gpu_from.unwrap();
         // 1000 ns and 2 ns a unit against 5000 ns and 1 ns a unit.
-        let (cpu, device) = (line(&[(0, 1000), (1000, 3000)]), line(&[(0, 5000), (1000, 6000)]));
-        assert_eq!(cpu.crossing(&device), 4000);
-        assert_eq!(device.crossing(&cpu), NEVER);
-        assert_eq!(line(&[(0, 10), (10, 100)]).crossing(&line(&[(0, 5), (10, 10)])), 0);
-        assert_eq!(line(&[]).crossing(&device), NEVER);
+        let (cpu, device) = (levels(&[(0, 1000), (1000, 3000)]), levels(&[(0, 5000), (1000, 6000)]));
+        assert_eq!(from(&cpu, &device), 4000);
+        assert_eq!(from(&device, &cpu), NEVER);
+        assert_eq!(from(&levels(&[(0, 10), (10, 100)]), &levels(&[(0, 5), (10, 10)])), 0);
+        assert_eq!(from(&levels(&[]), &device), NEVER);
     }
 
     #[test]

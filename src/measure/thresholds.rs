@@ -82,7 +82,7 @@ pub struct Line {
 
 impl Line {
     /// The amount of work from which `gpu` is faster.
-    fn crossing(self, gpu: Self) -> u64 {
+    pub fn crossing(self, gpu: Self) -> u64 {
         let (gain, cost) = (self.ns_per_unit - gpu.ns_per_unit, gpu.fixed_ns - self.fixed_ns);
         if cost <= 0.0 && gain >= 0.0 {
             0
