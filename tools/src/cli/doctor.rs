@@ -18,7 +18,9 @@ use super::{
     energy::profile_at,
     sensors::{automatic, started},
 };
-use crate::doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus};
+use crate::doctor::{
+    DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus, open_device,
+};
 use crate::shell::{
     config::{self, RootArgs},
     error::Failure,
@@ -98,7 +100,8 @@ pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> 
     let probe = if live { probe(root, arguments.board.as_deref(), named.as_ref())? } else { Probe::default() };
     let subject = Subject {
         root,
-        who: None,
+        is_root: nix::unistd::geteuid().is_root(),
+        open: open_device,
         usable_cpus,
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),

@@ -312,28 +312,25 @@ struct CommandRecord {
 
 pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let (meter, unavailable) = match arguments.sensors.meter(profile_at(arguments.board.as_deref())?.as_ref())? {
-        Ok(meter) => (Some(meter), None),
-        Err(unavailable) => (None, Some(unavailable)),
+    let meter = arguments.sensors.meter(profile_at(arguments.board.as_deref())?.as_ref())?;
+    let (unavailable, cure, skipped) = match &meter {
+        Ok(meter) => (None, None, meter.skipped().to_vec()),
+        Err(record) => (record.unavailable.clone(), record.cure.as_deref(), record.skipped.clone()),
     };
     let command: Vec<String> = arguments.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let mut record = CommandRecord {
         schema: "socbfs-energy",
         schema_version: 1,
         time: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
-        unavailable: unavailable.as_ref().and_then(|record| record.unavailable.clone()),
-        skipped: unavailable
-            .as_ref()
-            .map(|record| record.skipped.clone())
-            .or_else(|| meter.as_ref().map(|m| m.skipped().to_vec()))
-            .unwrap_or_default(),
+        unavailable,
+        skipped,
         exit_codes: Vec::new(),
         runs: Vec::new(),
         command,
     };
     let mut code = 0;
     for _ in 0..arguments.repeat {
-        let window = meter.as_ref().map(|meter| (meter, meter.begin()));
+        let window = meter.as_ref().ok().map(|meter| (meter, meter.begin()));
         let passing = interrupt::passing();
         let mut child = match Command::new(&arguments.command[0]).args(&arguments.command[1..]).spawn() {
             Ok(child) => child,
@@ -365,8 +362,7 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
         }
     }
     if !quiet {
-        let cure = unavailable.and_then(|record| record.cure);
-        say(&summary(&record, cure.as_deref()));
+        say(&summary(&record, cure));
     }
     let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(&record, out)));
     if code == 0 {

@@ -13,7 +13,7 @@ mod opencl;
 mod sensors;
 mod thermal;
 
-use std::{ffi::OsString, path::Path};
+use std::{ffi::OsString, io, path::Path};
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ use serde::Serialize;
 pub use cluster::{RankFacts, examine_ranks};
 pub use cpu::online_cpus;
 pub use load::{Busy, busiest};
-pub use opencl::{DeviceProbe, OpenClProbe, Who};
+pub use opencl::{DeviceProbe, OpenClProbe, open_device};
 pub use sensors::SensorProbe;
 
 use socbfs::{board::Detection, machine::is_live};
@@ -118,8 +118,10 @@ pub struct Probe {
 pub struct Subject<'a> {
     /// The root directory of its files.
     pub root: &'a Path,
-    /// The user who would open its devices (`None`: this process, which tries to open them).
-    pub who: Option<Who>,
+    /// Whether this user is root.
+    pub is_root: bool,
+    /// Opens a device file.
+    pub open: fn(&Path) -> io::Result<()>,
     /// Number of CPUs that a search may run on.
     pub usable_cpus: usize,
     /// The detected board.
@@ -242,10 +244,10 @@ mod tests {
         /// What `check` finds, after `change` was applied to the subject.
         pub(super) fn check<T>(&self, check: impl Fn(&Subject<'_>) -> T, change: impl Fn(&mut Subject<'_>)) -> T {
             let board = detect(self.0.path()).unwrap();
-            let who = Who { uid: 1000, groups: vec![1000] };
             let mut subject = Subject {
                 root: self.0.path(),
-                who: Some(who),
+                is_root: false,
+                open: |_| Err(io::Error::from_raw_os_error(nix::libc::EACCES)),
                 usable_cpus: 4,
                 board: &board,
                 profile: None,

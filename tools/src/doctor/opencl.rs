@@ -11,15 +11,6 @@ use std::{
 use super::{Finding, NOT_TRIED, Subject};
 use socbfs::machine::{list, list_numbered, name, numbered, text};
 
-/// A user who would open a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Who {
-    /// Number of the user.
-    pub uid: u32,
-    /// Numbers of the user's groups.
-    pub groups: Vec<u32>,
-}
-
 /// The result of querying the OpenCL library.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenClProbe {
@@ -68,34 +59,11 @@ fn nodes(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The reason why a device can't be opened.
-enum Refused {
-    /// Its owner, group and mode forbid it.
-    Mode,
-    /// Another error of the system.
-    System(io::Error),
-}
-
-/// Checks that a device can be opened. Without `who`, it tries to open the device, since access control lists and control groups of devices
-/// decide as well. For `who`, it reads owner, group and mode.
-fn open(path: &Path, who: Option<&Who>) -> Result<(), Refused> {
-    let Some(who) = who else {
-        // Opening must not wait, and a terminal must not become the controlling terminal of this process.
-        let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
-        return match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
-            Ok(_) => Ok(()),
-            Err(error) if error.raw_os_error() == Some(nix::libc::EACCES) => Err(Refused::Mode),
-            Err(error) => Err(Refused::System(error)),
-        };
-    };
-    let meta = fs::metadata(path).map_err(Refused::System)?;
-    let bits = match () {
-        () if who.uid == 0 => 0o6,
-        () if meta.uid() == who.uid => meta.mode() >> 6,
-        () if who.groups.contains(&meta.gid()) => meta.mode() >> 3,
-        () => meta.mode(),
-    };
-    if bits & 0o6 == 0o6 { Ok(()) } else { Err(Refused::Mode) }
+/// Opens a device file as a driver does. Access control lists and control groups of devices decide as well as owner, group and mode.
+pub fn open_device(path: &Path) -> io::Result<()> {
+    // Opening must not wait, and a terminal must not become the controlling terminal of this process.
+    let flags = nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY;
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).map(drop)
 }
 
 fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
@@ -116,9 +84,9 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
     let names = nodes.iter().map(|node| subject.place(node)).collect::<Vec<_>>().join(", ");
     for node in nodes {
         let device = subject.place(node);
-        match open(node, subject.who.as_ref()) {
+        match (subject.open)(node) {
             Ok(()) => {}
-            Err(Refused::Mode) => {
+            Err(error) if error.raw_os_error() == Some(nix::libc::EACCES) => {
                 let group = fs::metadata(node).ok().map(|meta| (meta.mode() & 0o060 == 0o060, group_name(subject.root, meta.gid())));
                 return match group {
                     // If a group may open it, the user can join the group, unless it is root's.
@@ -142,13 +110,13 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
                     }
                 };
             }
-            Err(Refused::System(error)) if error.raw_os_error() == Some(nix::libc::EPERM) => {
+            Err(error) if error.raw_os_error() == Some(nix::libc::EPERM) => {
                 return Finding::warning(
                     format!("{device} can't be used in this container ({error})"),
                     format!("start the container with --device {device}"),
                 );
             }
-            Err(Refused::System(error)) => return Finding::unknown(format!("{device}: {error}")),
+            Err(error) => return Finding::unknown(format!("{device}: {error}")),
         }
     }
     Finding::ok(format!("{names} may be opened"))
@@ -420,26 +388,18 @@ mod tests {
         mode(&machine, "dev/dri/renderD128", 0o660);
         let own = fs::metadata(machine.path("dev/dri/renderD128")).unwrap();
         machine.file("etc/group", &format!("video:x:44:\nrender:x:{}:\n", own.gid()));
-        // A user who neither owns it nor is in its group.
-        let stranger = Who { uid: own.uid() + 1, groups: vec![own.gid() + 1] };
-        let findings = machine.check(check, |subject| subject.who = Some(stranger.clone()));
+        let findings = found(&machine);
         let finding = of(&findings, "gpu-access");
         assert!(
             finding.verdict == Verdict::Warning && finding.reason.contains("/dev/dri/renderD128 is for the group render"),
             "{finding:?}"
         );
         assert_eq!(finding.cure.as_deref(), Some("sudo usermod -a -G render $USER    # then log in again"));
-        for member in [
-            Who { uid: own.uid() + 1, groups: vec![own.gid()] },
-            Who { uid: own.uid(), groups: Vec::new() },
-            Who { uid: 0, groups: Vec::new() },
-        ] {
-            let findings = machine.check(check, |subject| subject.who = Some(member.clone()));
-            assert_eq!(of(&findings, "gpu-access").verdict, Verdict::Ok, "{member:?}");
-        }
+        let findings = machine.check(check, |subject| subject.open = |_| Ok(()));
+        assert_eq!(of(&findings, "gpu-access").verdict, Verdict::Ok);
         // A device that only root may open needs a rule.
         mode(&machine, "dev/mali0", 0o600);
-        let findings = machine.check(check, |subject| subject.who = Some(stranger.clone()));
+        let findings = found(&machine);
         let finding = of(&findings, "gpu-access");
         assert!(finding.reason.contains("/dev/mali0") && finding.cure.as_ref().unwrap().contains("KERNEL==\"mali0\""), "{finding:?}");
     }
@@ -448,10 +408,10 @@ mod tests {
     fn device_files_of_this_machine_are_opened() {
         let machine = Machine::new(&[]);
         mode(&machine, "dev/mali0", 0o600);
-        let findings = machine.check(check, |subject| subject.who = None);
+        let findings = machine.check(check, |subject| subject.open = open_device);
         assert_eq!(of(&findings, "gpu-access").verdict, Verdict::Ok);
         mode(&machine, "dev/mali0", 0o000);
-        let findings = machine.check(check, |subject| subject.who = None);
+        let findings = machine.check(check, |subject| subject.open = open_device);
         let expected = if nix::unistd::geteuid().is_root() { Verdict::Ok } else { Verdict::Warning };
         assert_eq!(of(&findings, "gpu-access").verdict, expected);
     }

@@ -57,7 +57,7 @@ fn perf(subject: &Subject<'_>) -> Finding {
     let Some(paranoid) = number::<i32>(&subject.root.join("proc/sys/kernel/perf_event_paranoid")) else {
         return Finding::unknown("the system does not report which users may use them (no proc/sys/kernel/perf_event_paranoid)");
     };
-    if paranoid <= 0 || subject.who.as_ref().map_or_else(|| nix::unistd::geteuid().is_root(), |who| who.uid == 0) {
+    if paranoid <= 0 || subject.is_root {
         return Finding::ok(format!("open to this user (perf_event_paranoid {paranoid})"));
     }
     Finding::warning(
@@ -70,7 +70,7 @@ fn perf(subject: &Subject<'_>) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::{
-        Verdict, Who,
+        Verdict,
         tests::{Machine, of},
     };
 
@@ -146,7 +146,7 @@ mod tests {
         let machine = Machine::new(&[paranoid, ("sys/bus/event_source/devices/power/type", "9\n")]);
         let findings = found(&machine, None);
         assert!(of(&findings, "perf-events").verdict == Verdict::Warning && of(&findings, "perf-events").reason.contains("is 3"));
-        let root = machine.run(CHECKS, |subject| subject.who = Some(Who { uid: 0, groups: Vec::new() }));
+        let root = machine.run(CHECKS, |subject| subject.is_root = true);
         assert_eq!(of(&root, "perf-events").verdict, Verdict::Ok);
         machine.file(paranoid.0, "-1\n");
         assert_eq!(of(&found(&machine, None), "perf-events").verdict, Verdict::Ok);
