@@ -97,6 +97,15 @@ impl ClusterArgs {
             without_effect(matches, &of_devices, "--exchange pairs searches without a device", "omit --FLAG")?;
             without_effect(matches, &["simd"], "--exchange pairs uses no vector instructions", "omit --FLAG")?;
             not_calibrated(&config)?;
+            if !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu) {
+                return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
+            }
+            let Setting { value: threads, origin } = config.threads;
+            if threads > 1 && matches!(origin, Origin::Flag | Origin::Environment) {
+                return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
+                    .cure("start more ranks, or omit --threads"));
+            }
+            (config.device.value, config.threads.value) = (DeviceChoice::Cpu, 1);
         }
         if let Some(batch) = self.batch {
             config.batch = Setting::flag(Some(batch));
@@ -358,21 +367,8 @@ fn policy(config: &Runtime, exchange: Exchange, ranks: &MpiRanks) -> Result<(Pol
     Ok((policy, chosen))
 }
 
-/// Checks, before a graph is read or generated, that the device of the settings is available.
-fn check_device(arguments: &ClusterArgs, config: &Runtime) -> Result<(), Failure> {
-    // With pairs, `device` refuses one that is named.
-    if arguments.exchange == Exchange::Found { Ok(config.check_device()?) } else { Ok(()) }
-}
-
 /// The device of this rank, if it has one.
-fn device(arguments: &ClusterArgs, config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
-    let is_named = !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu);
-    if arguments.exchange == Exchange::Pairs {
-        if is_named {
-            return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
-        }
-        return Ok(None);
-    }
+fn device(config: &Runtime) -> Result<Option<PreparedRank>, Failure> {
     let prepared = config.undivided_device()?.map(PreparedRank::from);
     if prepared.is_none() {
         if config.policy.value.needs_device() {
@@ -409,20 +405,13 @@ fn resolve_bounds(ready: &mut Ready, ranks: &MpiRanks) -> Result<(), Failure> {
     Ok(())
 }
 
-fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> Result<ClusterOptions, Failure> {
+fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> ClusterOptions {
     let threads = match config.threads.value {
-        threads if arguments.exchange == Exchange::Pairs => {
-            if threads > 1 && matches!(config.threads.origin, Origin::Flag | Origin::Environment) {
-                return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
-                    .cure("start more ranks, or omit --threads"));
-            }
-            1
-        }
         0 if config.cpus.value.numbers().is_empty() => std::thread::available_parallelism().map_or(1, usize::from),
         0 => config.cpus.value.numbers().len(),
         threads => threads,
     };
-    Ok(ClusterOptions {
+    ClusterOptions {
         policy,
         device,
         threads,
@@ -431,7 +420,7 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Op
         exchange: arguments.exchange,
         batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),
         sorted: !arguments.unsorted,
-    })
+    }
 }
 
 fn not_directed(directed: bool) -> Result<(), Failure> {
@@ -471,11 +460,12 @@ struct Ready {
 impl Ready {
     fn new(cluster: &ClusterArgs, layout: &LayoutArgs, config: &Runtime, source: &Source, ranks: &MpiRanks) -> Result<Self, Failure> {
         let (policy, chosen) = policy(config, cluster.exchange, ranks)?;
-        agreed(ranks, check_device(cluster, config))?;
+        // Before a graph is read or generated.
+        agreed(ranks, config.check_device().map_err(Failure::from))?;
         let (edges, acquisition_seconds) = Loaded::load(source, cluster.from_rank_0, ranks)?;
-        let prepared = agreed(ranks, device(cluster, config))?;
+        let prepared = agreed(ranks, device(config))?;
         let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
-        let options = agreed(ranks, options(cluster, config, policy, prepared.map(|prepared| prepared.device)))?;
+        let options = options(cluster, config, policy, prepared.map(|prepared| prepared.device));
         let start = Instant::now();
         let part = Part::build(&edges, layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
         let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
