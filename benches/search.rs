@@ -16,7 +16,7 @@ use socbfs::{
     cpu::Simd,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
-    policy::{AlphaBeta, Policy},
+    policy::{Policy, Published},
     search::{Search, SearchOptions},
 };
 use socbfs_tools::bench::{RootSource, roots};
@@ -42,7 +42,8 @@ fn search(criterion: &mut Criterion) {
 
     let mut threads = vec![1, thread::available_parallelism().map_or(1, usize::from)];
     threads.dedup();
-    let policies = [Policy::Fixed(Strategy::Tc), Policy::Fixed(Strategy::Bc), Policy::default(), Policy::AlphaBeta(AlphaBeta::default())];
+    let policies =
+        [Policy::Fixed(Strategy::Tc), Policy::Fixed(Strategy::Bc), Policy::default(), Policy::Published(Published::alpha_beta())];
     let mut group = criterion.benchmark_group(format!("search kronecker {scale}"));
     group.sample_size(20).sampling_mode(SamplingMode::Flat);
     group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));

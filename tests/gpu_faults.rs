@@ -28,7 +28,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
-    policy::{LevelDevice, Parting, Policy},
+    policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions, Until},
 };
 
@@ -74,7 +74,7 @@ fn policies() -> Vec<(Policy, LevelDevice)> {
         ("selective:10,0".parse().unwrap(), LevelDevice::Cpu),
         ("concurrent:0,0,500".parse().unwrap(), LevelDevice::Cpu),
         ("adaptive:5,60,never,300,0,500,never,700".parse().unwrap(), LevelDevice::Cpu),
-        (Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 500 }), LevelDevice::Cpu),
+        ("asynchronous:20,500".parse().unwrap(), LevelDevice::Cpu),
     ]
 }
 

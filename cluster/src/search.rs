@@ -69,7 +69,7 @@ impl ClusterOptions {
 impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
-            policy: Policy::AlphaBeta(socbfs::policy::AlphaBeta::default()),
+            policy: Policy::Published(socbfs::policy::Published::alpha_beta()),
             device: None,
             threads: 1,
             cpus: Vec::new(),

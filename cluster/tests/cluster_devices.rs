@@ -11,7 +11,7 @@ use socbfs::{
     input::generate::Generator,
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{AlphaBeta, Band, Bands, Policy},
+    policy::{Band, Bands, Policy},
 };
 use socbfs_cluster::{
     ClusterOptions, ClusterSearch, ClusterValidator, Part, Places, RankDevice, Ranks, ThreadRanks, Tree, in_slices, measured_bands,
@@ -30,12 +30,9 @@ fn rank_device(device: &Arc<Device>, way: SharingMode, options: GpuOptions, plac
 /// Policies with which the device runs every kernel, and changes between queue and bits in both directions.
 fn policies() -> Vec<Policy> {
     let fixed = [Strategy::Tg, Strategy::Bg, Strategy::Bgc, Strategy::Tc].map(Policy::Fixed);
-    let changing = [
-        AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() },
-        // Changes direction back and forth.
-        AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() },
-    ];
-    fixed.into_iter().chain(changing.map(Policy::AlphaBeta)).collect()
+    // The second one changes direction back and forth.
+    let changing = ["alpha-beta", "alpha-beta:1000,1"].map(|policy| policy.parse().unwrap());
+    fixed.into_iter().chain(changing).collect()
 }
 
 /// The device runs every level, levels of some sizes, or bottom-up levels only.

@@ -13,7 +13,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "auto",
     parameters: "",
     summary: "the best policy for this graph and these devices",
-    default: || Ok(Policy::Auto(Auto)),
+    from: "",
+    default: |_| Ok(Policy::Auto(Auto)),
 }];
 
 /// The policy `auto`. It decides as `sampled` does unless `runtime` replaces it.

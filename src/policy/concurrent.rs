@@ -11,7 +11,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "concurrent",
     parameters: "EDGES,VERTICES,PERMILLE",
     summary: "large levels are split between CPU and GPU; the ratio adapts",
-    default: || Ok(Policy::Concurrent(Box::default())),
+    from: "after Remis 2016",
+    default: |_| Ok(Policy::Concurrent(Box::default())),
 }];
 
 /// The work from which levels are split if no bound is given: such levels take a fraction of a millisecond or more.

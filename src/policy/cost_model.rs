@@ -18,7 +18,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "cost-model",
     parameters: "FORM",
     summary: "the strategy with the least predicted time, by measured costs; zhang: by the paper's mean speeds alone",
-    default: || Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
+    from: "after Zhang 2018",
+    default: |_| Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
 }];
 
 /// The terms of a model.

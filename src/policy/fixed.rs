@@ -6,18 +6,23 @@ use super::{
 };
 use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Strategy, Surely};
 
-const fn known(kind: &'static str, summary: &'static str, default: fn() -> Result<Policy, PolicyError>) -> Known {
-    Known { kind, parameters: "", summary, default }
+const fn known(kind: &'static str, summary: &'static str, from: &'static str) -> Known {
+    Known { kind, parameters: "", summary, from, default }
+}
+
+fn default(kind: &str) -> Result<Policy, PolicyError> {
+    let strategy = Strategy::ALL.into_iter().find(|strategy| strategy.name() == kind);
+    strategy.map(Policy::Fixed).ok_or_else(|| PolicyError::Unknown(kind.to_owned()))
 }
 
 /// The names of the strategies, in the order of [`Strategy::ALL`].
 pub(super) const KNOWN: &[Known] = &[
-    known("tc", "top-down on the CPU", || Ok(Policy::Fixed(Strategy::Tc))),
-    known("tg", "top-down on the OpenCL device, over a queue", || Ok(Policy::Fixed(Strategy::Tg))),
-    known("tgm", "top-down on the device, over a mask", || Ok(Policy::Fixed(Strategy::Tgm))),
-    known("bc", "bottom-up on the CPU", || Ok(Policy::Fixed(Strategy::Bc))),
-    known("bg", "bottom-up on the device", || Ok(Policy::Fixed(Strategy::Bg))),
-    known("bgc", "bottom-up on the device with hubs in local memory", || Ok(Policy::Fixed(Strategy::Bgc))),
+    known("tc", "top-down on the CPU", "Zhang 2018"),
+    known("tg", "top-down on the OpenCL device, over a queue", "Zhang 2018"),
+    known("tgm", "top-down on the device, over a mask", "Remis 2016"),
+    known("bc", "bottom-up on the CPU", "Zhang 2018"),
+    known("bg", "bottom-up on the device", "Zhang 2018"),
+    known("bgc", "bottom-up on the device with hubs in local memory", "Zhang 2018"),
 ];
 
 impl Rule for Strategy {

@@ -25,13 +25,15 @@ pub(super) const KNOWN: &[Known] = &[
         kind: "surf",
         parameters: "",
         summary: "direction by SURF's neural network, with weights trained here, else built-in ones for the CPU; surf:FILE uses those of FILE",
-        default: || network(Form::Surf),
+        from: "SURF 2022",
+        default: |_| network(Form::Surf),
     },
     Known {
         kind: "mlp",
         parameters: "",
         summary: "direction by our neural network, with weights trained here, else built-in ones for the CPU; mlp:FILE uses those of FILE",
-        default: || network(Form::Mlp),
+        from: "",
+        default: |_| network(Form::Mlp),
     },
 ];
 

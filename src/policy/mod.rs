@@ -1,52 +1,38 @@
 //! Policies decide in which direction and where each level runs. They are pure: no clock, no device (design rule 3).
 //!
-//! The file of a policy holds everything about it: its name and help (`KNOWN`), its parameters with defaults and ranges (which define its
-//! text and TOML), its requirements on devices, and its rule. The list below names the policies. A new policy needs a file and, here, a
-//! module and a line in the list.
+//! The file of a policy holds everything about it: its name, help and source (`KNOWN`), its parameters with defaults and ranges (which
+//! define its text and TOML), its requirements on devices, and its rule. A rule that compares a few numbers of a level is a row in
+//! `published.rs`. A policy with a file of its own needs, here, a module and a line in the list.
 
 mod adaptive;
-mod alpha_beta;
-mod asynchronous;
 mod auto;
 mod concurrent;
 mod cost_model;
-mod enterprise;
-mod enterprise_released;
 mod fixed;
-mod gunrock;
 pub mod mlp;
 mod planner;
-mod remis_concurrent;
-mod remis_selective;
+mod published;
 mod replay;
 mod rule;
 mod sampled;
 mod selective;
 mod text;
-mod xbfs;
 
 use std::borrow::Cow;
 
 pub use adaptive::{Adaptive, Bands};
-pub use alpha_beta::{AlphaBeta, Whose};
-pub use asynchronous::Parting;
 pub use auto::Auto;
 pub use concurrent::Concurrent;
 pub use cost_model::expected_probes;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, Form, Objective, StrategyCost};
-pub use enterprise::Enterprise;
-pub use enterprise_released::EnterpriseReleased;
-pub use gunrock::Gunrock;
 pub use mlp::Mlp;
 pub use planner::PolicyPlanner;
-pub use remis_concurrent::RemisConcurrent;
-pub use remis_selective::RemisSelective;
+pub use published::Published;
 pub use replay::Replay;
 use rule::Rule;
 pub use rule::{Known, LevelDevice, Uses};
 pub use sampled::SampledCosts;
 pub use selective::Selective;
-pub use xbfs::Xbfs;
 
 use crate::bfs::Strategy;
 pub use crate::board::{Band, NEVER};
@@ -109,16 +95,6 @@ policies! {
     sampled: Sampled(SampledCosts),
     /// The strategy with the least predicted cost, by a model.
     cost_model: CostModel(Box<CostModel>),
-    /// Beamer's alpha and beta: on the device in use, or as Yasui or Daga place the levels.
-    alpha_beta: AlphaBeta(AlphaBeta),
-    /// Gunrock's rule for the direction.
-    gunrock: Gunrock(Gunrock),
-    /// The rule for the direction in the paper of Enterprise.
-    enterprise: Enterprise(Enterprise),
-    /// The rule for the direction in the released code of Enterprise.
-    enterprise_released: EnterpriseReleased(EnterpriseReleased),
-    /// XBFS's rule for the direction.
-    xbfs: Xbfs(Xbfs),
     /// A neural network decides the direction: `surf` or `mlp`.
     mlp: Mlp(Mlp),
     /// CPU, GPU or both, level by level, by bands of work.
@@ -127,12 +103,8 @@ policies! {
     selective: Selective(Box<Selective>),
     /// Both devices at the same time, level by level.
     concurrent: Concurrent(Box<Concurrent>),
-    /// Both devices independently, from one level on to the end.
-    asynchronous: Asynchronous(Parting),
-    /// Remis' Selective with its one threshold.
-    remis_selective: RemisSelective(RemisSelective),
-    /// Remis' Concurrent with its one threshold and a fixed share.
-    remis_concurrent: RemisConcurrent(RemisConcurrent),
+    /// A rule of a published system: direction, or direction and device, by a few numbers of the level.
+    published: Published(Published),
 }
 
 impl Default for Policy {
@@ -240,7 +212,7 @@ impl Policy {
 
     fn from_kind(kind: &str) -> Result<Self, PolicyError> {
         let known = known().find(|known| known.kind == kind).ok_or_else(|| PolicyError::Unknown(kind.to_owned()))?;
-        (known.default)()
+        (known.default)(kind)
     }
 
     /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
@@ -306,8 +278,8 @@ mod tests {
         {
             assert_eq!(text.parse::<Policy>().unwrap().to_string(), text);
         }
-        assert_eq!("alpha-beta".parse(), Ok(Policy::AlphaBeta(AlphaBeta::default())));
-        assert_eq!("alpha-beta: 2 , 3".parse(), Ok(Policy::AlphaBeta(AlphaBeta { alpha: 2.0, beta: 3.0, ..AlphaBeta::default() })));
+        assert_eq!("alpha-beta".parse(), Ok(Policy::Published(Published::alpha_beta())));
+        assert_eq!("alpha-beta: 2 , 3".parse::<Policy>(), "alpha-beta:2,3".parse());
         for (text, whole) in [
             ("gunrock", "gunrock:0.001,0.2"),
             ("enterprise", "enterprise:0.3"),
@@ -363,7 +335,7 @@ mod tests {
     fn policies_are_read_from_toml_or_refused_with_a_reason() {
         let read = |text: &str| toml::from_str::<Policy>(text);
         assert_eq!(read("kind = 'tc'").unwrap(), Policy::Fixed(Strategy::Tc));
-        assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), Policy::AlphaBeta(AlphaBeta { alpha: 50.0, ..AlphaBeta::default() }));
+        assert_eq!(read("kind = 'alpha-beta'\nalpha = 50").unwrap(), "alpha-beta:50,18".parse().unwrap());
         for (text, reason) in [
             ("kind = 'tc'\nalpha = 3", "tc does not take alpha"),
             ("kind = 'selective'\ngpu_permille = 3", "selective does not take gpu_permille"),
@@ -390,7 +362,7 @@ mod tests {
             Policy::Auto(Auto),
             Policy::Fixed(Strategy::Bc),
             Policy::Fixed(Strategy::Tgm),
-            Policy::AlphaBeta(AlphaBeta { alpha: 2.5, beta: 7.0, whose: Whose::Beamer }),
+            "alpha-beta:2.5,7".parse().unwrap(),
             Policy::Sampled(SampledCosts::default()),
             Policy::Adaptive(Box::default()),
             Policy::Adaptive(Box::new(Adaptive::of(Bands {
@@ -401,15 +373,15 @@ mod tests {
             "selective:5,never".parse().unwrap(),
             Policy::Concurrent(Box::default()),
             "concurrent:7,never,1".parse().unwrap(),
-            Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 999 }),
-            Policy::Gunrock(Gunrock { do_a: 100.0, do_b: -1.0 }),
-            Policy::Enterprise(Enterprise { gamma: 0.25 }),
-            Policy::EnterpriseReleased(EnterpriseReleased { edge_share: 0.5 }),
-            Policy::Xbfs(Xbfs { ratio: 0.0 }),
-            Policy::AlphaBeta(AlphaBeta { alpha: 1.0, beta: 2.0, whose: Whose::Daga }),
-            Policy::AlphaBeta(AlphaBeta { alpha: 3.0, beta: 4.0, whose: Whose::Yasui }),
-            Policy::RemisSelective(RemisSelective { vertices: 5 }),
-            Policy::RemisConcurrent(RemisConcurrent { vertices: 6, gpu_permille: 7 }),
+            "asynchronous:1,999".parse().unwrap(),
+            "gunrock:100,-1".parse().unwrap(),
+            "enterprise:0.25".parse().unwrap(),
+            "enterprise-released:0.5".parse().unwrap(),
+            "xbfs:0".parse().unwrap(),
+            "daga:1,2".parse().unwrap(),
+            "yasui:3,4".parse().unwrap(),
+            "remis-selective:5".parse().unwrap(),
+            "remis-concurrent:6,7".parse().unwrap(),
         ] {
             assert_eq!(toml::from_str::<Policy>(&toml::to_string(&policy).unwrap()).unwrap(), policy);
         }
@@ -458,6 +430,18 @@ mod tests {
             }
         }
         assert_eq!(FILES.len(), rules);
+    }
+
+    #[test]
+    fn the_page_about_policies_names_the_source_of_each() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policies.md")).unwrap();
+        for known in known() {
+            let is_named = |cell: &str| cell.split('`').any(|word| word.split(['[', ':']).next() == Some(known.kind));
+            let rows = page.lines().filter_map(|row| row.strip_prefix("| ")?.split_once(" |"));
+            let row = rows.into_iter().find(|(names, _)| is_named(names)).unwrap_or_else(|| panic!("{known:?}"));
+            let source = row.1.split_once('|').unwrap().0.trim();
+            assert!(source.contains(known.from) && source.is_empty() == known.from.is_empty(), "{known:?}: {source}");
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::{
 };
 
 /// The name for help and records. The policy is made from records, so it has no text or TOML and is in no list.
-const KNOWN: Known = Known { kind: "replay", parameters: "", summary: "", default: || Err(PolicyError::Unknown("replay".to_owned())) };
+const KNOWN: Known =
+    Known { kind: "replay", parameters: "", summary: "", from: "", default: |kind| Err(PolicyError::Unknown(kind.to_owned())) };
 
 /// The plan of every level of one search, or of one search from each of several roots.
 #[derive(Debug, Clone, PartialEq)]

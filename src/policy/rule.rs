@@ -13,8 +13,10 @@ pub struct Known {
     pub parameters: &'static str,
     /// What it does, in a few words.
     pub summary: &'static str,
-    /// The policy with the defaults of its parameters.
-    pub(super) default: fn() -> Result<Policy, PolicyError>,
+    /// The work that it comes from, as docs/policies.md names it (empty: none).
+    pub from: &'static str,
+    /// The policy of this name, with the defaults of its parameters.
+    pub(super) default: fn(&str) -> Result<Policy, PolicyError>,
 }
 
 /// The requirements of a policy on OpenCL devices.
@@ -37,6 +39,11 @@ impl Uses {
     pub(super) const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
     /// Both devices at the same time.
     pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
+
+    /// The requirements of a policy that decides directions only.
+    pub(super) fn of_directions(runs: LevelDevice) -> Self {
+        if runs == LevelDevice::Cpu { Self::CPU } else { Self::GPU }
+    }
 }
 
 /// Where the levels of a policy that decides only directions run.
@@ -119,7 +126,7 @@ pub(super) trait Rule {
 
     /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     fn uses(&self, runs: LevelDevice) -> Uses {
-        if runs == LevelDevice::Cpu { Uses::CPU } else { Uses::GPU }
+        Uses::of_directions(runs)
     }
 
     /// Whether [`LevelStats::sampled_probes`] would change the plan.
@@ -181,21 +188,28 @@ pub(super) struct Parameter<'a> {
     pub(super) value: Value<'a>,
 }
 
+/// The range of a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Range {
+    /// A finite number above 0.
+    Positive,
+    /// A finite number.
+    Finite,
+    /// A share of the whole, 0 to 1.
+    Fraction,
+    /// A number of vertices or arcs.
+    Count,
+    /// A share in thousandths, 1 to 999.
+    Permille,
+}
+
 /// A value with its range. A board, a calibration or a measurement may fill in an optional value that is not given.
 pub(super) enum Value<'a> {
-    /// A finite number above 0.
-    Positive(&'a mut f64),
-    /// A finite number.
-    Finite(&'a mut f64),
-    /// A share of the whole, 0 to 1.
-    Fraction(&'a mut f64),
-    /// A number of vertices or arcs.
-    Count(&'a mut u64),
-    /// As `Count`, optional, or [`NEVER`](super::NEVER).
+    /// A number.
+    Number(Range, &'a mut f64),
+    /// A number of vertices or arcs, optional, or [`NEVER`](super::NEVER).
     Amount(&'a mut Option<u64>),
-    /// A share in thousandths, 1 to 999.
-    Permille(&'a mut u16),
-    /// As `Permille`, optional.
+    /// A share in thousandths, 1 to 999, optional.
     Share(&'a mut Option<u16>),
     /// Something else.
     Special(&'a mut dyn Special),

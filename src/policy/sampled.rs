@@ -5,7 +5,7 @@
 
 use super::{
     Policy,
-    rule::{History, Known, LevelDevice, Parameter, Rule, Value},
+    rule::{History, Known, LevelDevice, Parameter, Range, Rule, Value},
 };
 use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Surely};
 
@@ -13,7 +13,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "sampled",
     parameters: "WORD,VERTEX,PROBE",
     summary: "direction of the lower cost, estimated on a sample of unvisited vertices",
-    default: || Ok(Policy::Sampled(SampledCosts::default())),
+    from: "",
+    default: |_| Ok(Policy::Sampled(SampledCosts::default())),
 }];
 
 /// The cost of a bottom-up level, in units of one top-down edge.
@@ -101,9 +102,9 @@ impl Rule for SampledCosts {
 
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![
-            Value::Positive(&mut self.word).named("word"),
-            Value::Positive(&mut self.vertex).named("vertex"),
-            Value::Positive(&mut self.probe).named("probe"),
+            Value::Number(Range::Positive, &mut self.word).named("word"),
+            Value::Number(Range::Positive, &mut self.vertex).named("vertex"),
+            Value::Number(Range::Positive, &mut self.probe).named("probe"),
         ]
     }
 

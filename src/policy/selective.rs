@@ -10,7 +10,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "selective",
     parameters: "EDGES,VERTICES",
     summary: "the better device of each level, by measured thresholds",
-    default: || Ok(Policy::Selective(Box::default())),
+    from: "after Remis 2016",
+    default: |_| Ok(Policy::Selective(Box::default())),
 }];
 
 /// The policy `adaptive` without split levels: of its bands only the GPU's bounds count.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, se
 
 use super::{
     NEVER, Policy, PolicyError,
-    rule::{Parameter, Value},
+    rule::{Parameter, Range, Value},
 };
 
 /// A number of edges or vertices, or `never`.
@@ -16,10 +16,10 @@ impl Parameter<'_> {
     /// Sets the value from text (`None`: the text is not valid). [`Parameter::check`] checks the range.
     fn set_text(&mut self, text: &str) -> Option<()> {
         match &mut self.value {
-            Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => **value = text.parse().ok()?,
-            Value::Count(value) => **value = text.parse().ok()?,
+            Value::Number(Range::Count, value) => **value = text.parse::<u64>().ok()? as f64,
+            Value::Number(Range::Permille, value) => **value = text.parse::<u16>().ok()?.into(),
+            Value::Number(_, value) => **value = text.parse().ok()?,
             Value::Amount(value) => **value = Some(amount(text)?),
-            Value::Permille(value) => **value = text.parse().ok()?,
             Value::Share(value) => **value = Some(text.parse().ok()?),
             Value::Special(value) => value.set_text(text)?,
         }
@@ -29,10 +29,8 @@ impl Parameter<'_> {
     /// The value as text (`None`: not given).
     fn text(&self) -> Option<String> {
         match &self.value {
-            Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => Some(value.to_string()),
-            Value::Count(value) => Some(value.to_string()),
+            Value::Number(_, value) => Some(value.to_string()),
             Value::Amount(value) => value.map(|value| if value == NEVER { "never".to_owned() } else { value.to_string() }),
-            Value::Permille(value) => Some(value.to_string()),
             Value::Share(value) => value.map(|value| value.to_string()),
             Value::Special(value) => value.text(),
         }
@@ -48,15 +46,15 @@ impl Parameter<'_> {
             u16::try_from(value).map_err(|_| PolicyError::NotAShare { name, value })
         };
         match &mut self.value {
-            Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => {
+            Value::Number(Range::Count, value) => **value = count().ok_or_else(|| bad("a number, 0 or more"))? as f64,
+            Value::Number(Range::Permille, value) => **value = share()?.into(),
+            Value::Number(_, value) => {
                 **value = given.as_float().or(number.map(|number| number as f64)).ok_or_else(|| bad("a number"))?;
             }
-            Value::Count(value) => **value = count().ok_or_else(|| bad("a number, 0 or more"))?,
             Value::Amount(value) => {
                 let never = (given.as_str() == Some("never")).then_some(NEVER);
                 **value = Some(count().or(never).ok_or_else(|| bad("a number, 0 or more, or \"never\""))?);
             }
-            Value::Permille(value) => **value = share()?,
             Value::Share(value) => **value = Some(share()?),
             Value::Special(value) => value.set_toml(given)?,
         }
@@ -70,10 +68,9 @@ impl Parameter<'_> {
             Err(_) => toml::Value::String("never".to_owned()),
         };
         match &self.value {
-            Value::Positive(value) | Value::Finite(value) | Value::Fraction(value) => Some(toml::Value::Float(**value)),
-            Value::Count(value) => Some(count(**value)),
+            Value::Number(Range::Count | Range::Permille, value) => Some(count(**value as u64)),
+            Value::Number(_, value) => Some(toml::Value::Float(**value)),
             Value::Amount(value) => value.map(count),
-            Value::Permille(value) => Some(count((**value).into())),
             Value::Share(value) => value.map(|value| count(value.into())),
             Value::Special(value) => value.toml(),
         }
@@ -82,13 +79,15 @@ impl Parameter<'_> {
     /// Checks the range of the value.
     fn check(&self) -> Result<(), PolicyError> {
         let name = self.name;
+        let not_a_share = |share: i64| Err(PolicyError::NotAShare { name, value: share });
         match self.value {
-            Value::Positive(&mut value) if !(value.is_finite() && value > 0.0) => Err(PolicyError::OutOfRange { name, value }),
-            Value::Finite(&mut value) if !value.is_finite() => Err(PolicyError::NotFinite { name, value }),
-            Value::Fraction(&mut value) if !(0.0..=1.0).contains(&value) => Err(PolicyError::NotAFraction { name, value }),
-            Value::Permille(&mut share) | Value::Share(&mut Some(share)) if !(1..1000).contains(&share) => {
-                Err(PolicyError::NotAShare { name, value: share.into() })
+            Value::Number(Range::Positive, &mut value) if !(value.is_finite() && value > 0.0) => {
+                Err(PolicyError::OutOfRange { name, value })
             }
+            Value::Number(Range::Finite, &mut value) if !value.is_finite() => Err(PolicyError::NotFinite { name, value }),
+            Value::Number(Range::Fraction, &mut value) if !(0.0..=1.0).contains(&value) => Err(PolicyError::NotAFraction { name, value }),
+            Value::Number(Range::Permille, &mut share) if !(1.0..1000.0).contains(&share) => not_a_share(share as i64),
+            Value::Share(&mut Some(share)) if !(1..1000).contains(&share) => not_a_share(share.into()),
             _ => Ok(()),
         }
     }

@@ -15,8 +15,7 @@ use socbfs::{
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
     policy::{
-        Adaptive, AlphaBeta, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Parting, Policy, RemisConcurrent,
-        RemisSelective, Replay, SampledCosts, Selective, StrategyCost, Whose,
+        Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Policy, Replay, SampledCosts, Selective, StrategyCost,
     },
     search::{Search, SearchOptions},
 };
@@ -95,9 +94,9 @@ pub fn back_and_forth() -> Vec<Policy> {
         selective(Band::CPU, Band::gpu_from(0)),
         selective(Band::gpu_from(10), Band::gpu_from(0)),
         Policy::Selective(Box::new(Selective::new(slow))),
-        Policy::AlphaBeta(AlphaBeta::of(Whose::Daga)),
-        Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, whose: Whose::Daga }),
-        Policy::RemisSelective(RemisSelective { vertices: 10 }),
+        "daga".parse().unwrap(),
+        "daga:1000,1".parse().unwrap(),
+        "remis-selective:10".parse().unwrap(),
         Policy::CostModel(Box::new(model())),
     ]
 }
@@ -132,10 +131,10 @@ pub fn together() -> Vec<Policy> {
         split(0, 0, 500),
         split(0, NEVER, 900),
         split(30, 0, 100),
-        Policy::RemisConcurrent(RemisConcurrent { vertices: 5, gpu_permille: 300 }),
-        Policy::Asynchronous(Parting { from_edges: 1, gpu_permille: 500 }),
-        Policy::Asynchronous(Parting { from_edges: 20, gpu_permille: 200 }),
-        Policy::Asynchronous(Parting { from_edges: 100, gpu_permille: 990 }),
+        "remis-concurrent:5,300".parse().unwrap(),
+        "asynchronous:1,500".parse().unwrap(),
+        "asynchronous:20,200".parse().unwrap(),
+        "asynchronous:100,990".parse().unwrap(),
     ]
 }
 
@@ -146,10 +145,10 @@ pub fn alone() -> Vec<(Policy, LevelDevice)> {
         .map(|kernel| (Policy::Fixed(kernel.into()), LevelDevice::Cpu))
         .collect();
     for kernel in [GpuKernel::Bg, GpuKernel::Bgc] {
-        all.push((Policy::AlphaBeta(AlphaBeta { alpha: 15.0, beta: 18.0, ..AlphaBeta::default() }), LevelDevice::Gpu(kernel)));
+        all.push(("alpha-beta".parse().unwrap(), LevelDevice::Gpu(kernel)));
         all.push((Policy::Sampled(SampledCosts::default()), LevelDevice::Gpu(kernel)));
     }
-    all.push((Policy::AlphaBeta(AlphaBeta { alpha: 1000.0, beta: 1.0, ..AlphaBeta::default() }), LevelDevice::Gpu(GpuKernel::Bg)));
+    all.push(("alpha-beta:1000,1".parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bg)));
     all
 }
 

@@ -32,7 +32,8 @@ pub(super) const KNOWN: &[Known] = &[Known {
     kind: "adaptive",
     parameters: "NAME=VALUE,...",
     summary: "CPU, GPU or both at each level, by bands of work: top_down_gpu_from, _split_from, _up_to, _gpu_permille, bottom_up_...",
-    default: || Ok(Policy::Adaptive(Box::default())),
+    from: "after Remis 2016",
+    default: |_| Ok(Policy::Adaptive(Box::default())),
 }];
 
 /// The GPU's share of the first split level if none is given, in thousandths.

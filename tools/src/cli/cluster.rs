@@ -41,7 +41,7 @@ use socbfs::{
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
-    policy::{AlphaBeta, Bands, LevelDevice, Objective, Policy, Uses},
+    policy::{Bands, LevelDevice, Objective, Policy, Published, Uses},
     runtime::{CalibrationChoice, Origin, Runtime, Setting},
     search::SearchError,
 };
@@ -336,9 +336,9 @@ fn own_policy(config: &Runtime, exchange: Exchange) -> Result<(Policy, &'static 
             // Without the flag, the policy of the environment or of the board would hold.
             Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
         }
-        Policy::Auto(_) => Ok((Policy::AlphaBeta(AlphaBeta::default()), "every rank has to decide the same, without a sample")),
+        Policy::Auto(_) => Ok((Policy::Published(Published::alpha_beta()), "every rank has to decide the same, without a sample")),
         // Without its sample it would run every level top-down.
-        other @ Policy::Enterprise(_) => {
+        other if other.kind() == "enterprise" => {
             Err(Failure::new(format!("policy {other} is for one process: it decides by a sample of hubs, which ranks do not take"))
                 .cure("use alpha-beta, or another policy that decides by counts"))
         }
