@@ -15,7 +15,7 @@ use crate::{
     engine::Team,
     gpu::{DeviceUse, GpuSetup},
     graph::{Layout, NONE, Place, Vertex},
-    hybrid::{HybridEngine, HybridError, HybridUse},
+    hybrid::{HybridEngine, HybridError},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
     words::numbered,
@@ -265,12 +265,11 @@ fn searched(layout: &Layout) -> u64 {
 }
 
 /// What `policy` needs from the engine.
-fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> HybridUse {
-    let Uses { alone, at_home_on_gpu, together } = policy.uses(runs);
-    let begins_on_gpu =
-        || policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share);
-    let at_home_on_gpu = at_home_on_gpu || begins_on_gpu();
-    HybridUse { alone, at_home_on_gpu, together }
+fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> Uses {
+    let mut uses = policy.uses(runs);
+    uses.at_home_on_gpu |=
+        policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share);
+    uses
 }
 
 impl<'g> Search<'g> {
@@ -281,9 +280,9 @@ impl<'g> Search<'g> {
     pub fn new(layout: &'g Layout, options: &SearchOptions) -> Result<Self, SearchError> {
         let wanted = uses(&options.policy, options.runs, layout);
         let every = options.every_policy && !options.devices.is_empty();
-        let uses = if every { HybridUse { alone: true, together: true, ..wanted } } else { wanted };
-        let setups = if uses == HybridUse::default() { &[][..] } else { &options.devices[..] };
-        if setups.is_empty() && uses != HybridUse::default() {
+        let uses = if every { Uses { alone: true, together: true, ..wanted } } else { wanted };
+        let setups = if uses == Uses::default() { &[][..] } else { &options.devices[..] };
+        if setups.is_empty() && uses != Uses::default() {
             return Err(SearchError::NoDevice { policy: options.policy.to_string() });
         }
         let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(SearchError::Threads)?;

@@ -26,7 +26,7 @@ use crate::{
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, Launch, is_forked},
-    policy::SampledCosts,
+    policy::{SampledCosts, Uses},
 };
 
 /// The name of a device, and its launches.
@@ -108,7 +108,7 @@ pub struct HybridEngine<'g> {
     helpers: Vec<Helper<'g>>,
     /// The devices of the helpers. Another thread may wait for these, but kernels belong to one thread.
     devices: Vec<Arc<Device>>,
-    uses: HybridUse,
+    uses: Uses,
     /// The original number of the last search's root, whose parent is itself.
     root: Vertex,
     /// Whether the first device owns the state.
@@ -144,7 +144,7 @@ impl<'g> HybridEngine<'g> {
         parallel: ParallelThresholds,
         simd: Simd,
         setups: &[GpuSetup],
-        uses: HybridUse,
+        uses: Uses,
     ) -> Result<Self, HybridError> {
         // Only levels that are split run on several devices. The state that a device shares with the CPU is on the first.
         let setups = if uses.together { setups } else { &setups[..setups.len().min(1)] };
@@ -261,7 +261,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// What the engine was set up for.
-    pub fn uses(&self) -> HybridUse {
+    pub fn uses(&self) -> Uses {
         self.uses
     }
 
@@ -590,7 +590,7 @@ fn set_up<'g>(
     setup: &GpuSetup,
     options: GpuOptions,
     excluded: &[u64],
-    uses: HybridUse,
+    uses: Uses,
 ) -> Result<(GpuEngine<'g>, Option<SearchState>), GpuEngineError> {
     let mut gpu = GpuEngine::new(layout, &setup.device, excluded, options)?;
     if !uses.together {

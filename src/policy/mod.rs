@@ -34,7 +34,7 @@ pub use rule::{Known, LevelDevice, Uses};
 pub use sampled::SampledCosts;
 pub use selective::Selective;
 
-use crate::bfs::Strategy;
+use crate::bfs::{GpuKernel, Strategy};
 pub use crate::board::{Band, NEVER};
 
 /// Defines [`Policy`] from the list: its variants, and access to the rule of each.
@@ -95,6 +95,8 @@ policies! {
     sampled: Sampled(SampledCosts),
     /// The strategy with the least predicted cost, by a model.
     cost_model: CostModel(Box<CostModel>),
+    /// A rule of a published system: direction, or direction and device, by a few numbers of the level.
+    published: Published(Published),
     /// A neural network decides the direction: `surf` or `mlp`.
     mlp: Mlp(Mlp),
     /// CPU, GPU or both, level by level, by bands of work.
@@ -103,8 +105,6 @@ policies! {
     selective: Selective(Box<Selective>),
     /// Both devices at the same time, level by level.
     concurrent: Concurrent(Box<Concurrent>),
-    /// A rule of a published system: direction, or direction and device, by a few numbers of the level.
-    published: Published(Published),
 }
 
 impl Default for Policy {
@@ -228,6 +228,11 @@ impl Policy {
     /// Whether it needs an OpenCL device.
     pub fn needs_device(&self) -> bool {
         self.uses(LevelDevice::Cpu) != Uses::default()
+    }
+
+    /// Whether it decides directions only, so that its levels run on any device.
+    pub fn decides_directions(&self) -> bool {
+        !self.needs_device() && self.uses(LevelDevice::Gpu(GpuKernel::Bg)) == Uses::GPU
     }
 
     /// Whether it chooses between CPU, GPU, and both.
@@ -447,7 +452,7 @@ mod tests {
     #[test]
     fn policies_declare_the_devices_they_use() {
         let uses = |text: &str, runs| text.parse::<Policy>().unwrap().uses(runs);
-        let bgc = LevelDevice::Gpu(crate::bfs::GpuKernel::Bgc);
+        let bgc = LevelDevice::Gpu(GpuKernel::Bgc);
         for (text, on_cpu, on_gpu) in [
             ("auto", Uses::CPU, Uses::GPU),
             ("tc", Uses::CPU, Uses::CPU),

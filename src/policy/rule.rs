@@ -19,14 +19,14 @@ pub struct Known {
     pub(super) default: fn(&str) -> Result<Policy, PolicyError>,
 }
 
-/// The requirements of a policy on OpenCL devices.
+/// The requirements of a policy or a search on OpenCL devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uses {
-    /// Levels run on the first device alone.
+    /// Levels run on the first device alone: the state lies in memory that it shares.
     pub alone: bool,
-    /// All levels run on it: searches begin there and stay there.
+    /// Searches begin on it. (For a policy: all levels run on it.)
     pub at_home_on_gpu: bool,
-    /// Levels are split between the CPU and devices, or both search independently from some level on.
+    /// Levels are split between the CPU and devices, or both search independently from some level on: each device has its own state.
     pub together: bool,
 }
 
@@ -39,6 +39,11 @@ impl Uses {
     pub(super) const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
     /// Both devices at the same time.
     pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
+
+    /// Whether an engine set up for this can do what `other` asks.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        (self.alone || !other.alone) && (self.together || !other.together)
+    }
 
     /// The requirements of a policy that decides directions only.
     pub(super) fn of_directions(runs: LevelDevice) -> Self {

@@ -41,7 +41,7 @@ use socbfs::{
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
-    policy::{Bands, LevelDevice, Objective, Policy, Published, Uses},
+    policy::{Bands, LevelDevice, Objective, Policy, Published},
     runtime::{CalibrationChoice, Origin, Runtime, Setting},
     search::SearchError,
 };
@@ -342,7 +342,7 @@ fn own_policy(config: &Runtime, exchange: Exchange) -> Result<(Policy, &'static 
             Err(Failure::new(format!("policy {other} is for one process: it decides by a sample of hubs, which ranks do not take"))
                 .cure("use alpha-beta, or another policy that decides by counts"))
         }
-        other if names_kernel || other.uses(LevelDevice::Cpu) == Uses::default() && !matches!(other, Policy::Replay(_)) => {
+        other if names_kernel || !other.needs_device() && !matches!(other, Policy::Replay(_)) => {
             Ok((other.clone(), "asked for"))
         }
         other => Err(Failure::new(format!(

@@ -28,7 +28,7 @@ use socbfs::{
     board::StrategyWatts,
     graph::{EdgeList, Vertex},
     measure::strategy_watts,
-    policy::{CostModel, Form, LevelDevice, Objective, Policy},
+    policy::{self, CostModel, Form, LevelDevice, Objective, Policy},
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 
@@ -91,29 +91,6 @@ pub(super) struct PoliciesArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
 }
-
-/// Policies compared by default that need no device.
-const ON_CPU: [&str; 14] = [
-    "auto",
-    "sampled",
-    "cost-model",
-    "cost-model:zhang",
-    "alpha-beta",
-    "gunrock",
-    "enterprise",
-    "enterprise-released",
-    "xbfs",
-    "yasui",
-    "surf",
-    "mlp",
-    "tc",
-    "bc",
-];
-/// Policies compared by default that need a device.
-const ON_DEVICE: [&str; 11] =
-    ["tg", "tgm", "bg", "bgc", "adaptive", "selective", "concurrent", "asynchronous", "daga", "remis-selective", "remis-concurrent"];
-/// Policies that decide only directions: if there is a device, they are compared on it as well.
-const DIRECTIONS: [&str; 7] = ["sampled", "mlp", "alpha-beta", "gunrock", "enterprise", "enterprise-released", "xbfs"];
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
@@ -358,26 +335,25 @@ impl PoliciesArgs {
     }
 }
 
-/// The policies to compare: `only`, or if it is empty all default policies that can run here.
+/// The policies to compare: `only`, or if it is empty all that can run here. With a device, those that decide only directions run on the
+/// CPU and on the device.
 fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Contestant>, Failure> {
-    let parse = |name: &&str| name.parse::<Policy>().map_err(|error| Failure::new(error.to_string()));
-    // Policies that decide by costs choose the placement themselves, so they get the device if there is one.
-    let runs = |policy: &Policy| match policy {
-        Policy::Auto(_) | Policy::CostModel(_) => device.unwrap_or_default(),
-        _ => LevelDevice::Cpu,
-    };
-    let cpu = |policy: Policy| Contestant { name: policy.to_string(), runs: runs(&policy), policy };
+    let contestant = |policy: &Policy, runs| Contestant { name: policy.to_string(), policy: policy.clone(), runs };
+    let on_device = device.unwrap_or_default();
     if !only.is_empty() {
-        return Ok(only.iter().map(|policy| Contestant { runs: device.unwrap_or_default(), ..cpu(policy.clone()) }).collect());
+        return Ok(only.iter().map(|policy| contestant(policy, on_device)).collect());
     }
-    let mut all: Vec<Contestant> = ON_CPU.iter().map(parse).collect::<Result<Vec<_>, _>>()?.into_iter().map(cpu).collect();
-    if let Some(runs) = device {
-        for policy in ON_DEVICE.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
-            all.push(Contestant { name: policy.to_string(), policy, runs });
-        }
-        for policy in DIRECTIONS.iter().map(parse).collect::<Result<Vec<_>, _>>()? {
-            all.push(Contestant { name: format!("{policy} on the device"), policy, runs });
-        }
+    let names = policy::known().map(|known| known.kind).chain(["cost-model:zhang"]);
+    let policies: Vec<Policy> = names.map(str::parse).collect::<Result<_, _>>()?;
+    let (needing, others): (Vec<&Policy>, Vec<&Policy>) = policies.iter().partition(|policy| policy.needs_device());
+    // `auto` and policies that decide by costs choose the placement themselves, so they get the device if there is one.
+    let is_free = |policy: &Policy| policy.decides_directions() && !matches!(policy, Policy::Auto(_));
+    let first = |policy: &Policy| if is_free(policy) { LevelDevice::Cpu } else { on_device };
+    let mut all: Vec<Contestant> = others.iter().map(|policy| contestant(policy, first(policy))).collect();
+    if device.is_some() {
+        all.extend(needing.iter().map(|policy| contestant(policy, on_device)));
+        let twice = others.iter().filter(|policy| is_free(policy));
+        all.extend(twice.map(|policy| Contestant { name: format!("{policy} on the device"), ..contestant(policy, on_device) }));
     }
     Ok(all)
 }
