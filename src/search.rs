@@ -47,7 +47,7 @@ pub struct SearchOptions {
     pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
-    /// OpenCL devices. Levels on the GPU run on the first; [`Policy::Concurrent`] uses all of them alongside the CPU.
+    /// OpenCL devices. Levels on the GPU run on the first; the policy `concurrent` uses all of them alongside the CPU.
     pub devices: Vec<GpuSetup>,
     /// Where levels run under policies that decide only directions.
     pub runs: LevelDevice,

@@ -39,7 +39,7 @@ pub struct RankDevice {
 pub struct PreparedRank {
     /// The device, with the levels that it runs.
     pub device: RankDevice,
-    /// Whether bounds of the levels that it runs have to be measured, since policy, board and calibration do not give all of them.
+    /// Whether bounds of the levels that it runs have to be measured, since policy and board do not give all of them.
     /// [`measured_bands`] measures them, and [`Places::or`] adds them to the known ones.
     pub wants_bounds: bool,
 }

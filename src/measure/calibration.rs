@@ -13,7 +13,7 @@ use crate::{
     board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
     cpu::Simd,
     memory::SharingMode,
-    policy::{Bands, CostModel, CostModelError, mlp::Form},
+    policy::{CostModel, CostModelError, mlp::Form},
 };
 
 /// The version of the calibration format that this build reads and writes.
@@ -31,12 +31,9 @@ pub struct Calibration {
     pub made: Made,
     /// The machine, device and settings for which it holds.
     pub identity: Identity,
-    /// The policy that `auto` uses to minimise time (`None`: the model, since there were too few graphs for a contest).
+    /// The contest whose winner `auto` uses to minimise time, on the CPU or on a device that was named (`None`: there were too few graphs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auto: Option<Contest>,
-    /// The measured bands of `adaptive` (`None`: only the CPU was measured).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bands: Option<Bands>,
     /// The model of all terms.
     pub model: CostModel,
     /// The model in the form of Zhang 2018 (equations 2 and 4): one average speed for each strategy.
@@ -357,9 +354,10 @@ impl Calibration {
         Ok(all.into_iter().filter(decides).collect())
     }
 
-    /// The policy that `auto` uses to minimise time.
+    /// The policy that `auto` uses to minimise time, on the CPU or on a device that was named.
     pub fn decider(&self) -> Decider {
-        self.auto.as_ref().map_or_else(Decider::default, |contest| contest.policy)
+        let usual = if self.identity.device.is_some() { Decider::Sampled } else { Decider::CostModel };
+        self.auto.as_ref().map_or(usual, |contest| contest.policy)
     }
 
     /// The network of this form that was trained on this machine.
@@ -377,7 +375,10 @@ impl Calibration {
             Form::Surf => self.surf = Some(trained),
             Form::Mlp => {
                 self.mlp = Some(trained);
-                self.auto = self.auto.take().and_then(|contest| contest.without(Decider::Mlp));
+                if let Some(Contest { graphs, mut candidates, .. }) = self.auto.take() {
+                    candidates.retain(|candidate| candidate.policy != Decider::Mlp);
+                    self.auto = Contest::of(graphs, candidates, self.identity.device.is_some());
+                }
             }
         }
     }
@@ -393,10 +394,6 @@ impl Calibration {
         not_negative("made.seconds", Some(self.made.seconds))?;
         if self.identity.threads == 0 {
             return refuse("identity.threads".into(), "is 0".into());
-        }
-        let bands = self.bands.iter().flat_map(|bands| [("top_down", &bands.top_down), ("bottom_up", &bands.bottom_up)]);
-        for (direction, band) in bands {
-            band.check_share(&format!("bands.{direction}"))?;
         }
         check_work_group("identity.device", self.identity.device.as_ref().and_then(|device| device.work_group))?;
         for (place, numbers) in self.strategies.iter().enumerate() {
@@ -504,7 +501,7 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::policy::{Band, Bands, ChangeCost};
+    use crate::policy::ChangeCost;
 
     /// A calibration with every table and key that exists.
     pub(crate) fn with_device() -> Calibration {
@@ -521,7 +518,6 @@ pub(crate) mod tests {
             identity: Identity { device: None, cpus: Vec::new(), kernel: None, ..calibration.identity },
             power: None,
             device: None,
-            bands: None,
             auto: None,
             surf: None,
             mlp: None,
@@ -586,10 +582,6 @@ pub(crate) mod tests {
         }
         let error = Calibration::parse("[made]\nversion = 'x'", "f").unwrap_err().to_string();
         assert!(error.contains("no schema"), "{error}");
-        let shares = |top_down, bottom_up| {
-            let band = |share| Band { gpu_permille: Some(share), ..Band::default() };
-            Bands { top_down: band(top_down), bottom_up: band(bottom_up) }
-        };
         let never = ChangeCost { fixed_ns: f64::INFINITY, ..ChangeCost::default() };
         let missing = |change: &dyn Fn(&mut Calibration)| {
             let mut calibration = with_device();
@@ -617,8 +609,6 @@ pub(crate) mod tests {
         assert!(missing(&none).contains("device.bottom_up_permille: is 0; it must be above 0"));
         assert!(missing(&|c| c.model.top_down_split = Some(never)).contains("model.top_down_split.fixed_ns"));
         assert!(missing(&|c| c.model_zhang.bottom_up_split = Some(never)).contains("model_zhang.bottom_up_split.fixed_ns"));
-        assert!(missing(&|c| c.bands = Some(shares(0, 500))).contains("bands.top_down.gpu_permille: is 0"));
-        assert!(missing(&|c| c.bands = Some(shares(500, 1000))).contains("bands.bottom_up.gpu_permille: is 1000"));
         assert!(missing(&|c| c.identity.device = None).contains("device: is given"));
         assert!(matches!(Calibration::load(Path::new("/nowhere/c.toml")), Err(DocumentError::Read { .. })));
     }

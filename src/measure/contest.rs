@@ -2,19 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::policy::{Adaptive, Bands, Policy, SampledCosts, Selective};
-
 /// The policies among which a contest chooses for `auto`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Decider {
     /// The cost model of all terms, fitted.
-    #[default]
     CostModel,
     /// The cost model of Zhang's terms, fitted.
     #[serde(rename = "cost-model:zhang")]
     Zhang,
-    /// [`SampledCosts`] with the shipped constants, on the CPU.
+    /// [`SampledCosts`](crate::policy::SampledCosts) with the shipped constants.
     Sampled,
     /// Our network, with weights trained for this calibration.
     Mlp,
@@ -31,13 +28,9 @@ impl Decider {
         }
     }
 
-    /// The policy of [`Decider::Sampled`]. If there is a device, the policy has the form that leaves the device idle.
-    pub fn sampled(with_device: bool) -> Policy {
-        if with_device {
-            Policy::Selective(Box::new(Selective::new(Adaptive::of(Bands::CPU))))
-        } else {
-            Policy::Sampled(SampledCosts::default())
-        }
+    /// Whether it decides directions only, so that it can search on a device alone.
+    fn decides_directions(self) -> bool {
+        matches!(self, Self::Sampled | Self::Mlp)
     }
 }
 
@@ -51,7 +44,7 @@ impl std::fmt::Display for Decider {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contest {
-    /// The policy with the least mean regret.
+    /// The policy with the least mean regret: with a device, of those that decide directions only.
     pub policy: Decider,
     /// Number of graphs held out, over all parts.
     pub graphs: usize,
@@ -73,15 +66,10 @@ pub struct Candidate {
 }
 
 impl Contest {
-    /// Removes the score of `policy`, which is out of date. `None` if no other policy is left.
-    pub fn without(mut self, policy: Decider) -> Option<Self> {
-        self.candidates.retain(|candidate| candidate.policy != policy);
-        self.policy = best(&self.candidates)?;
-        Some(self)
+    /// The contest of these policies, whose scores are of so many graphs. `None` if none of the policies can be used.
+    pub fn of(graphs: usize, candidates: Vec<Candidate>, with_device: bool) -> Option<Self> {
+        let usable = candidates.iter().filter(|candidate| !with_device || candidate.policy.decides_directions());
+        let policy = usable.min_by(|a, b| a.regret.total_cmp(&b.regret))?.policy;
+        Some(Self { policy, graphs, candidates })
     }
-}
-
-/// The policy with the least regret, the first one if several are equal.
-pub fn best(candidates: &[Candidate]) -> Option<Decider> {
-    candidates.iter().min_by(|a, b| a.regret.total_cmp(&b.regret)).map(|candidate| candidate.policy)
 }

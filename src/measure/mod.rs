@@ -17,7 +17,7 @@ pub use calibration::{
     Calibration, Difference, GraphNumbers, GroupTimes, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
 };
 pub use claims::choose_claims;
-pub use contest::{Candidate, Contest, Decider, best};
+pub use contest::{Candidate, Contest, Decider};
 pub use directions::{DirectionCosts, measure_bottom_up};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, measure, measure_permitted, measure_quickly};
 pub use parallel::{ParallelKey, ParallelTimes, best_parallel};

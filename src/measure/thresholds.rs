@@ -5,10 +5,7 @@ use std::time::Duration;
 use crate::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::{NONE, Vertex},
-    policy::{
-        Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, Selective, StrategyCost,
-        expected_probes,
-    },
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, StrategyCost, expected_probes},
     search::{Search, SearchError},
 };
 
@@ -67,7 +64,7 @@ impl Measured {
         // One cost of a handover was measured, for both ways.
         let handover = ChangeCost { fixed_ns: self.handover_ns, ..ChangeCost::default() };
         let model = CostModel { to_gpu: handover, to_cpu: handover, ..self.cpu_model() };
-        Adaptive { model, ..Adaptive::of(self.bands) }
+        Adaptive::new(self.bands, model)
     }
 }
 
@@ -98,7 +95,7 @@ impl Line {
 /// `splits` says whether levels on both devices are measured too. The search's policy is left changed.
 ///
 /// # Errors
-/// [`SearchError`] if the search was not set up with a device for [`Policy::Selective`], or a device fails.
+/// [`SearchError`] if the search was not set up with a device for the policy `selective`, or a device fails.
 pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> Result<Measured, SearchError> {
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
@@ -183,7 +180,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
 /// A policy that splits every level.
 fn together() -> Policy {
     let half = Band::split_from(0, 500);
-    Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down: half, bottom_up: half }))))
+    Policy::Adaptive(Box::new(Adaptive::of(Bands { top_down: half, bottom_up: half }).concurrent()))
 }
 
 /// The GPU's share of split levels of this direction, in thousandths: the median over these records.
@@ -198,7 +195,7 @@ fn share(levels: &[LevelRecord], direction: Direction) -> Option<u16> {
 }
 
 fn selective(adaptive: Adaptive) -> Policy {
-    Policy::Selective(Box::new(Selective::new(adaptive)))
+    Policy::Adaptive(Box::new(adaptive.selective()))
 }
 
 /// The vertex with most edges, and up to [`ROOTS`] others that have edges.

@@ -369,6 +369,27 @@ impl CostModel {
         Strategy::ALL.into_iter().any(|strategy| strategy.is_gpu() && self.of(strategy).is_some())
     }
 
+    /// Whether it has the costs of levels of this direction on the GPU, and of split ones.
+    pub(super) fn knows(&self, direction: Direction) -> [bool; 2] {
+        let gpu = GpuKernel::of(direction).into_iter().any(|kernel| self.of(kernel.into()).is_some());
+        [gpu, gpu && self.beside(direction).is_some()]
+    }
+
+    /// The time that every level of this direction takes in which the GPU has a part, in nanoseconds.
+    pub(super) fn least_gpu_ns(&self, direction: Direction) -> f64 {
+        GpuKernel::of(direction)
+            .into_iter()
+            .filter_map(|kernel| self.of(kernel.into()))
+            .map(|cost| cost.fixed_ns)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// A time that no split level of this direction falls below, in a graph of `vertices` vertices (`None`: not known).
+    pub(super) fn least_split_ns(&self, direction: Direction, vertices: u64) -> Option<Linear> {
+        let least = Linear { constant: self.least_gpu_ns(direction) as f32, ..Linear::default() };
+        self.knows(direction)[1].then_some(self.beside(direction)?.linear(vertices) + least)
+    }
+
     /// Nanoseconds of the current level by `strategy`, with the changes before it (`None`: not measured).
     pub fn level_ns(&self, strategy: Strategy, stats: &LevelStats, probes: f64) -> Option<f64> {
         Some(self.of(strategy)?.level_ns(stats, probes) + self.change_ns(strategy, stats))

@@ -47,9 +47,7 @@ impl Choice {
 
     /// Whether the policy can place every level without further measurements.
     pub fn is_complete(&self) -> bool {
-        // `concurrent` has defaults for bounds that are not given.
-        let knows = matches!(self.policy, Policy::Concurrent(_));
-        knows || self.policy.adaptive().is_none_or(|adaptive| adaptive.bands.is_complete())
+        self.policy.adaptive().is_none_or(Adaptive::is_complete)
     }
 
     /// Writes the choice to the log.
@@ -93,17 +91,6 @@ fn bounds(bands: &Bands) -> [Option<u64>; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// The bands with each bound from the first source that has it, and the origin of each.
-fn resolve(sources: &[(Bands, Origin)]) -> (Bands, Vec<Bound>) {
-    let bands = sources.iter().fold(Bands::default(), |bands, (other, _)| bands.or(*other));
-    let origin = |place: usize| sources.iter().find(|(bands, _)| bounds(bands)[place].is_some()).map(|(_, origin)| *origin);
-    let record = |(place, value): (usize, Option<u64>)| {
-        let (value, origin) = (value?, origin(place)?);
-        Some(Bound { key: NAMES[place].into(), value: Some(value).filter(|&value| value < NEVER), origin })
-    };
-    (bands, bounds(&bands).into_iter().enumerate().filter_map(record).collect())
-}
-
 impl Runtime {
     /// The policy for this machine, resolved with a calibration that is valid here, whether there is a device, and the known costs of the
     /// device.
@@ -112,13 +99,8 @@ impl Runtime {
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
     pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let mut choice = self.choose_kind(found, with_device, costs)?;
-        let given = if choice.origin == Origin::Calibration { Origin::Calibration } else { self.policy.origin };
-        // `concurrent` is chosen because it splits levels, so measured thresholds must not stop it from splitting.
-        let costs = if matches!(choice.policy, Policy::Concurrent(_)) { Costs { measured: None, ..costs } } else { costs };
-        // The calibration's `sampled` won with its own costs, by which the CPU alone searches.
-        let is_sampled = choice.origin == Origin::Calibration && choice.policy == Decider::sampled(true);
-        if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device && !is_sampled) {
-            choice.bands = self.complete(adaptive, given, found, costs);
+        if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
+            choice.bands = self.complete(adaptive, self.policy.origin, found, costs);
         }
         if let Some((permille, origin)) = costs.bottom_up.filter(|_| with_device && choice.policy.has_usual_costs()) {
             choice.policy = Policy::Sampled(SampledCosts::default().times(permille));
@@ -131,8 +113,6 @@ impl Runtime {
     fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
-        // A device that was named searches alone. If a device was only found, each level runs where it is faster.
-        let places_levels = with_device && self.device.value == DeviceChoice::Auto;
         match asked {
             Policy::Auto(_) | Policy::CostModel(_) if objective != Objective::Time => {
                 let model = self.model(found, if let Policy::CostModel(named) = asked { Some(named) } else { None });
@@ -147,30 +127,24 @@ impl Runtime {
             _ if objective != Objective::Time => {
                 Err(RuntimeError::Objective { objective, policy: asked.to_string(), origin: self.policy.origin })
             }
+            // A device that was named searches alone. If a GPU was only found, each level runs where it is faster.
+            Policy::Auto(_) if with_device && self.device.value == DeviceChoice::Auto => {
+                Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a GPU was found"))
+            }
             Policy::Auto(_) => {
-                if places_levels && self.board_bands(false).has_bounds() {
-                    let reason = format!("board {} says where levels run", self.profile.name());
-                    return Ok(Choice::new(Policy::Adaptive(Box::default()), self.profile.origin, reason));
-                }
-                // The calibration's policy may also place levels on the CPU, which a named device excludes. A network decides directions
-                // only.
-                let calibration = calibration.filter(|calibration| !with_device || places_levels || calibration.decider() == Decider::Mlp);
-                if let Some(calibration) = calibration {
-                    let decider = calibration.decider();
-                    let policy = match decider {
-                        Decider::CostModel => self.priced(calibration.model, found, with_device, costs)?,
-                        Decider::Zhang => self.priced(calibration.model_zhang, found, with_device, costs)?,
-                        Decider::Sampled => Decider::sampled(with_device),
-                        Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
-                    };
-                    let reason = format!("{} had the lowest regret in the calibration", decider.name());
-                    return Ok(Choice::new(policy, Origin::Calibration, reason));
-                }
-                if places_levels {
-                    return Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a GPU was found"));
-                }
-                let reason = if with_device { "the device was named" } else { "only the CPU searches" };
-                Ok(Choice::new(Policy::default(), Origin::BuiltIn, reason))
+                let Some(calibration) = calibration else {
+                    let reason = if with_device { "the device was named" } else { "only the CPU searches" };
+                    return Ok(Choice::new(Policy::default(), Origin::BuiltIn, reason));
+                };
+                let decider = calibration.decider();
+                let policy = match decider {
+                    Decider::CostModel => self.priced(calibration.model, found, with_device, costs)?,
+                    Decider::Zhang => self.priced(calibration.model_zhang, found, with_device, costs)?,
+                    Decider::Sampled => Policy::Sampled(SampledCosts::default()),
+                    Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
+                };
+                let reason = format!("{} had the lowest regret in the calibration", decider.name());
+                Ok(Choice::new(policy, Origin::Calibration, reason))
             }
             Policy::CostModel(named) => {
                 let policy = self.priced(self.model(found, Some(named)), found, with_device, costs)?;
@@ -192,48 +166,49 @@ impl Runtime {
         self.complete(policy.adaptive_mut().unwrap_or(&mut any), self.policy.origin, found, Costs::default())
     }
 
-    /// Completes the bounds of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive` already had.
+    /// Completes the bounds and the costs of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive`
+    /// already had. The costs of a calibration take the place of bounds that the board does not give.
     fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<Bound> {
-        let mut sources = vec![(adaptive.bands, given), (self.board_bands(false), self.profile.origin)];
+        let mut origins = [None; NAMES.len()];
+        let mut fill = |adaptive: &mut Adaptive, bands: Bands, origin: Origin| {
+            adaptive.fill(bands);
+            for (own, value) in origins.iter_mut().zip(bounds(&adaptive.bands)) {
+                *own = own.or(value.map(|_| origin));
+            }
+        };
+        fill(adaptive, Bands::default(), given);
+        fill(adaptive, self.board_bands(false), self.profile.origin);
         if let Some(found) = found {
-            sources.push((found.calibration.bands.unwrap_or_default(), Origin::Calibration));
-            // The policy's other costs come from the calibration.
             adaptive.model = self.permitted(CostModel { objective: Objective::Time, ..found.calibration.model }, Some(found), costs);
         }
-        // A calibration has no shares of the GPU, since its costs give one for each level. No other share must replace them.
-        let has_costs = found.is_some_and(|found| found.calibration.bands.is_some());
-        let open = |bands: Bands| if has_costs { bands.without_shares() } else { bands };
-        // What was measured here, on this graph, counts more than an estimate.
-        if let Some(measured) = costs.measured {
-            sources.push((open(measured.bands), Origin::Measured));
-            if found.is_none() {
+        if !adaptive.model.has_gpu() {
+            // What was measured here, on this graph, counts more than an estimate.
+            if let Some(measured) = costs.measured {
+                if !adaptive.is_complete() {
+                    fill(adaptive, measured.bands, Origin::Measured);
+                }
                 adaptive.model = measured.adaptive().model;
             }
+            fill(adaptive, self.board_bands(true), Origin::Estimate);
         }
-        sources.push((open(self.board_bands(true)), Origin::Estimate));
         if let Some((to_gpu, to_cpu)) = costs.handover {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (to_gpu, to_cpu);
         }
         if let Some(change) = self.board_handover() {
             (adaptive.model.to_gpu, adaptive.model.to_cpu) = (change, change);
         }
-        let (bands, records) = resolve(&sources);
-        // If all bounds come from the calibration, its costs decide near the bounds. They must not override bounds of a flag or a board.
-        // (No level is near a bound that is "never", such as those that `selective` and `concurrent` set.)
-        let is_calibrated = |record: &Bound| record.origin == Origin::Calibration;
-        if records.iter().any(is_calibrated) && records.iter().all(|record| is_calibrated(record) || record.value.is_none()) {
-            adaptive.near = Adaptive::calibrated(bands, adaptive.model).near;
-        }
-        adaptive.bands = bands;
-        records
+        let all = NAMES.into_iter().zip(bounds(&adaptive.bands)).zip(origins);
+        all.filter_map(|((key, value), origin)| {
+            Some(Bound { key: key.into(), value: Some(value?).filter(|&value| value < NEVER), origin: origin? })
+        })
+        .collect()
     }
 
     /// The bounds by which a search that splits no level places its levels, and whether they leave one open, so that all have to be
     /// measured. Estimates do not count in that case, since what is measured counts more. (No share of a split level is needed.)
-    pub(super) fn undivided_bands(&self, found: Option<&FoundCalibration>) -> (Bands, bool) {
-        let of_calibration = found.and_then(|found| found.calibration.bands).unwrap_or_default();
-        let given = self.board_bands(false).or(of_calibration).without_shares();
-        let all = given.or(self.board_bands(true)).without_shares();
+    pub(super) fn undivided_bands(&self) -> (Bands, bool) {
+        let given = self.board_bands(false);
+        let all = given.or(self.board_bands(true));
         let is_open = all.top_down.gpu_from.is_none() || all.bottom_up.gpu_from.is_none();
         (if is_open { given } else { all }, is_open)
     }
@@ -395,7 +370,7 @@ mod tests {
         board::{Board, Evidence, KEYS, key},
         cpu::ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
-        measure::{Calibration, ParallelKey},
+        measure::ParallelKey,
         memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind, invented},
         runtime::{Given, Profile, Setting},
@@ -411,14 +386,6 @@ mod tests {
 
     fn calibrated() -> FoundCalibration {
         FoundCalibration { calibration: example(), file: "c.toml".into() }
-    }
-
-    /// A calibration in which each bound has this value.
-    fn calibrated_bands(value: u16) -> FoundCalibration {
-        let work = Some(u64::from(value));
-        let band = Band { gpu_from: work, split_from: work, up_to: work, gpu_permille: Some(value) };
-        let FoundCalibration { calibration, file } = calibrated();
-        FoundCalibration { calibration: Calibration { bands: Some(Bands { top_down: band, bottom_up: band }), ..calibration }, file }
     }
 
     fn measured(bands: Bands) -> Measured {
@@ -470,72 +437,31 @@ mod tests {
             }
             let guessed = runtime(&estimate, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
             assert_eq!(of(&guessed, name), Some((Some(800), "board's estimate")), "nothing was measured");
-            // The calibration comes after the board's values and before its estimates.
-            let found = calibrated_bands(600);
-            for (text, value, origin) in
-                [(&board, 800, "board file"), (&estimate, 600, "calibration"), (&NAME.to_owned(), 600, "calibration")]
-            {
+            // The costs of a calibration come after the board's values, and before measurements and estimates.
+            let found = calibrated();
+            for (text, bound) in [(&board, Some((Some(800), "board file"))), (&estimate, None), (&NAME.to_owned(), None)] {
                 let choice = runtime(text, Some("adaptive")).choose(Some(&found), true, costs).unwrap();
-                assert_eq!(of(&choice, name), Some((Some(value), origin)), "{text}");
-                let near = choice.policy.adaptive().unwrap().near;
-                assert_eq!(near > 1.0, origin == "calibration", "costs count around bounds that are all theirs");
+                assert_eq!(of(&choice, name), bound, "{text}");
+                assert!(choice.is_complete() && choice.policy.adaptive().unwrap().model.has_gpu());
             }
         }
     }
 
     #[test]
-    fn costs_also_count_around_the_bounds_of_selective_and_concurrent() {
-        let found = calibrated_bands(600);
-        for policy in ["adaptive", "selective", "concurrent"] {
-            let near = |text: &str| {
-                let choice = runtime(text, Some(policy)).choose(Some(&found), true, Costs::default()).unwrap();
-                choice.policy.adaptive().unwrap().near
-            };
-            assert!(near(NAME) > 1.0, "{policy}");
-            assert_eq!(near(&format!("{NAME}[adaptive.top_down]\nup_to = 800\n")), 1.0, "{policy}");
-        }
-    }
-
-    #[test]
-    fn calibrated_costs_give_the_share_that_a_board_estimates() {
-        let text = "schema = 1\nestimates = ['adaptive']\n[board]\nname = 'b'\n[adaptive.top_down]\ngpu_from = 7\ngpu_permille = 400\n";
-        // `calibrate` writes bounds, and no shares.
-        let mut found = calibrated_bands(600);
-        found.calibration.bands = found.calibration.bands.map(Bands::without_shares);
-        let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
-        let measured = measured(Bands { top_down: full, bottom_up: full });
-        let chosen = |text: &str, found: Option<&FoundCalibration>, measured| {
-            let choice = runtime(text, Some("adaptive")).choose(found, true, Costs { measured, ..Costs::default() }).unwrap();
-            let share = of(&choice, "top_down.gpu_permille").map(|(share, origin)| (share, origin.to_owned()));
-            (share, choice.policy.adaptive().unwrap().near > 1.0)
-        };
-        for measured in [None, Some(&measured)] {
-            assert_eq!(chosen(text, Some(&found), measured), (None, true), "{measured:?}");
-        }
-        assert_eq!(chosen(text, None, None), (Some((Some(400), "board's estimate".to_owned())), false));
-        assert_eq!(chosen(text, None, Some(&measured)), (Some((Some(7), "measured".to_owned())), false));
-        let given = text.replace("estimates = ['adaptive']\n", "");
-        assert_eq!(chosen(&given, Some(&found), None), (Some((Some(400), "board file".to_owned())), false));
-    }
-
-    #[test]
     fn estimates_that_leave_a_bound_open_yield_to_measurements() {
-        let of = |text: &str, found: Option<&FoundCalibration>| {
-            let (bands, is_open) = runtime(text, None).undivided_bands(found);
+        let of = |text: &str| {
+            let (bands, is_open) = runtime(text, None).undivided_bands();
             (bands.top_down.gpu_from, bands.top_down.up_to, bands.bottom_up.gpu_from, is_open)
         };
         let down = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\nup_to = 900\n");
         let both = format!("{down}[adaptive.bottom_up]\ngpu_from = 8\n");
         let estimated = |text: &str| text.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
         // What the board gives is kept, and a measurement fills the gap.
-        assert_eq!(of(&down, None), (Some(7), Some(900), None, true));
-        assert_eq!(of(&estimated(&down), None), (None, None, None, true));
+        assert_eq!(of(&down), (Some(7), Some(900), None, true));
+        assert_eq!(of(&estimated(&down)), (None, None, None, true));
         for text in [both.clone(), estimated(&both)] {
-            assert_eq!(of(&text, None), (Some(7), Some(900), Some(8), false));
+            assert_eq!(of(&text), (Some(7), Some(900), Some(8), false));
         }
-        let found = calibrated_bands(600);
-        assert_eq!(of(&down, Some(&found)), (Some(7), Some(900), Some(600), false));
-        assert_eq!(of(&estimated(&both), Some(&found)), (Some(600), Some(600), Some(600), false));
     }
 
     #[test]
@@ -549,52 +475,47 @@ mod tests {
     }
 
     #[test]
-    fn the_policy_comes_from_flag_then_board_then_calibration_then_default() {
+    fn auto_is_adaptive_where_a_gpu_may_be_used_else_the_winner_of_the_calibration_else_sampled() {
         let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\n");
-        let estimate = board.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
         let found = calibrated();
-        let choose =
-            |text: &str, found: Option<&FoundCalibration>, device| runtime(text, None).choose(found, device, Costs::default()).unwrap();
-        let choice = choose(&board, Some(&found), true);
-        assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::Board));
-        assert!(choice.reason.contains("board b says where levels run"), "{}", choice.reason);
-        // A share does not say where levels run.
-        let share = format!("{NAME}[adaptive.top_down]\ngpu_permille = 400\n");
-        for text in [NAME, &estimate, &share] {
-            let choice = choose(text, Some(&found), true);
-            assert_eq!(choice.origin, Origin::Calibration, "{text}");
-            assert_ne!(choice.policy.kind(), "adaptive");
+        for text in [NAME, &board] {
+            for found in [None, Some(&found)] {
+                let choice = runtime(text, None).choose(found, true, Costs::default()).unwrap();
+                assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::BuiltIn), "{text}");
+                let bound = (text != NAME).then_some((Some(7), "board file"));
+                assert_eq!(of(&choice, "top_down.gpu_from"), bound);
+                assert_eq!(
+                    choice.is_complete(),
+                    found.is_some(),
+                    "it is measured where neither board nor calibration says where levels run"
+                );
+            }
         }
-        let choice = choose(NAME, None, true);
-        assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::BuiltIn));
-        assert!(!choice.is_complete(), "nothing says where levels run: it has to be measured");
-        let choice = choose(&board, None, false);
+        let choose = |found: Option<&FoundCalibration>, with_device, device: &str| {
+            let mut runtime = runtime(&board, None);
+            runtime.device = Setting::flag(device.parse().unwrap());
+            let bottom_up = Some((640, Origin::Calibration));
+            runtime.choose(found, with_device, Costs { bottom_up, ..Costs::default() }).unwrap()
+        };
+        let choice = choose(None, false, "auto");
         assert_eq!((choice.policy.kind(), choice.origin), ("auto", Origin::BuiltIn));
+        let here = Policy::Sampled(SampledCosts::default().times(640));
+        assert_eq!(choose(None, true, "gpu").policy, here, "with the costs of the device");
+        let mut found = calibrated();
+        for (decider, on_cpu, on_device) in [(Decider::Sampled, "sampled", here.to_string()), (Decider::Mlp, "auto", "mlp".to_owned())] {
+            found.calibration.auto.as_mut().unwrap().policy = decider;
+            found.calibration.mlp.as_mut().unwrap().on_device = true;
+            let alone = choose(Some(&found), true, "Mali");
+            assert_eq!((alone.policy.to_string(), alone.origin), (on_device, Origin::Calibration));
+            assert_eq!(choose(Some(&found), false, "auto").policy.kind(), on_cpu, "{decider}: its network is for the device");
+        }
+        for (decider, kind) in [(Decider::CostModel, "cost-model"), (Decider::Zhang, "cost-model:zhang"), (Decider::Sampled, "sampled")] {
+            found.calibration.auto.as_mut().unwrap().policy = decider;
+            assert_eq!(choose(Some(&found), false, "auto").policy.to_string(), kind);
+        }
         // The flag takes precedence over all of them.
         let flag = runtime(&board, Some("tc")).choose(Some(&found), true, Costs::default()).unwrap();
         assert_eq!((flag.policy.kind(), flag.origin), ("tc", Origin::Flag));
-    }
-
-    #[test]
-    fn a_named_device_searches_alone_despite_a_calibration() {
-        let mut found = calibrated();
-        for decider in [Decider::CostModel, Decider::Zhang, Decider::Sampled] {
-            found.calibration.auto.as_mut().unwrap().policy = decider;
-            for (device, alone) in [("auto", false), ("gpu", true), ("Mali", true)] {
-                let mut runtime = runtime(NAME, None);
-                runtime.device = Setting::flag(device.parse().unwrap());
-                let choice = runtime.choose(Some(&found), true, Costs::default()).unwrap();
-                assert_eq!(choice.reason == "the device was named", alone, "{device}: {}", choice.reason);
-                // `sampled` keeps the costs with which it won.
-                assert!(alone || decider != Decider::Sampled || choice.policy == Decider::sampled(true), "{}", choice.policy);
-                let bottom_up = Some((640, Origin::Calibration));
-                let with_costs = runtime.choose(Some(&found), true, Costs { bottom_up, ..Costs::default() }).unwrap();
-                assert_eq!(with_costs.policy == Policy::Sampled(SampledCosts::default().times(640)), alone, "{}", with_costs.policy);
-                // Without a device, the calibration decides on the CPU.
-                let without = runtime.choose(Some(&found), false, Costs::default()).unwrap();
-                assert_eq!(without.origin, Origin::Calibration);
-            }
-        }
     }
 
     #[test]

@@ -126,7 +126,7 @@ pub struct UndividedDevice {
     pub bottom_up: GpuKernel,
     /// Bounds of the levels that it runs (`None`: all levels).
     pub bands: Option<Bands>,
-    /// Whether a bound has to be measured, since policy, board and calibration do not give all of them.
+    /// Whether a bound has to be measured, since policy and board do not give all of them.
     pub wants_bounds: bool,
     /// Whether the device was found and not named, so that the search may continue without it.
     pub was_found: bool,
@@ -343,7 +343,7 @@ impl Runtime {
     }
 
     /// The device of a search that splits no level. A device that was named runs all levels; one that was found runs those inside the
-    /// bounds of the board and the calibration. `None`: the search runs on the CPU.
+    /// bounds of the board. `None`: the search runs on the CPU.
     ///
     /// # Errors
     /// [`RuntimeError`] if a requested device or calibration is not available.
@@ -361,7 +361,7 @@ impl Runtime {
         };
         let was_found = self.device.value == DeviceChoice::Auto;
         let (bands, wants_bounds) = if was_found && !self.policy.value.needs_device() {
-            let (bands, is_open) = self.undivided_bands(calibration.as_ref());
+            let (bands, is_open) = self.undivided_bands();
             (Some(bands), is_open)
         } else {
             (None, false)

@@ -14,9 +14,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
-    policy::{
-        Adaptive, Band, Bands, ChangeCost, Concurrent, CostModel, LevelDevice, NEVER, Policy, Replay, SampledCosts, Selective, StrategyCost,
-    },
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, NEVER, Policy, Replay, SampledCosts, StrategyCost},
     search::{Search, SearchOptions},
 };
 
@@ -85,7 +83,7 @@ pub fn breaks_groups_of_one(info: &DeviceInfo) -> bool {
 /// Policies that change device and direction often, at amounts of work that occur in small graphs.
 pub fn back_and_forth() -> Vec<Policy> {
     let adaptive = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
-    let selective = |top_down, bottom_up| Policy::Selective(Box::new(Selective::new(adaptive(top_down, bottom_up))));
+    let selective = |top_down, bottom_up| Policy::Adaptive(Box::new(adaptive(top_down, bottom_up).selective()));
     // With this cost, a level returns from the device only if that pays.
     let mut slow = adaptive(Band::gpu_from(40), Band::gpu_from(60));
     slow.model.to_cpu.fixed_ns = 20.0;
@@ -93,7 +91,7 @@ pub fn back_and_forth() -> Vec<Policy> {
         selective(Band::gpu_from(0), Band::CPU),
         selective(Band::CPU, Band::gpu_from(0)),
         selective(Band::gpu_from(10), Band::gpu_from(0)),
-        Policy::Selective(Box::new(Selective::new(slow))),
+        Policy::Adaptive(Box::new(slow.selective())),
         "daga".parse().unwrap(),
         "daga:1000,1".parse().unwrap(),
         "remis-selective:10".parse().unwrap(),
@@ -119,7 +117,7 @@ pub fn together() -> Vec<Policy> {
     let split = |top_down_from_edges, bottom_up_from_vertices, gpu_permille| {
         let (top_down, bottom_up) =
             (Band::split_from(top_down_from_edges, gpu_permille), Band::split_from(bottom_up_from_vertices, gpu_permille));
-        Policy::Concurrent(Box::new(Concurrent::new(Adaptive::of(Bands { top_down, bottom_up }))))
+        Policy::Adaptive(Box::new(Adaptive::of(Bands { top_down, bottom_up }).concurrent()))
     };
     let plans = |kernels: &[GpuKernel]| {
         Policy::Replay(Replay::new(&kernels.iter().map(|&kernel| LevelPlan::split(kernel, 400)).collect::<Vec<_>>()))

@@ -2,8 +2,8 @@
 //!
 //! Every level of a search is the same set of vertices on every device, so the board is not needed to find what a policy would do on it.
 //! The statistics of the levels are those of searches on this machine, and formulas for each board give the cost of a level by every plan.
-//! Unlike the policy's model, the formulas are not linear, and each time is off by up to 4 %. The bands and the model are fitted by the
-//! code of a calibration, to other graphs than those that are searched.
+//! Unlike the policy's model, the formulas are not linear, and each time is off by up to 4 %. The model is fitted by the code
+//! of a calibration, to other graphs than those that are searched.
 
 use std::{env, path::PathBuf};
 
@@ -11,10 +11,10 @@ use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner, Strategy},
     graph::{BuildOptions, EdgeList, Layout},
     input::{ReadOptions, generate::Generator, read},
-    policy::{Adaptive, LevelDevice, Policy, PolicyPlanner},
+    policy::{Adaptive, Bands, LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
-use socbfs_tools::calibrate::{LevelTable, LevelTimes, Turns, bands, fit, measure_levels, training_graph};
+use socbfs_tools::calibrate::{LevelTable, LevelTimes, Turns, fit, measure_levels, training_graph};
 
 /// A board: nanoseconds of a level by any plan, and of a handover.
 struct Board {
@@ -175,7 +175,7 @@ const MOST: f64 = 0.15;
 const MOST_OVER_ALONE: f64 = 0.08;
 const MOST_OVER_ALONE_MADE: f64 = 0.12;
 
-/// Seeds of the sets of graphs to which bands and model are fitted.
+/// Seeds of the sets of graphs to which the model is fitted.
 const TRAINING: [u64; 2] = [11, 12];
 
 /// The levels of searches from some roots.
@@ -247,9 +247,9 @@ impl Board {
     /// Judges the policy on `graphs`. The policy is fitted to `training` as a calibration does it.
     fn summary(&self, training: &[LevelTable], graphs: &[Graph]) -> Summary {
         let training: Vec<LevelTable> = training.iter().map(|measured| self.table(measured)).collect();
-        let (bands, model) = (bands(&training), fit(&training).unwrap());
-        let adaptive = Policy::Adaptive(Box::new(Adaptive::calibrated(bands, model)));
-        println!("{}: {adaptive}", self.name);
+        let model = fit(&training).unwrap();
+        println!("{}: split levels top-down {}, bottom-up {}", self.name, model.top_down_split.is_some(), model.bottom_up_split.is_some());
+        let adaptive = Policy::Adaptive(Box::new(Adaptive::new(Bands::default(), model)));
         let mut summary = Summary { over: [f64::NEG_INFINITY; 2], ..Summary::default() };
         for graph in graphs {
             let tables: Vec<LevelTable> = graph.levels.iter().map(|measured| self.table(measured)).collect();

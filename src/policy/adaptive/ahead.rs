@@ -1,6 +1,6 @@
 //! The plans that `adaptive` is sure to make at the levels after a level on the GPU.
 //!
-//! If the band of its direction places a level on the GPU, and the level costs less there than a level of the other direction would cost
+//! If the bounds or the costs of its direction place a level on the GPU, and the level costs less there than a level of the other direction would cost
 //! anywhere, the plan follows from counts alone. Costs are linear in these counts, with two exceptions that are replaced by bounds: how
 //! many neighbours an unvisited vertex looks at (one, or all), and the costs of a GPU that was not measured, which follow from the band.
 
@@ -56,13 +56,18 @@ impl Adaptive {
         let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
         let own = self.range_by(kernel, stats)?.most + self.longest_turn(stats.vertices);
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
-        // The band places the level on the GPU, and no bound is within the factor `near`.
+        // A bound places the level on the GPU, or costs do: both are linear in the neighbours that are looked at, so the extremes decide.
+        let on_gpu = match band.gpu_from {
+            Some(from) => [Some(work(direction) - constant(from as f64 - 0.5)), None],
+            None => {
+                let (cpu, gpu) = (self.range_on_cpu(direction, stats)?, measured.and_then(|_| self.range_by(kernel, stats))?);
+                [Some(cpu.least - gpu.least), Some(cpu.most - gpu.most)]
+            }
+        };
         let inside = [
-            Some(work(direction) - constant(band.gpu_from? as f64 * self.near - 0.5)),
-            Self::below(direction, band.split_from, self.near),
-            Self::below(direction, band.up_to, self.near),
-            // The time of a split level of the other direction is not known.
-            Self::below(other(direction), against.split_from, self.near),
+            Self::below(direction, band.split_from),
+            Self::below(direction, band.up_to),
+            Self::below(other(direction), against.split_from),
         ];
         let cheaper_than = |range: Option<Range>| Some(range?.least - own);
         // The other direction on the CPU, with a free handover, and on the GPU; and the other kernel of the same direction.
@@ -74,13 +79,16 @@ impl Adaptive {
                 GpuKernel::of(direction).into_iter().find(|&of| of != kernel && measured.is_some()).and_then(|of| self.range_by(of, stats)),
             ),
         ];
+        // Bounds rule out split levels, or the least time of any split level does.
+        let least_split = |of| self.model.least_split_ns(of, stats.vertices).filter(|_| self.bands.of(of).split_from.is_none());
+        let splits = [direction, other(direction)].map(|of| Some(least_split(of)? - own));
         let plan = LevelPlan { direction, placement: Placement::Gpu(kernel) };
-        Surely::when(plan, inside.into_iter().chain(others).flatten())
+        Surely::when(plan, on_gpu.into_iter().chain(inside).chain(splits).chain(others).flatten())
     }
 
     /// Above 0 if the work is below this bound of a band (`None`: the band has no such bound).
-    fn below(direction: Direction, bound: Option<u64>, near: f64) -> Option<Linear> {
-        bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 / near - 0.5) - work(direction))
+    fn below(direction: Direction, bound: Option<u64>) -> Option<Linear> {
+        bound.filter(|&bound| bound < NEVER).map(|bound| constant(bound as f64 - 0.5) - work(direction))
     }
 
     /// A bound of the longest conversion that may precede a level of a graph of `vertices` vertices. The frontier is that of the level,
@@ -174,8 +182,8 @@ pub(super) mod tests {
 
     pub(in crate::policy::adaptive) fn adaptive() -> impl Any<Value = Adaptive> {
         let gpu = proptest::collection::vec(proptest::option::of(cost()), 4);
-        (band(), band(), gpu, cost(), 0.0..100_000.0, 0.0..5.0, any::<bool>()).prop_map(
-            |(down, up, gpu, change, way_ns, word_ns, is_near)| {
+        (band(), band(), gpu, cost(), 0.0..100_000.0, 0.0..5.0, any::<[bool; 2]>()).prop_map(
+            |(down, up, gpu, change, way_ns, word_ns, splits)| {
                 let way = ChangeCost { fixed_ns: way_ns, word_ns, ..ChangeCost::default() };
                 let model = CostModel {
                     tg: gpu[0].map(top_down),
@@ -188,11 +196,13 @@ pub(super) mod tests {
                         word_ns: 0.0,
                     },
                     to_top_down: ChangeCost { frontier_vertex_ns: change.unvisited_vertex_ns, ..ChangeCost::default() },
+                    top_down_split: splits[0].then_some(way),
+                    bottom_up_split: splits[1].then_some(way),
                     to_gpu: way,
                     to_cpu: way,
                     ..SampledCosts::default().into()
                 };
-                Adaptive { bands: Bands { top_down: down, bottom_up: up }, model, near: if is_near { 4.0 } else { 1.0 } }
+                Adaptive::new(Bands { top_down: down, bottom_up: up }, model)
             },
         )
     }

@@ -1,25 +1,29 @@
-//! Adaptive: at each level the CPU, the GPU, or both, by bands of the level's work (after Remis 2016, sections 3.1 and 3.2).
+//! Adaptive: at each level the CPU, the GPU, or both, whichever costs least (after Remis 2016, sections 3.1 and 3.2).
 //!
-//! The thesis compares the size of the frontier with one threshold. Here each direction has its own band, in the unit in which its work is
-//! counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. Below `gpu_from` the CPU runs a level; from there on the
-//! GPU; from `split_from` on both, with a share that adapts until both end together; from `up_to` on the CPU again. Each bound is optional:
-//! if no board, calibration or measurement gives it, it is never reached.
+//! The model has the costs of this machine: of levels by each strategy, of split levels beyond their longer part, of changes. A bound, which
+//! a board file or a measurement gives, takes the place of a comparison of costs. Each direction has its own band of bounds, in the unit in
+//! which its work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. From `gpu_from` on the GPU runs a level,
+//! from `split_from` on both, with a share that adapts until both end together, and from `up_to` on the CPU again. (The thesis compares the
+//! size of the frontier with one threshold.) Where neither a bound nor a cost is known, the CPU runs the level.
 //!
-//! At a bound of a band two placements take equally long. A handover costs extra, and how much depends on the sizes of this graph's arrays.
-//! So a search changes device only if the gain is larger than that cost. The gain is that of the current level, plus the larger of two: the
-//! expected gain of the levels to come (the rest of the search is estimated from the growth of the frontier so far), and the gain that the
-//! levels since the last change missed. Until the frontier shrinks, only the missed gain counts for the way back, because there are few
-//! small levels at the beginning. If a whole search should be faster on the GPU from its beginning, it begins there.
+//! A handover costs extra, and how much depends on the sizes of this graph's arrays. So a search changes device only if the gain is larger
+//! than that cost. The gain is that of the current level, plus the larger of two: the expected gain of the levels to come (the rest of the
+//! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. Until the frontier
+//! shrinks, only the missed gain counts for the way back, because there are few small levels at the beginning. If a whole search should be
+//! faster on the GPU from its beginning, it begins there.
 //!
-//! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. The model gives their
-//! costs: the measured ones of this machine, or if a device was not measured, costs that follow from the band.
+//! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. If the device was not
+//! measured, its costs follow from the band.
+//!
+//! Two other names choose among fewer placements: `selective` splits no level (section 3.1), `concurrent` runs none on the GPU alone (3.2,
+//! where the share is fixed).
 
 mod ahead;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CostModel, Policy, SampledCosts,
+    CostModel, Policy, PolicyError, SampledCosts,
     cost_model::{Bounds, expected_probes},
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
@@ -28,13 +32,41 @@ use crate::{
     board::{Band, NEVER},
 };
 
-pub(super) const KNOWN: &[Known] = &[Known {
-    kind: "adaptive",
-    parameters: "NAME=VALUE,...",
-    summary: "CPU, GPU or both at each level, by bands of work: top_down_gpu_from, _split_from, _up_to, _gpu_permille, bottom_up_...",
-    from: "after Remis 2016",
-    default: |_| Ok(Policy::Adaptive(Box::default())),
-}];
+/// In the order of [`Among`].
+pub(super) const KNOWN: &[Known] = &[
+    known(
+        "adaptive",
+        "NAME=VALUE,...",
+        "CPU, GPU or both at each level, by bands of work: top_down_gpu_from, _split_from, _up_to, _gpu_permille, bottom_up_...",
+    ),
+    known("selective", "EDGES,VERTICES", "the better device of each level, by measured thresholds"),
+    known("concurrent", "EDGES,VERTICES,PERMILLE", "large levels are split between CPU and GPU; the ratio adapts"),
+];
+
+const fn known(kind: &'static str, parameters: &'static str, summary: &'static str) -> Known {
+    Known { kind, parameters, summary, from: "after Remis 2016", default }
+}
+
+fn default(kind: &str) -> Result<Policy, PolicyError> {
+    let all = [Adaptive::default(), Adaptive::default().selective(), Adaptive::default().concurrent()];
+    let named = all.into_iter().find(|adaptive| adaptive.known().kind == kind);
+    named.map(|adaptive| Policy::Adaptive(Box::new(adaptive))).ok_or_else(|| PolicyError::Unknown(kind.to_owned()))
+}
+
+/// The placements among which the policy chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Among {
+    #[default]
+    All,
+    /// No split levels.
+    OneDevice,
+    /// No levels on the GPU alone.
+    CpuAndBoth,
+}
+
+/// The work from which `concurrent` splits levels if neither a bound nor a cost is known: such levels take a fraction of a millisecond or
+/// more.
+const SPLIT_FROM: u64 = 256 << 10;
 
 /// The GPU's share of the first split level if none is given, in thousandths.
 const EVEN_SHARE: u16 = 500;
@@ -45,7 +77,7 @@ const MOST: u16 = 990;
 
 /// The placement of a level according to its band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+enum Side {
     Cpu,
     Gpu,
     Both,
@@ -82,12 +114,8 @@ impl Band {
         }
     }
 
-    /// Whether the bounds from which the GPU and both run levels are given.
-    pub fn is_complete(&self) -> bool {
-        self.gpu_from.is_some() && self.split_from.is_some()
-    }
-
-    pub(super) fn zone(&self, work: u64) -> Side {
+    /// The side that the given bounds name.
+    fn side(&self, work: u64) -> Side {
         let reached = |from: Option<u64>| from.is_some_and(|from| from < NEVER && work >= from);
         match (reached(self.up_to), reached(self.split_from), reached(self.gpu_from)) {
             (true, ..) | (false, false, false) => Side::Cpu,
@@ -98,7 +126,7 @@ impl Band {
 
     /// Work between a level and the nearest bound of the band.
     fn distance(&self, work: u64) -> u64 {
-        [self.gpu_from, self.split_from, self.up_to].into_iter().flatten().map(|bound| bound.abs_diff(work)).min().unwrap_or(NEVER)
+        [self.gpu_from, self.split_from, self.up_to].into_iter().flatten().map(|bound| bound.abs_diff(work)).min().unwrap_or(0)
     }
 
     fn names(direction: Direction) -> [&'static str; 4] {
@@ -146,26 +174,6 @@ impl Bands {
     pub fn or(self, other: Self) -> Self {
         Self { top_down: self.top_down.or(other.top_down), bottom_up: self.bottom_up.or(other.bottom_up) }
     }
-
-    /// The same bounds, without the shares of the GPU.
-    pub(crate) fn without_shares(self) -> Self {
-        let without = |band: Band| Band { gpu_permille: None, ..band };
-        Self { top_down: without(self.top_down), bottom_up: without(self.bottom_up) }
-    }
-
-    /// Whether both bands are complete.
-    pub fn is_complete(&self) -> bool {
-        self.top_down.is_complete() && self.bottom_up.is_complete()
-    }
-
-    /// Whether a band says where levels run. (A share alone does not.)
-    pub(crate) fn has_bounds(&self) -> bool {
-        [self.top_down, self.bottom_up].iter().any(|band| band.gpu_from.or(band.split_from).or(band.up_to).is_some())
-    }
-
-    fn any(&self, bound: impl Fn(&Band) -> Option<u64>) -> bool {
-        [self.top_down, self.bottom_up].iter().any(|band| bound(band).is_none_or(|bound| bound < NEVER))
-    }
 }
 
 /// A level's work in the unit of its direction: arcs that leave the frontier, or vertices not yet visited.
@@ -176,23 +184,21 @@ pub(super) fn work(stats: &LevelStats, direction: Direction) -> u64 {
     }
 }
 
-/// The bands, and the costs of levels and changes.
+/// The bounds and the costs by which levels are placed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adaptive {
-    /// Where levels run.
+    /// Bounds that take the place of costs.
     pub bands: Bands,
     /// The costs of levels. `to_gpu` and `to_cpu` are handovers at the sizes of this graph: with 0 a search changes device exactly at the
     /// bounds.
     pub model: CostModel,
-    /// The factor around a bound within which the costs of the level decide instead of its work alone. 1 if the bounds are more reliable
-    /// than the costs.
-    pub near: f64,
+    among: Among,
 }
 
 impl Default for Adaptive {
-    /// Bands without bounds, and the costs of `sampled`.
+    /// No bounds, and the costs of `sampled`.
     fn default() -> Self {
-        Self { bands: Bands::default(), model: SampledCosts::default().into(), near: 1.0 }
+        Self::of(Bands::default())
     }
 }
 
@@ -225,9 +231,6 @@ const GPU: usize = 1;
 /// The expected cost of the later levels in nanoseconds, if the CPU or the GPU holds the state then.
 type Rest = [f64; 2];
 
-/// [`Adaptive::near`] for bands and costs of one calibration. The costs of two levels of the same work differ by about this factor.
-const NEAR: f64 = 4.0;
-
 /// Largest number of later levels that are estimated.
 const AHEAD: usize = 24;
 
@@ -235,19 +238,46 @@ const AHEAD: usize = 24;
 const TELLING: u32 = 3;
 
 impl Adaptive {
-    /// The policy with these bands, and handovers that cost nothing.
+    /// The policy with these bounds, the CPU's costs of `sampled`, and handovers that cost nothing.
     pub fn of(bands: Bands) -> Self {
-        Self { bands, ..Self::default() }
+        Self::new(bands, SampledCosts::default().into())
     }
 
-    /// The policy with the bands and the costs of one calibration.
-    pub fn calibrated(bands: Bands, model: CostModel) -> Self {
-        Self { bands, model, near: NEAR }
+    /// The policy with these bounds and these costs.
+    pub fn new(bands: Bands, model: CostModel) -> Self {
+        Self { bands, model, among: Among::All }
     }
 
-    /// Its requirements on devices.
-    pub(super) fn uses(&self) -> Uses {
-        Uses { alone: self.bands.any(|band| band.gpu_from), at_home_on_gpu: false, together: self.bands.any(|band| band.split_from) }
+    /// The policy `selective`: without split levels.
+    #[must_use]
+    pub fn selective(mut self) -> Self {
+        let never = |band: Band| Band { split_from: Some(NEVER), gpu_permille: None, ..band };
+        self.bands = Bands { top_down: never(self.bands.top_down), bottom_up: never(self.bands.bottom_up) };
+        Self { among: Among::OneDevice, ..self }
+    }
+
+    /// The policy `concurrent`: without levels on the GPU alone.
+    #[must_use]
+    pub fn concurrent(mut self) -> Self {
+        let never = |band: Band| Band { gpu_from: Some(NEVER), ..band };
+        self.bands = Bands { top_down: never(self.bands.top_down), bottom_up: never(self.bands.bottom_up) };
+        Self { among: Among::CpuAndBoth, ..self }
+    }
+
+    /// Whether bounds or costs place every level. (`concurrent` has defaults for bounds.)
+    pub fn is_complete(&self) -> bool {
+        let is_bounded = |band: &Band| band.gpu_from.is_some() && band.split_from.is_some();
+        let Bands { top_down, bottom_up } = &self.bands;
+        self.model.has_gpu() || self.among == Among::CpuAndBoth || (is_bounded(top_down) && is_bounded(bottom_up))
+    }
+
+    /// Fills in the values given here, and those of `other` in place of absent ones.
+    pub(crate) fn fill(&mut self, other: Bands) {
+        if self.among == Among::CpuAndBoth {
+            // Its one share is that of both directions.
+            self.bands.bottom_up.gpu_permille = self.bands.bottom_up.gpu_permille.or(self.bands.top_down.gpu_permille);
+        }
+        self.bands = self.bands.or(other);
     }
 
     /// Nanoseconds of the level on the CPU.
@@ -280,31 +310,28 @@ impl Adaptive {
             return measured;
         }
         let (band, (kernel, gpu_ns)) = (self.bands.of(direction), self.gpu_ns(direction, stats, probes, runs));
-        let alone = match (Band { split_from: None, ..*band }).zone(work(stats, direction)) {
-            Side::Gpu => gpu_ns,
-            Side::Cpu | Side::Both => self.cpu_ns(direction, stats, probes),
-        };
+        let is_on_gpu = Band { split_from: None, ..*band }.side(work(stats, direction)) == Side::Gpu;
+        let alone = if is_on_gpu { gpu_ns } else { self.cpu_ns(direction, stats, probes) };
         (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
-    /// The sides of levels with a little less and a little more work, by the factor [`near`](Self::near).
-    fn zones_around(&self, band: &Band, work: u64) -> [Side; 2] {
-        [1.0 / self.near, self.near].map(|factor| band.zone((work as f64 * factor) as u64))
+    /// The side that the bounds give to a level, and whether the GPU and both are open: no bound decides about them, and their costs are
+    /// known.
+    fn bounded(&self, direction: Direction, stats: &LevelStats) -> (Side, [bool; 2]) {
+        let (band, work) = (self.bands.of(direction), work(stats, direction));
+        let side = band.side(work);
+        let is_over = side == Side::Both || band.up_to.is_some_and(|up_to| work >= up_to);
+        let [gpu, both] = self.model.knows(direction);
+        (side, [gpu && !is_over && band.gpu_from.is_none(), both && !is_over && band.split_from.is_none()])
     }
 
-    /// The side of a level: that of its band, or near a bound the cheapest side around.
+    /// The side of a level: that of its band, or the cheapest one of those that are open.
     fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
-        let (band, work) = (self.bands.of(direction), work(stats, direction));
-        let zone = band.zone(work);
-        if self.near <= 1.0 {
-            return zone;
+        let (side, open) = self.bounded(direction, stats);
+        if open == [false; 2] {
+            return side;
         }
-        let others = self.zones_around(band, work);
-        if others == [zone; 2] {
-            return zone;
-        }
-        // The cheapest of the sides around.
-        let ns = |zone| match zone {
+        let ns = |side| match side {
             Side::Cpu => self.cpu_ns(direction, stats, probes),
             Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
             Side::Both => {
@@ -312,7 +339,8 @@ impl Adaptive {
                 self.split_ns(direction, stats, probes, runs, share).1
             }
         };
-        others.into_iter().fold((zone, ns(zone)), |best, other| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
+        let others = [Side::Gpu, Side::Both].into_iter().zip(open).filter(|&(other, is_open)| is_open && other != side);
+        others.fold((side, ns(side)), |best, (other, _)| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
     }
 
     /// The device that holds the state before this level.
@@ -359,9 +387,8 @@ impl Adaptive {
         let gain_ns = match other_ns - ns + way_ns - expected_ns {
             gain_ns if gain_ns > 0.0 => gain_ns,
             _ => {
-                let (band, work) = (self.bands.of(direction), work(stats, direction));
-                let own_ns = other_ns - rest[holder];
-                own_ns - beyond(own_ns, work, Some(work.saturating_sub(band.distance(work))))
+                let work = work(stats, direction);
+                0.5 * (other_ns - rest[holder]) * self.bands.of(direction).distance(work).min(work) as f64 / work.max(1) as f64
             }
         };
         // The rest of the search is a guess. It counts for the way to the GPU, and for the way back only if the frontier shrinks.
@@ -379,13 +406,15 @@ impl Adaptive {
         if to == Side::Gpu { self.model.to_gpu.ns(stats) } else { self.model.to_cpu.ns(stats) }
     }
 
-    /// The expected cost of the rest of the search, or 0 where it can't matter: if handovers are free, or no band places the level on the
-    /// other device.
+    /// The expected cost of the rest of the search, or 0 where it can't matter: if handovers are free, or bounds keep the level on its
+    /// device in both directions.
     fn rest(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
         let holder = self.holder(stats);
-        let calls = |direction| (self.bands.of(direction).zone(work(stats, direction)) == Side::Gpu) != (holder == GPU);
+        let calls = |direction| {
+            let (side, open) = self.bounded(direction, stats);
+            open != [false; 2] || (side == Side::Gpu) != (holder == GPU)
+        };
         let is_free = self.way_ns(Side::Cpu, stats) + self.way_ns(Side::Gpu, stats) == 0.0;
-        let calls = |direction| self.near > 1.0 || calls(direction);
         if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
     }
 
@@ -445,7 +474,7 @@ impl Adaptive {
     pub(super) fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
         /// Mean degree from which searches have few levels.
         const FEW_LEVELS_FROM_DEGREE: u64 = 5;
-        let never = |band: &Band| band.gpu_from.is_none_or(|from| from >= NEVER);
+        let never = |band: &Band| band.gpu_from.is_some_and(|from| from >= NEVER);
         if arcs < FEW_LEVELS_FROM_DEGREE * vertices || (never(&self.bands.top_down) && never(&self.bands.bottom_up)) {
             return false;
         }
@@ -493,12 +522,14 @@ impl Adaptive {
         self.bounds(&self.level(stats, runs, memory)).wants_sample()
     }
 
-    /// Whether the CPU has the state and no band calls for the GPU in either direction. The rest of the search then costs the same for
-    /// every plan. Most levels of most searches are like that, and some take less time than the comparison of all placements.
+    /// Whether the CPU has the state, and runs the level whatever its direction: by its bounds, or since it ends before a device would have
+    /// begun. The rest of the search then costs the same for every plan. Most levels of most searches are like that, and some take less time
+    /// than the comparison of all placements.
     fn is_on_cpu(&self, stats: &LevelStats) -> bool {
+        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
         let stays = |direction| {
-            let (band, work) = (self.bands.of(direction), work(stats, direction));
-            band.zone(work) == Side::Cpu && (self.near <= 1.0 || self.zones_around(band, work) == [Side::Cpu; 2])
+            let (side, open) = self.bounded(direction, stats);
+            side == Side::Cpu && (open == [false; 2] || self.cpu_ns(direction, stats, list.max(1.0)) <= self.model.least_gpu_ns(direction))
         };
         stays(Direction::TopDown) && stays(Direction::BottomUp) && self.holder(stats) == CPU
     }
@@ -601,16 +632,45 @@ fn beyond(ns: f64, work: u64, bound: Option<u64>) -> f64 {
 
 impl Rule for Adaptive {
     fn known(&self) -> &'static Known {
-        &KNOWN[0]
+        &KNOWN[self.among as usize]
     }
 
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         let Bands { top_down, bottom_up } = &mut self.bands;
-        top_down.parameters(Direction::TopDown).into_iter().chain(bottom_up.parameters(Direction::BottomUp)).collect()
+        match self.among {
+            Among::All => top_down.parameters(Direction::TopDown).into_iter().chain(bottom_up.parameters(Direction::BottomUp)).collect(),
+            Among::OneDevice => vec![
+                Value::Amount(&mut top_down.gpu_from).named("top_down_gpu_from"),
+                Value::Amount(&mut bottom_up.gpu_from).named("bottom_up_gpu_from"),
+            ],
+            Among::CpuAndBoth => vec![
+                Value::Amount(&mut top_down.split_from).named("top_down_split_from"),
+                Value::Amount(&mut bottom_up.split_from).named("bottom_up_split_from"),
+                Value::Share(&mut top_down.gpu_permille).named("gpu_permille"),
+            ],
+        }
     }
 
+    fn ready(&mut self) {
+        self.fill(Bands::default());
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            let [_, knows_both] = self.model.knows(direction);
+            let band = if direction == Direction::TopDown { &mut self.bands.top_down } else { &mut self.bands.bottom_up };
+            if self.among == Among::CpuAndBoth && !knows_both {
+                band.split_from = band.split_from.or(Some(SPLIT_FROM));
+            }
+        }
+    }
+
+    /// A bound that is not given yet may still come from a board or a measurement, unless the costs of a device are known.
     fn uses(&self, _runs: LevelDevice) -> Uses {
-        Adaptive::uses(self)
+        let is_open = !self.model.has_gpu() || self.among == Among::CpuAndBoth;
+        let may = |bound: fn(&Band) -> Option<u64>, place: usize| {
+            [Direction::TopDown, Direction::BottomUp].into_iter().any(|direction| {
+                bound(self.bands.of(direction)).map_or(is_open || self.model.knows(direction)[place], |bound| bound < NEVER)
+            })
+        };
+        Uses { alone: may(|band| band.gpu_from, 0), at_home_on_gpu: false, together: may(|band| band.split_from, 1) }
     }
 
     fn may_sample(&self) -> bool {
@@ -781,14 +841,14 @@ mod tests {
     }
 
     #[test]
-    fn the_costs_of_a_level_decide_near_a_bound_of_a_calibration() {
+    fn costs_decide_where_no_bound_does() {
         let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
         let model = CostModel { tc: top_down(0.0, 1.5), tg: top_down(3000.0, 0.5), ..SampledCosts::default().into() };
-        let calibrated = Adaptive::calibrated(bands(Direction::TopDown, Band::gpu_from(1000)), model);
+        let calibrated = Adaptive::new(Bands::default(), model);
         // Both devices are even at 3000 arcs.
         assert_eq!(places(&calibrated, 2900, Placement::Cpu, 1) + &places(&calibrated, 3100, Placement::Cpu, 1), "cg");
-        let narrow = Adaptive { near: 1.0, ..calibrated };
-        assert_eq!(places(&narrow, 2900, Placement::Cpu, 1), "g");
+        let bounded = Adaptive { bands: bands(Direction::TopDown, Band::gpu_from(1000)), ..calibrated };
+        assert_eq!(places(&bounded, 999, Placement::Cpu, 1) + &places(&bounded, 1000, Placement::Cpu, 1), "cg");
     }
 
     #[test]

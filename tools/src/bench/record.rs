@@ -277,7 +277,7 @@ pub struct CalibrationRecord {
     pub commit: String,
     /// Terms of its model.
     pub form: Form,
-    /// What plans the levels where the policy is `auto` and the objective is time.
+    /// What plans the levels where `auto` minimises time on the CPU, or on a device that was named.
     pub auto: Decider,
 }
 

@@ -20,6 +20,8 @@ const LEVELS: usize = 256;
 const WORST: f64 = 1.0;
 /// Largest factor between a moved term and its least-squares value.
 const MOST: f64 = 2.5;
+/// Split levels must save this share of the time of a search on average: less may be noise.
+const WORTH: f64 = 0.005;
 /// Factors by which a term is moved in one step.
 const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
 /// Most rounds over all terms.
@@ -45,7 +47,7 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     model.bottom_up_split = split_cost(tables, Direction::BottomUp);
     model.validate().ok()?;
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
-    let refined = refine(model, tables, &oracles);
+    let refined = without_useless_splits(refine(model, tables, &oracles), tables, &oracles);
     // Other load during the measurement makes bad models; then the shipped ratios are better.
     let shipped = CostModel::shipped(Form::Full);
     if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles) {
@@ -209,6 +211,21 @@ fn sum_of_regrets(model: &CostModel, tables: &[LevelTable], oracles: &[f64]) -> 
     let policy = Policy::CostModel(Box::new(*model));
     let costs = tables.iter().zip(oracles);
     costs.map(|(table, oracle)| plans_ns(table, &policy).map_or(WORST, |ns| (ns / oracle - 1.0).min(WORST))).sum()
+}
+
+/// The model without the costs of split levels of a direction if they do not save enough: searches that split no level need less memory and
+/// less time to decide.
+fn without_useless_splits(mut model: CostModel, tables: &[LevelTable], oracles: &[f64]) -> CostModel {
+    let splits: [fn(&mut CostModel) -> &mut Option<ChangeCost>; 2] =
+        [|model| &mut model.top_down_split, |model| &mut model.bottom_up_split];
+    for split in splits {
+        let mut without = model;
+        *split(&mut without) = None;
+        if sum_of_regrets(&without, tables, oracles) - sum_of_regrets(&model, tables, oracles) < WORTH * tables.len() as f64 {
+            model = without;
+        }
+    }
+    model
 }
 
 /// Moves terms as long as the model's plans for the searches of `tables` get cheaper.

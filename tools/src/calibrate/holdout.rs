@@ -1,6 +1,6 @@
 //! Policies scored on held-out graphs: the contest whose winner `auto` uses.
 
-use socbfs::measure::{Candidate, Contest, Decider, best};
+use socbfs::measure::{Candidate, Contest, Decider};
 
 use super::{
     LevelTable,
@@ -45,7 +45,8 @@ pub fn held_out(graphs: &[&[LevelTable]], others: &[(Decider, Policy)]) -> Optio
         return None;
     }
     let candidates: Vec<Candidate> = regrets.iter().map(judged).collect();
-    Some(Contest { policy: best(&candidates)?, graphs: held_out, candidates })
+    let on_device = graphs.iter().flat_map(|tables| tables.iter()).any(|table| table.strategies.iter().any(|strategy| strategy.is_gpu()));
+    Contest::of(held_out, candidates, on_device)
 }
 
 #[cfg(test)]
@@ -89,7 +90,7 @@ mod tests {
 
     fn contest(tables: &[Vec<LevelTable>]) -> Contest {
         let graphs: Vec<&[LevelTable]> = tables.iter().map(Vec::as_slice).collect();
-        held_out(&graphs, &[(Decider::Sampled, Decider::sampled(false))]).unwrap()
+        held_out(&graphs, &[(Decider::Sampled, "sampled".parse().unwrap())]).unwrap()
     }
 
     fn regret(contest: &Contest, policy: Decider) -> f64 {
@@ -104,8 +105,8 @@ mod tests {
         let contest = contest(&tables);
         assert_eq!((contest.policy, contest.graphs), (Decider::CostModel, 20), "{contest:?}");
         assert!(regret(&contest, Decider::CostModel) < 0.01 && regret(&contest, Decider::Sampled) > 0.05, "{contest:?}");
-        let rest = contest.without(Decider::CostModel).unwrap();
-        assert!(rest.policy != Decider::CostModel && rest.candidates.len() == 2, "{rest:?}");
+        let on_device = Contest::of(20, contest.candidates, true).unwrap();
+        assert_eq!((on_device.policy, on_device.candidates.len()), (Decider::Sampled, 3), "the only one that decides directions alone");
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Calibration: strategies, settings and power, measured on this machine, and the models fitted to them.
 
-mod bands;
 mod comparison;
 mod directions;
 mod evaluation;
@@ -16,7 +15,6 @@ mod training;
 mod watts;
 mod work_group;
 
-pub use bands::bands;
 pub use comparison::ComparisonError;
 pub use directions::bottom_up_permille;
 pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};

@@ -25,7 +25,7 @@ use socbfs::{
     cpu::Simd,
     measure::Calibration,
     opencl::DeviceInfo,
-    policy::{Objective, Policy},
+    policy::{Adaptive, Objective, Policy},
     runtime::Bound,
     runtime::{CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
 };
@@ -375,8 +375,8 @@ impl ShowArgs {
 fn are_superseded(bands: &[Bound], policy: &Policy) -> bool {
     let is_given = |key: &str| bands.iter().any(|band| band.key == key);
     let all = ["top_down.gpu_from", "top_down.split_from", "bottom_up.gpu_from", "bottom_up.split_from"];
-    // `concurrent` has defaults for missing bounds.
-    let is_complete = all.into_iter().all(is_given) || matches!(policy, Policy::Concurrent(_));
+    // Costs of a calibration, or the defaults of `concurrent`, take the place of missing bounds.
+    let is_complete = all.into_iter().all(is_given) || policy.adaptive().is_some_and(Adaptive::is_complete);
     !is_complete && bands.iter().any(|band| band.origin == Origin::Estimate)
 }
 

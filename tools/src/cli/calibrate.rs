@@ -21,9 +21,8 @@ use crate::shell::{
 use crate::{
     bench::{Build, Environment, RootSource, available_memory, roots},
     calibrate::{
-        self, LevelTable, MeasuredGraph, Partial, PartialHeader, PowerWindows, StrategyPowers, TRAINING_GRAPHS, Turns, bands,
-        best_work_group, fit, fit_zhang, held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers,
-        training_graph,
+        self, LevelTable, MeasuredGraph, Partial, PartialHeader, PowerWindows, StrategyPowers, TRAINING_GRAPHS, Turns, best_work_group,
+        fit, fit_zhang, held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
     },
     report::{self, CalibrationReport},
 };
@@ -36,7 +35,7 @@ use socbfs::{
     input::generate::Generator,
     measure,
     measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
-    policy::{LevelDevice, Objective, Policy, mlp::Form},
+    policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::Form},
     runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
     search::Search,
     stats::Summary,
@@ -262,7 +261,6 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
             quick: arguments.quick,
             seconds: graphs.iter().map(|graph| graph.seconds).sum(),
         },
-        bands: identity.device.as_ref().map(|_| bands(&tables)),
         identity,
         auto,
         model,
@@ -350,7 +348,7 @@ impl CalibrateArgs {
 
     /// The policies to compare the models with: `sampled`, which needs no fitting, and `mlp` if it was trained for the device used here.
     fn contestants(&self, mlp: Option<&Trained>, with_device: bool) -> Result<Vec<(Decider, Policy)>, Failure> {
-        let mut all = vec![(Decider::Sampled, Decider::sampled(with_device))];
+        let mut all = vec![(Decider::Sampled, Policy::Sampled(SampledCosts::default()))];
         if let Some(trained) = mlp.filter(|trained| trained.on_device == with_device) {
             let network = trained.network(Form::Mlp).map_err(|error| Failure::because("mlp", &error))?;
             all.push((Decider::Mlp, Policy::Mlp(network)));

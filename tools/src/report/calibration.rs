@@ -91,13 +91,14 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
     }
+    let also = if device_numbers.is_some() { " on a device that is named, else by adaptive and these costs" } else { "" };
     match &report.calibration.auto {
         Some(auto) => {
             writeln!(out, "on {} held out of the fit, beyond the per-level oracle:", counted(auto.graphs as u64, "graph", "graphs"))?;
             aligned(out, &contest(&auto.candidates))?;
-            writeln!(out, "auto decides by {}", auto.policy)?;
+            writeln!(out, "auto decides by {}{also}", auto.policy)?;
         }
-        None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}", report.calibration.decider())?,
+        None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}{also}", report.calibration.decider())?,
     }
     writeln!(out, "written to {}", report.file)
 }
