@@ -453,6 +453,10 @@ impl CostModel {
         if direction == Direction::TopDown { self.top_down_split } else { self.bottom_up_split }
     }
 
+    pub(super) fn beside_mut(&mut self, direction: Direction) -> &mut Option<ChangeCost> {
+        if direction == Direction::TopDown { &mut self.top_down_split } else { &mut self.bottom_up_split }
+    }
+
     fn splits(&self, direction: Direction) -> bool {
         self.objective == Objective::Time && self.beside(direction).is_some()
     }

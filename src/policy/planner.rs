@@ -21,7 +21,7 @@ impl PolicyPlanner {
     /// A planner for `policy`. If the policy decides only directions, its levels run where `runs` says. If it places levels on the GPU,
     /// `runs` gives the bottom-up kernel, unless the policy has costs to choose by.
     pub fn new(mut policy: Policy, runs: LevelDevice) -> Self {
-        policy.rule_mut().ready();
+        policy.rule_mut().ready(runs);
         Self { policy, runs, memory: History::default() }
     }
 

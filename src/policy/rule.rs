@@ -127,7 +127,7 @@ pub(super) trait Rule {
     }
 
     /// Gives absent values their built-in ones, before the first search.
-    fn ready(&mut self) {}
+    fn ready(&mut self, _runs: LevelDevice) {}
 
     /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     fn uses(&self, runs: LevelDevice) -> Uses {

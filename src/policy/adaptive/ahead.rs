@@ -1,35 +1,20 @@
 //! The plans that `adaptive` is sure to make at the levels after a level on the GPU.
 //!
-//! If the bounds or the costs of its direction place a level on the GPU, and the level costs less there than a level of the other direction would cost
-//! anywhere, the plan follows from counts alone. Costs are linear in these counts, with two exceptions that are replaced by bounds: how
-//! many neighbours an unvisited vertex looks at (one, or all), and the costs of a GPU that was not measured, which follow from the band.
+//! If the bounds or the costs of its direction place a level on the GPU, and the level costs less there than a level of the other direction
+//! would cost anywhere, the plan follows from counts alone. Costs are linear in these counts, except for the number of neighbours that an
+//! unvisited vertex looks at: one at least, and its whole list at most.
 
 use super::Adaptive;
 use crate::{
-    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
+    bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
     board::NEVER,
-    policy::{StrategyCost, rule::LevelDevice},
 };
-
-/// Bounds of the cost of a level, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-struct Range {
-    least: Linear,
-    most: Linear,
-}
 
 /// The opposite direction.
 fn other(direction: Direction) -> Direction {
     match direction {
         Direction::TopDown => Direction::BottomUp,
         Direction::BottomUp => Direction::TopDown,
-    }
-}
-
-impl Range {
-    /// The bounds by measured costs, for a graph of `vertices` vertices.
-    fn of(cost: &StrategyCost, vertices: u64) -> Self {
-        Self { least: cost.linear(vertices, false), most: cost.linear(vertices, true) }
     }
 }
 
@@ -47,21 +32,22 @@ fn constant(value: f64) -> Linear {
 
 impl Adaptive {
     /// The plans on the GPU in either direction, each with the conditions under which it is sure. The GPU has the state.
-    pub(in crate::policy) fn surely(&self, stats: &LevelStats, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
-        [Direction::TopDown, Direction::BottomUp].map(|direction| self.surely_in(direction, stats, runs))
+    pub(in crate::policy) fn surely(&self, stats: &LevelStats) -> [Option<Surely>; Ahead::PLANS] {
+        [Direction::TopDown, Direction::BottomUp].map(|direction| self.surely_in(direction, stats))
     }
 
-    fn surely_in(&self, direction: Direction, stats: &LevelStats, runs: LevelDevice) -> Option<Surely> {
-        let measured = self.measured_gpu_ns(direction, stats, 1.0);
-        let kernel = measured.map_or_else(|| runs.kernel(direction), |(kernel, _)| kernel);
-        let own = self.range_by(kernel, stats)?.most + self.longest_turn(stats.vertices);
+    fn surely_in(&self, direction: Direction, stats: &LevelStats) -> Option<Surely> {
+        // The costs of a level by a strategy, if each unvisited vertex looks at one neighbour, or at its whole list.
+        let costs = |strategy| self.model.of(strategy).map(|cost| [false, true].map(|all| cost.linear(stats.vertices, all)));
+        let (kernel, _) = self.gpu_ns(direction, stats, 1.0);
+        let [least, most] = costs(kernel.into())?;
+        let own = most + self.longest_turn(stats.vertices);
         let (band, against) = (self.bands.of(direction), self.bands.of(other(direction)));
-        // A bound places the level on the GPU, or costs do: both are linear in the neighbours that are looked at, so the extremes decide.
         let on_gpu = match band.gpu_from {
             Some(from) => [Some(work(direction) - constant(from as f64 - 0.5)), None],
             None => {
-                let (cpu, gpu) = (self.range_on_cpu(direction, stats)?, measured.and_then(|_| self.range_by(kernel, stats))?);
-                [Some(cpu.least - gpu.least), Some(cpu.most - gpu.most)]
+                let [cpu_least, cpu_most] = costs(Strategy::on_cpu(direction))?;
+                [Some(cpu_least - least), Some(cpu_most - most)]
             }
         };
         let inside = [
@@ -69,19 +55,12 @@ impl Adaptive {
             Self::below(direction, band.up_to),
             Self::below(other(direction), against.split_from),
         ];
-        let cheaper_than = |range: Option<Range>| Some(range?.least - own);
-        // The other direction on the CPU, with a free handover, and on the GPU; and the other kernel of the same direction.
-        let others = [
-            cheaper_than(self.range_on_cpu(other(direction), stats)),
-            cheaper_than(self.range_if_known(GpuKernel::of(other(direction))[0], stats, runs)),
-            cheaper_than(self.range_if_known(GpuKernel::of(other(direction))[1], stats, runs)),
-            cheaper_than(
-                GpuKernel::of(direction).into_iter().find(|&of| of != kernel && measured.is_some()).and_then(|of| self.range_by(of, stats)),
-            ),
-        ];
         // Bounds rule out split levels, or the least time of any split level does.
         let least_split = |of| self.model.least_split_ns(of, stats.vertices).filter(|_| self.bands.of(of).split_from.is_none());
         let splits = [direction, other(direction)].map(|of| Some(least_split(of)? - own));
+        // The other direction on the CPU, with a free handover, and on the GPU; and the other kernel of the same direction.
+        let is_other = |other: &Strategy| other.direction() != direction || (other.is_gpu() && *other != kernel.into());
+        let others = Strategy::ALL.into_iter().filter(is_other).map(|strategy| Some(costs(strategy)?[0] - own));
         let plan = LevelPlan { direction, placement: Placement::Gpu(kernel) };
         Surely::when(plan, on_gpu.into_iter().chain(inside).chain(splits).chain(others).flatten())
     }
@@ -101,32 +80,6 @@ impl Adaptive {
             ..Linear::default()
         }
     }
-
-    fn range_on_cpu(&self, direction: Direction, stats: &LevelStats) -> Option<Range> {
-        Some(Range::of(self.model.of(Strategy::on_cpu(direction))?, stats.vertices))
-    }
-
-    /// As [`range_by`](Self::range_by), if the policy may choose this kernel.
-    fn range_if_known(&self, kernel: GpuKernel, stats: &LevelStats, runs: LevelDevice) -> Option<Range> {
-        let is_known = self.model.of(kernel.into()).is_some() || runs.kernel(kernel.direction()) == kernel;
-        if is_known { self.range_by(kernel, stats) } else { None }
-    }
-
-    /// The bounds with this kernel, by its measured costs. If it was not measured, the level takes as long as on the CPU at the bound of
-    /// the band, and half as long for each unit of work beyond it.
-    fn range_by(&self, kernel: GpuKernel, stats: &LevelStats) -> Option<Range> {
-        if let Some(cost) = self.model.of(kernel.into()) {
-            return Some(Range::of(cost, stats.vertices));
-        }
-        let (direction, cpu) = (kernel.direction(), self.range_on_cpu(kernel.direction(), stats)?);
-        let from = self.bands.of(direction).gpu_from.filter(|&from| from < NEVER)?;
-        // The cost of one unit of work.
-        let unit = |form: Linear| if direction == Direction::TopDown { form.frontier_edges } else { form.unvisited_vertices };
-        Some(Range {
-            least: cpu.least * 0.5 + constant(0.5 * f64::from(unit(cpu.least)) * from as f64),
-            most: cpu.most - (work(direction) - constant(from as f64)) * (0.5 * unit(cpu.most)),
-        })
-    }
 }
 
 #[cfg(test)]
@@ -138,8 +91,12 @@ pub(super) mod tests {
 
     use super::*;
     use crate::{
+        bfs::GpuKernel,
         board::Band,
-        policy::{Bands, ChangeCost, CostModel, SampledCosts, rule::History},
+        policy::{
+            Bands, ChangeCost, CostModel, SampledCosts, StrategyCost,
+            rule::{History, LevelDevice, Rule},
+        },
     };
 
     /// Amounts of all orders of magnitude.
@@ -246,12 +203,14 @@ pub(super) mod tests {
         fn sure_plans_match_the_plans_of_the_policy(adaptive in adaptive(), stats in stats(), earlier in stats(), runs in 0..3) {
             let runs = [LevelDevice::Cpu, LevelDevice::Gpu(GpuKernel::Bg), LevelDevice::Gpu(GpuKernel::Bgc)][runs as usize];
             let stats = LevelStats { previous_placement: Some(Placement::Gpu(GpuKernel::Bg)), ..stats };
+            let mut adaptive = adaptive;
+            adaptive.ready(runs);
             let earlier = LevelStats { vertices: stats.vertices, arcs: stats.arcs, ..earlier };
-            for surely in adaptive.surely(&earlier, runs).into_iter().flatten() {
+            for surely in adaptive.surely(&earlier).into_iter().flatten() {
                 if surely.above_zero.iter().all(|form| value(form, &stats) > 1e-3) {
                     let mut memory = History::default();
-                    prop_assert!(!adaptive.wants_sample(&stats, runs, &memory));
-                    prop_assert_eq!(adaptive.plan(&stats, runs, &mut memory), surely.plan);
+                    prop_assert!(!adaptive.wants_sample(&stats, &memory));
+                    prop_assert_eq!(adaptive.plan(&stats, &mut memory), surely.plan);
                 }
             }
         }
@@ -261,8 +220,12 @@ pub(super) mod tests {
     #[test]
     fn clear_levels_have_one_sure_plan() {
         let whole = Band::gpu_from(0);
-        let adaptive = Adaptive::of(Bands { top_down: whole, bottom_up: whole });
-        let runs = LevelDevice::Gpu(GpuKernel::Bg);
+        let ready = |bands| {
+            let mut adaptive = Adaptive::of(bands);
+            adaptive.ready(LevelDevice::Gpu(GpuKernel::Bg));
+            adaptive
+        };
+        let adaptive = ready(Bands { top_down: whole, bottom_up: whole });
         let at = |frontier_edges, unvisited_vertices| LevelStats {
             vertices: 1 << 18,
             arcs: 8 << 20,
@@ -274,7 +237,7 @@ pub(super) mod tests {
             ..LevelStats::default()
         };
         let sure = |stats: LevelStats| {
-            let plans = adaptive.surely(&stats, runs).into_iter().flatten();
+            let plans = adaptive.surely(&stats).into_iter().flatten();
             let mut holding = plans.filter(|surely| surely.above_zero.iter().all(|form| value(form, &stats) > 0.0));
             (holding.next().map(|surely| surely.plan.direction), holding.next().is_some())
         };
@@ -282,8 +245,8 @@ pub(super) mod tests {
         assert_eq!(sure(at(6 << 20, 1 << 17)), (Some(Direction::BottomUp), false));
         assert_eq!(sure(at(100, 1000)), (Some(Direction::TopDown), false));
         // Nothing is sure if the band places the level on the CPU.
-        let adaptive = Adaptive::of(Bands { top_down: Band::gpu_from(1000), bottom_up: Band::CPU });
-        let [top_down, _] = adaptive.surely(&at(300, 1 << 18), runs);
+        let adaptive = ready(Bands { top_down: Band::gpu_from(1000), bottom_up: Band::CPU });
+        let [top_down, _] = adaptive.surely(&at(300, 1 << 18));
         assert!(top_down.is_some_and(|surely| surely.above_zero.iter().any(|form| value(form, &at(300, 1 << 18)) <= 0.0)));
     }
 }

@@ -13,7 +13,7 @@
 //! faster on the GPU from its beginning, it begins there.
 //!
 //! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. If the device was not
-//! measured, its costs follow from the band.
+//! measured, its costs follow from the bounds.
 //!
 //! Two other names choose among fewer placements: `selective` splits no level (section 3.1), `concurrent` runs none on the GPU alone (3.2,
 //! where the share is fixed).
@@ -23,7 +23,7 @@ mod ahead;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CostModel, Policy, PolicyError, SampledCosts,
+    ChangeCost, CostModel, Policy, PolicyError, SampledCosts, StrategyCost,
     cost_model::{Bounds, expected_probes},
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
@@ -170,6 +170,13 @@ impl Bands {
         }
     }
 
+    fn of_mut(&mut self, direction: Direction) -> &mut Band {
+        match direction {
+            Direction::TopDown => &mut self.top_down,
+            Direction::BottomUp => &mut self.bottom_up,
+        }
+    }
+
     /// The values given here, and those of `other` in place of absent ones.
     pub fn or(self, other: Self) -> Self {
         Self { top_down: self.top_down.or(other.top_down), bottom_up: self.bottom_up.or(other.bottom_up) }
@@ -193,6 +200,8 @@ pub struct Adaptive {
     /// bounds.
     pub model: CostModel,
     among: Among,
+    /// Costs of the GPU are not measured: they follow from the bounds.
+    is_implied: bool,
 }
 
 impl Default for Adaptive {
@@ -217,7 +226,6 @@ struct Candidate {
 #[derive(Clone, Copy)]
 struct Level<'a> {
     stats: &'a LevelStats,
-    runs: LevelDevice,
     memory: &'a History,
     /// The device that holds the state before the level.
     holder: usize,
@@ -245,7 +253,7 @@ impl Adaptive {
 
     /// The policy with these bounds and these costs.
     pub fn new(bands: Bands, model: CostModel) -> Self {
-        Self { bands, model, among: Among::All }
+        Self { bands, model, among: Among::All, is_implied: false }
     }
 
     /// The policy `selective`: without split levels.
@@ -285,34 +293,38 @@ impl Adaptive {
         self.model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes))
     }
 
-    /// The cheapest measured kernel of this direction, and the nanoseconds of the level by it.
-    fn measured_gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<(GpuKernel, f64)> {
-        let costs =
-            GpuKernel::of(direction).into_iter().filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
-        costs.min_by(|a, b| a.1.total_cmp(&b.1))
+    /// The cheapest kernel of this direction, and the nanoseconds of the level by it.
+    fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> (GpuKernel, f64) {
+        let kernels = GpuKernel::of(direction);
+        let costs = kernels.into_iter().filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
+        costs.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((kernels[0], f64::INFINITY))
     }
 
-    /// The kernel and the nanoseconds of the level on the GPU. If that was not measured, the time follows from the band: as long as on the
-    /// CPU at the bound, and half as long for each unit of work beyond it.
-    fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> (GpuKernel, f64) {
-        if let Some(measured) = self.measured_gpu_ns(direction, stats, probes) {
-            return measured;
-        }
-        let kernel = runs.kernel(direction);
-        let cpu_ns = self.cpu_ns(direction, stats, probes);
-        (kernel, beyond(cpu_ns, work(stats, direction), self.bands.of(direction).gpu_from))
+    /// The cheapest kernel and the nanoseconds of the level split with this share of the GPU.
+    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> (GpuKernel, f64) {
+        self.model.split_ns(direction, stats, probes, gpu_permille).unwrap_or((GpuKernel::of(direction)[0], f64::INFINITY))
     }
 
-    /// The cheaper kernel and the nanoseconds of the level split with this share of the GPU. If that was not measured, the level takes as
-    /// long as on one device at the bound, and half as long for each unit of work beyond it.
-    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice, gpu_permille: u16) -> (GpuKernel, f64) {
-        if let Some(measured) = self.model.split_ns(direction, stats, probes, gpu_permille) {
-            return measured;
+    /// Gives a device that was not measured the costs that follow from the bounds. At a bound, two placements take equally long; for each unit
+    /// of work beyond it, the second one takes half as long. No level runs where no bound places it. `runs` names the kernels.
+    fn imply_costs(&mut self, runs: LevelDevice) {
+        for direction in [Direction::TopDown, Direction::BottomUp] {
+            let [is_known, _] = self.model.knows(direction);
+            let Some(cpu) = self.model.of(Strategy::on_cpu(direction)).copied().filter(|_| !is_known) else { continue };
+            let band = self.bands.of_mut(direction);
+            let (gpu_from, split_from) = (*band.gpu_from.get_or_insert(NEVER), *band.split_from.get_or_insert(NEVER));
+            let half = |cost: StrategyCost, from: u64| {
+                let unit = cost.frontier_edge_ns + cost.unvisited_vertex_ns + cost.probe_ns;
+                StrategyCost { fixed_ns: 0.5 * (cost.fixed_ns + unit * from as f64), ..cost.times(0.5) }
+            };
+            let gpu = if gpu_from < NEVER { half(cpu, gpu_from) } else { cpu };
+            *self.model.of_mut(runs.kernel(direction).into()) = Some(gpu);
+            if split_from < NEVER {
+                let fixed_ns = half(if gpu_from < split_from { gpu } else { cpu }, split_from).fixed_ns;
+                *self.model.beside_mut(direction) = Some(ChangeCost { fixed_ns, ..ChangeCost::default() });
+            }
+            self.is_implied = true;
         }
-        let (band, (kernel, gpu_ns)) = (self.bands.of(direction), self.gpu_ns(direction, stats, probes, runs));
-        let is_on_gpu = Band { split_from: None, ..*band }.side(work(stats, direction)) == Side::Gpu;
-        let alone = if is_on_gpu { gpu_ns } else { self.cpu_ns(direction, stats, probes) };
-        (kernel, beyond(alone, work(stats, direction), band.split_from))
     }
 
     /// The side that the bounds give to a level, and whether the GPU and both are open: no bound decides about them, and their costs are
@@ -326,17 +338,17 @@ impl Adaptive {
     }
 
     /// The side of a level: that of its band, or the cheapest one of those that are open.
-    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64, runs: LevelDevice) -> Side {
+    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Side {
         let (side, open) = self.bounded(direction, stats);
         if open == [false; 2] {
             return side;
         }
         let ns = |side| match side {
             Side::Cpu => self.cpu_ns(direction, stats, probes),
-            Side::Gpu => self.gpu_ns(direction, stats, probes, runs).1,
+            Side::Gpu => self.gpu_ns(direction, stats, probes).1,
             Side::Both => {
                 let share = self.model.even_share(direction, stats, probes).unwrap_or(EVEN_SHARE);
-                self.split_ns(direction, stats, probes, runs, share).1
+                self.split_ns(direction, stats, probes, share).1
             }
         };
         let others = [Side::Gpu, Side::Both].into_iter().zip(open).filter(|&(other, is_open)| is_open && other != side);
@@ -354,16 +366,16 @@ impl Adaptive {
 
     /// The placement of a level of this direction on one side, and its nanoseconds with the changes before it and the rest of the search.
     fn on(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
-        let Level { stats, runs, memory, holder, rest } = *level;
+        let Level { stats, memory, holder, rest } = *level;
         let (placement, ns) = match side {
             Side::Cpu => (Placement::Cpu, self.cpu_ns(direction, stats, probes)),
             Side::Gpu => {
-                let (kernel, ns) = self.gpu_ns(direction, stats, probes, runs);
+                let (kernel, ns) = self.gpu_ns(direction, stats, probes);
                 (Placement::Gpu(kernel), ns)
             }
             Side::Both => {
                 let gpu_permille = self.share(direction, stats, probes, memory);
-                let (kernel, ns) = self.split_ns(direction, stats, probes, runs, gpu_permille);
+                let (kernel, ns) = self.split_ns(direction, stats, probes, gpu_permille);
                 (Placement::Split { gpu_permille, kernel }, ns)
             }
         };
@@ -373,8 +385,8 @@ impl Adaptive {
 
     /// A level of this direction where the band places it, unless that needs a change of device that does not pay.
     fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
-        let Level { stats, runs, memory, holder, rest } = *level;
-        let zone = self.zone(direction, stats, probes, runs);
+        let Level { stats, memory, holder, rest } = *level;
+        let zone = self.zone(direction, stats, probes);
         let (placement, ns) = self.on(zone, direction, level, probes);
         if zone.holder() == holder {
             return Candidate { side: zone, placement, ns, gain_ns: 0.0 };
@@ -408,19 +420,19 @@ impl Adaptive {
 
     /// The expected cost of the rest of the search, or 0 where it can't matter: if handovers are free, or bounds keep the level on its
     /// device in both directions.
-    fn rest(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
+    fn rest(&self, stats: &LevelStats) -> Rest {
         let holder = self.holder(stats);
         let calls = |direction| {
             let (side, open) = self.bounded(direction, stats);
             open != [false; 2] || (side == Side::Gpu) != (holder == GPU)
         };
         let is_free = self.way_ns(Side::Cpu, stats) + self.way_ns(Side::Gpu, stats) == 0.0;
-        if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats, runs) }
+        if is_free || !(calls(Direction::TopDown) || calls(Direction::BottomUp)) { [0.0; 2] } else { self.rest_ns(stats) }
     }
 
     /// The expected cost of the levels after this one, with the cheapest plans. The frontier is assumed to grow as it did before, a little
     /// less at each level (as in a mesh), and by no more than the vertices left.
-    fn rest_ns(&self, stats: &LevelStats, runs: LevelDevice) -> Rest {
+    fn rest_ns(&self, stats: &LevelStats) -> Rest {
         let mut levels = [[0.0; 4]; AHEAD];
         let mut count = 0;
         let mut next = *stats;
@@ -458,7 +470,7 @@ impl Adaptive {
             let probes = expected_probes(next.arcs, edges, mean);
             let least = |ns: &dyn Fn(Direction) -> f64| ns(Direction::TopDown).min(ns(Direction::BottomUp));
             let cpu_ns = least(&|direction| self.cpu_ns(direction, &next, probes));
-            let gpu_ns = least(&|direction| self.gpu_ns(direction, &next, probes, runs).1);
+            let gpu_ns = least(&|direction| self.gpu_ns(direction, &next, probes).1);
             levels[count] = [cpu_ns, gpu_ns, self.way_ns(Side::Cpu, &next), self.way_ns(Side::Gpu, &next)];
             count += 1;
         }
@@ -489,15 +501,18 @@ impl Adaptive {
             hub_share,
             ..LevelStats::default()
         };
-        let gpu_ns = |direction| self.measured_gpu_ns(direction, &root, 1.0);
-        let (Some((_, gpu_ns)), Some(_)) = (gpu_ns(Direction::TopDown), gpu_ns(Direction::BottomUp)) else { return false };
-        let rest = self.rest_ns(&root, LevelDevice::Cpu);
+        let is_measured = |direction| !self.is_implied && self.model.knows(direction)[0];
+        if !(is_measured(Direction::TopDown) && is_measured(Direction::BottomUp)) {
+            return false;
+        }
+        let (_, gpu_ns) = self.gpu_ns(Direction::TopDown, &root, 1.0);
+        let rest = self.rest_ns(&root);
         gpu_ns + rest[GPU] < self.cpu_ns(Direction::TopDown, &root, 1.0) + rest[CPU]
     }
 
     /// The current level, with what does not depend on samples.
-    fn level<'a>(&self, stats: &'a LevelStats, runs: LevelDevice, memory: &'a History) -> Level<'a> {
-        Level { stats, runs, memory, holder: self.holder(stats), rest: self.rest(stats, runs) }
+    fn level<'a>(&self, stats: &'a LevelStats, memory: &'a History) -> Level<'a> {
+        Level { stats, memory, holder: self.holder(stats), rest: self.rest(stats) }
     }
 
     fn cheaper(&self, level: &Level<'_>, probes: f64) -> (Direction, Candidate) {
@@ -515,11 +530,11 @@ impl Adaptive {
     }
 
     /// Whether a sample may change the plan, and is worth its cost.
-    pub(super) fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
+    fn wants_sample(&self, stats: &LevelStats, memory: &History) -> bool {
         if self.is_on_cpu(stats) {
             return self.bounds_on_cpu(stats).wants_sample();
         }
-        self.bounds(&self.level(stats, runs, memory)).wants_sample()
+        self.bounds(&self.level(stats, memory)).wants_sample()
     }
 
     /// Whether the CPU has the state, and runs the level whatever its direction: by its bounds, or since it ends before a device would have
@@ -549,14 +564,14 @@ impl Adaptive {
     }
 
     /// Plans a level.
-    pub(super) fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
+    fn plan(&self, stats: &LevelStats, memory: &mut History) -> LevelPlan {
         self.adapt(stats, memory);
         if self.is_on_cpu(stats) {
             let probes = stats.sampled_probes.map_or_else(|| self.bounds_on_cpu(stats).without_sample(), f64::from);
             memory.expected = None;
             return LevelPlan { direction: self.direction_on_cpu(stats, probes), placement: Placement::Cpu };
         }
-        let level = self.level(stats, runs, memory);
+        let level = self.level(stats, memory);
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
         let (direction, candidate) = self.cheaper(&level, probes);
         let moved = stats.previous_placement.is_some() && candidate.side.holder() != level.holder;
@@ -623,13 +638,6 @@ fn odds(gpu_permille: u16) -> f64 {
     f64::from(gpu_permille) / f64::from(1000 - gpu_permille.min(999))
 }
 
-/// Nanoseconds of a level on a second device, if it takes `ns` on the first. At `bound` both devices take equally long. For each unit of
-/// work beyond it, the second device takes half as long.
-fn beyond(ns: f64, work: u64, bound: Option<u64>) -> f64 {
-    let bound = bound.unwrap_or(NEVER);
-    if work == 0 { ns } else { ns - 0.5 * ns * (work as f64 - bound as f64) / work as f64 }
-}
-
 impl Rule for Adaptive {
     fn known(&self) -> &'static Known {
         &KNOWN[self.among as usize]
@@ -651,15 +659,16 @@ impl Rule for Adaptive {
         }
     }
 
-    fn ready(&mut self) {
+    fn ready(&mut self, runs: LevelDevice) {
         self.fill(Bands::default());
         for direction in [Direction::TopDown, Direction::BottomUp] {
             let [_, knows_both] = self.model.knows(direction);
-            let band = if direction == Direction::TopDown { &mut self.bands.top_down } else { &mut self.bands.bottom_up };
+            let split_from = &mut self.bands.of_mut(direction).split_from;
             if self.among == Among::CpuAndBoth && !knows_both {
-                band.split_from = band.split_from.or(Some(SPLIT_FROM));
+                split_from.get_or_insert(SPLIT_FROM);
             }
         }
+        self.imply_costs(runs);
     }
 
     /// A bound that is not given yet may still come from a board or a measurement, unless the costs of a device are known.
@@ -677,26 +686,23 @@ impl Rule for Adaptive {
         true
     }
 
-    fn wants_sample(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> bool {
-        Adaptive::wants_sample(self, stats, runs, memory)
+    fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, memory: &History) -> bool {
+        Adaptive::wants_sample(self, stats, memory)
     }
 
-    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
-        Adaptive::surely(self, stats, runs)
+    fn surely(&self, stats: &LevelStats, _plan: LevelPlan, _runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
+        Adaptive::surely(self, stats)
     }
 
-    fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &mut History) -> LevelPlan {
-        Adaptive::plan(self, stats, runs, memory)
+    fn plan(&self, stats: &LevelStats, _runs: LevelDevice, memory: &mut History) -> LevelPlan {
+        Adaptive::plan(self, stats, memory)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bfs::Planner as _,
-        policy::{ChangeCost, PolicyPlanner, StrategyCost},
-    };
+    use crate::{bfs::Planner as _, policy::PolicyPlanner};
 
     const BAND: Band = Band { gpu_from: Some(1000), split_from: Some(5000), up_to: Some(90_000), gpu_permille: Some(300) };
     const RUNS: LevelDevice = LevelDevice::Gpu(GpuKernel::Bgc);
@@ -732,6 +738,11 @@ mod tests {
         }
     }
 
+    fn ready(mut adaptive: Adaptive) -> Adaptive {
+        adaptive.ready(RUNS);
+        adaptive
+    }
+
     fn fixed(fixed_ns: f64) -> ChangeCost {
         ChangeCost { fixed_ns, ..ChangeCost::default() }
     }
@@ -741,8 +752,8 @@ mod tests {
         for (direction, kernel) in [(Direction::TopDown, GpuKernel::Tg), (Direction::BottomUp, GpuKernel::Bgc)] {
             let (gpu, both) = (Placement::Gpu(kernel), Placement::Split { gpu_permille: 300, kernel });
             let placement = |band: Band, work: u64| {
-                let plan =
-                    Adaptive::of(bands(direction, band)).plan(&level(direction, work, Some(Placement::Cpu)), RUNS, &mut History::default());
+                let plan = ready(Adaptive::of(bands(direction, band)))
+                    .plan(&level(direction, work, Some(Placement::Cpu)), &mut History::default());
                 assert_eq!(plan.direction, direction, "{work}");
                 plan.placement
             };
@@ -772,15 +783,16 @@ mod tests {
         /// On the CPU, the short way to a decision leads to the same decision as the long one.
         #[test]
         fn the_short_way_on_the_cpu_decides_like_the_long_one(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
+            let adaptive = ready(adaptive);
             let mut memory = History::default();
-            let level = adaptive.level(&stats, RUNS, &memory);
+            let level = adaptive.level(&stats, &memory);
             let bounds = adaptive.bounds(&level);
             let probes = stats.sampled_probes.map_or_else(|| bounds.without_sample(), f64::from);
             let (direction, candidate) = adaptive.cheaper(&level, probes);
             let wants = bounds.wants_sample();
-            proptest::prop_assert_eq!(adaptive.wants_sample(&stats, RUNS, &memory), wants);
+            proptest::prop_assert_eq!(adaptive.wants_sample(&stats, &memory), wants);
             let plan = LevelPlan { direction, placement: candidate.placement };
-            proptest::prop_assert_eq!(adaptive.plan(&stats, RUNS, &mut memory), plan);
+            proptest::prop_assert_eq!(adaptive.plan(&stats, &mut memory), plan);
         }
     }
 
@@ -788,7 +800,7 @@ mod tests {
     fn places(adaptive: &Adaptive, work: u64, begin: Placement, levels: usize) -> String {
         let (mut memory, mut previous) = (History::default(), begin);
         let mut place = || {
-            previous = adaptive.plan(&level(Direction::TopDown, work, Some(previous)), RUNS, &mut memory).placement;
+            previous = adaptive.plan(&level(Direction::TopDown, work, Some(previous)), &mut memory).placement;
             match previous {
                 Placement::Cpu => 'c',
                 Placement::Gpu(_) => 'g',
@@ -800,7 +812,7 @@ mod tests {
 
     #[test]
     fn the_device_changes_once_missed_gains_reach_the_cost_of_changing() {
-        let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
+        let mut adaptive = ready(Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000))));
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(400.0), fixed(300.0));
         let gpu = Placement::Gpu(GpuKernel::Tg);
         // 1200 arcs take the CPU 1800 ns, and the GPU half of that for each arc beyond 1000: a gain of 150 ns. Two levels miss 300 ns, and
@@ -816,7 +828,7 @@ mod tests {
 
     #[test]
     fn expected_later_work_counts_towards_a_change_to_the_gpu() {
-        let mut adaptive = Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000)));
+        let mut adaptive = ready(Adaptive::of(bands(Direction::TopDown, Band::gpu_from(1000))));
         (adaptive.model.to_gpu, adaptive.model.to_cpu) = (fixed(100_000.0), fixed(100_000.0));
         let begun = LevelStats {
             level: 2,
@@ -833,7 +845,7 @@ mod tests {
             previous_placement: Some(Placement::Cpu),
             ..LevelStats::default()
         };
-        let place = |stats: &LevelStats| adaptive.plan(stats, RUNS, &mut History::default()).placement;
+        let place = |stats: &LevelStats| adaptive.plan(stats, &mut History::default()).placement;
         assert_eq!(place(&begun), Placement::Gpu(GpuKernel::Tg));
         // The same level where nothing is left to be found.
         let ended = LevelStats { unvisited_vertices: 0, unvisited_edges: 0, vertices: 64 << 20, ..begun };
@@ -861,7 +873,7 @@ mod tests {
             ..SampledCosts::default().into()
         };
         let adaptive = Adaptive { model, ..Adaptive::of(bands(Direction::TopDown, Band::split_from(0, 500))) };
-        let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), RUNS, &mut History::default()).kernel();
+        let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), &mut History::default()).kernel();
         assert_eq!((kernel(3000), kernel(30_000)), (Some(GpuKernel::Tg), Some(GpuKernel::Tgm)));
     }
 
@@ -869,10 +881,10 @@ mod tests {
     #[test]
     fn a_share_is_learned_from_what_the_devices_had() {
         let split = Band::split_from(0, 500);
-        let adaptive = Adaptive::of(Bands { top_down: split, bottom_up: split });
+        let adaptive = ready(Adaptive::of(Bands { top_down: split, bottom_up: split }));
         let learned = |had: u16| {
             let mut memory = History::default();
-            let plan = adaptive.plan(&level(Direction::TopDown, 7000, Some(Placement::Cpu)), RUNS, &mut memory);
+            let plan = adaptive.plan(&level(Direction::TopDown, 7000, Some(Placement::Cpu)), &mut memory);
             let Placement::Split { gpu_permille: planned, kernel } = plan.placement else { panic!("{plan:?}") };
             let ran = Placement::Split { gpu_permille: had, kernel };
             let stats = LevelStats {
