@@ -62,9 +62,9 @@ impl Choice {
 
 /// The costs of the device of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Costs<'a> {
+pub struct Costs {
     /// Thresholds that were measured for this search.
-    pub measured: Option<&'a Measured>,
+    pub measured: Option<Measured>,
     /// The cost of a handover of the state of this search, to the GPU and back.
     pub handover: Option<(ChangeCost, ChangeCost)>,
     /// The cost of a bottom-up level relative to a top-down one, in thousandths of that ratio in [`SampledCosts`], and its origin.
@@ -97,7 +97,7 @@ impl Runtime {
     ///
     /// # Errors
     /// [`RuntimeError::Objective`] and [`RuntimeError::NoPower`].
-    pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
+    pub fn choose(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs) -> Result<Choice, RuntimeError> {
         let mut choice = self.choose_kind(found, with_device, costs)?;
         if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
             choice.bands = self.complete(adaptive, self.policy.origin, found, costs);
@@ -110,7 +110,7 @@ impl Runtime {
     }
 
     /// The policy of the flags or the profile. `auto` and some others are replaced by the policy that they stand for on this machine.
-    fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs<'_>) -> Result<Choice, RuntimeError> {
+    fn choose_kind(&self, found: Option<&FoundCalibration>, with_device: bool, costs: Costs) -> Result<Choice, RuntimeError> {
         let (objective, asked) = (self.objective.value, &self.policy.value);
         let calibration = found.map(|found| &found.calibration);
         match asked {
@@ -168,7 +168,7 @@ impl Runtime {
 
     /// Completes the bounds and the costs of `adaptive`. Returns all bounds with their origin, which is `given` for those that `adaptive`
     /// already had. The costs of a calibration take the place of bounds that the board does not give.
-    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs<'_>) -> Vec<Bound> {
+    fn complete(&self, adaptive: &mut Adaptive, given: Origin, found: Option<&FoundCalibration>, costs: Costs) -> Vec<Bound> {
         let mut origins = [None; NAMES.len()];
         let mut fill = |adaptive: &mut Adaptive, bands: Bands, origin: Origin| {
             adaptive.fill(bands);
@@ -284,7 +284,7 @@ impl Runtime {
 
     /// `model` without the costs of BGC if the board says that the device has no local memory on its chip. Where the device of the search
     /// is not known yet, it is that of the calibration.
-    fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>, costs: Costs<'_>) -> CostModel {
+    fn permitted(&self, mut model: CostModel, found: Option<&FoundCalibration>, costs: Costs) -> CostModel {
         let used = found.and_then(|found| found.calibration.identity.device.as_ref());
         let of_calibrated = || used.and_then(|used| self.local_memory(&used.name, &used.platform));
         if costs.local_memory.or_else(of_calibrated) == Some(false) {
@@ -294,13 +294,7 @@ impl Runtime {
     }
 
     /// `model` as a policy, with the power of each strategy if the objective needs it.
-    fn priced(
-        &self,
-        model: CostModel,
-        found: Option<&FoundCalibration>,
-        with_device: bool,
-        costs: Costs<'_>,
-    ) -> Result<Policy, RuntimeError> {
+    fn priced(&self, model: CostModel, found: Option<&FoundCalibration>, with_device: bool, costs: Costs) -> Result<Policy, RuntimeError> {
         let mut model = self.permitted(CostModel { objective: self.objective.value, ..model }, found, costs);
         for strategy in Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() && !with_device) {
             *model.of_mut(strategy) = None;
@@ -416,7 +410,7 @@ mod tests {
     fn each_bound_comes_from_the_source_with_the_highest_precedence() {
         let full = Band { gpu_from: Some(5), split_from: Some(6), up_to: Some(900), gpu_permille: Some(7) };
         let measured = measured(Bands { top_down: full, bottom_up: full });
-        let costs = Costs { measured: Some(&measured), ..Costs::default() };
+        let costs = Costs { measured: Some(measured), ..Costs::default() };
         for (place, name) in NAMES.into_iter().enumerate() {
             let (table, key) = name.split_once('.').unwrap();
             let was = [5, 6, 900, 7][place % 4];

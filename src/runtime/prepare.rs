@@ -104,7 +104,7 @@ impl Prepared<'_> {
     /// As [`Runtime::choose`].
     pub fn choose(&self, runtime: &Runtime, with_device: bool) -> Result<Choice, RuntimeError> {
         let local_memory = self.devices.first().and_then(|device| runtime.local_memory(&device.used.name, &device.used.platform));
-        let costs = Costs { measured: self.measured.as_ref(), handover: self.handover, bottom_up: self.bottom_up, local_memory };
+        let costs = Costs { measured: self.measured, handover: self.handover, bottom_up: self.bottom_up, local_memory };
         runtime.choose(self.calibration.as_ref(), with_device, costs)
     }
 
@@ -193,12 +193,36 @@ impl Runtime {
             None => None,
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
-        let Some(first) = opened.first() else { return self.prepare_cpu(layout, every_policy) };
-        let handover = first.handover.of_state(first.setup.way, layout.csr().vertices() as u64);
+        if opened.is_empty() {
+            return self.prepare_cpu(layout, every_policy);
+        }
+        match self.prepare_on(layout, opened, calibration, every_policy, progress) {
+            Err(error @ RuntimeError::Search(_)) => {
+                self.without::<()>(error)?;
+                self.prepare_cpu(layout, every_policy)
+            }
+            other => other,
+        }
+    }
+
+    /// Prepares a search with these devices, of which the first one has this calibration.
+    fn prepare_on<'g>(
+        &self,
+        layout: &'g Layout,
+        opened: Vec<Opened>,
+        calibration: Option<FoundCalibration>,
+        every_policy: bool,
+        progress: Progress<'_>,
+    ) -> Result<Prepared<'g>, RuntimeError> {
+        let first = &opened[0];
         let info = first.setup.device.info();
-        let mut bottom_up = self.bottom_up(info, calibration.as_ref());
-        let local_memory = self.local_memory(&info.name, &info.platform);
-        let mut choice = self.choose(calibration.as_ref(), true, Costs { measured: None, handover, bottom_up, local_memory })?;
+        let mut costs = Costs {
+            measured: None,
+            handover: first.handover.of_state(first.setup.way, layout.csr().vertices() as u64),
+            bottom_up: self.bottom_up(info, calibration.as_ref()),
+            local_memory: self.local_memory(&info.name, &info.platform),
+        };
+        let mut choice = self.choose(calibration.as_ref(), true, costs)?;
         let is_complete = choice.is_complete();
         // Split levels must be possible if they are to be measured.
         let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
@@ -212,8 +236,7 @@ impl Runtime {
             parallel: Some(self.parallel(calibration.as_ref())),
             ..self.options()
         };
-        let made = during(Step::Kernels, progress, || Search::new(layout, &options));
-        let Some(mut search) = self.unless_optional(made)? else { return self.prepare_cpu(layout, every_policy) };
+        let mut search = during(Step::Kernels, progress, || Search::new(layout, &options))?;
         let name = &info.name;
         if search.devices().is_empty() {
             // A device that was only found may be superfluous.
@@ -230,25 +253,17 @@ impl Runtime {
         }
         // The claims are chosen before anything else is measured, since other times depend on them.
         if search.offers_bins() {
-            let chosen = during(Step::Claims, progress, || choose_claims(&mut search));
-            let Some(()) = self.unless_optional(chosen)? else { return self.prepare_cpu(layout, every_policy) };
-            search.set_policy(choice.policy.clone(), options.runs)?;
+            during(Step::Claims, progress, || choose_claims(&mut search))?;
         }
-        let mut measured = None;
         if every_policy || !is_complete {
-            let found = during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits));
-            let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
-            choice = self.choose(calibration.as_ref(), true, Costs { measured: Some(&found), handover, bottom_up, local_memory })?;
-            search.set_policy(choice.policy.clone(), options.runs)?;
-            measured = Some(found);
+            costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?);
         }
-        if bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
-            let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs));
-            let Some(found) = self.unless_optional(found)? else { return self.prepare_cpu(layout, every_policy) };
-            bottom_up = found.map(|permille| (permille, Origin::Measured));
-            choice = self.choose(calibration.as_ref(), true, Costs { measured: measured.as_ref(), handover, bottom_up, local_memory })?;
-            search.set_policy(choice.policy.clone(), options.runs)?;
+        if costs.bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
+            let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs))?;
+            costs.bottom_up = found.map(|permille| (permille, Origin::Measured));
         }
+        choice = self.choose(calibration.as_ref(), true, costs)?;
+        search.set_policy(choice.policy.clone(), options.runs)?;
         // A comparison of policies must not continue without the device.
         let fall_back = self.device.value == DeviceChoice::Auto && !every_policy;
         search.set_fall_back(fall_back);
@@ -260,6 +275,7 @@ impl Runtime {
             .map(|(opened, used)| SearchDevice { used, memory_way: opened.setup.way, handover: opened.handover })
             .collect();
         let options = SearchOptions { policy: choice.policy.clone(), fall_back, ..options };
+        let Costs { measured, handover, bottom_up, .. } = costs;
         Ok(Prepared { search, devices, measured, handover, bottom_up, choice, options, calibration })
     }
 
@@ -274,22 +290,14 @@ impl Runtime {
         Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up: None, choice, options, calibration })
     }
 
-    /// Returns an empty list if a device is optional, else the error.
+    /// Returns an empty list if a device is optional, with a warning that gives the reason; else the error.
     fn without<T>(&self, error: RuntimeError) -> Result<Vec<T>, RuntimeError> {
-        self.unless_optional(Err(error)).map(Option::unwrap_or_default)
-    }
-
-    /// The result of a step that needs the device. `None` if it failed and a device is optional; a warning then gives the reason.
-    fn unless_optional<T, E: Into<RuntimeError>>(&self, result: Result<T, E>) -> Result<Option<T>, RuntimeError> {
-        match result.map_err(Into::into) {
-            Ok(value) => Ok(Some(value)),
-            // A search that was stopped says nothing about the device.
-            Err(error) if self.may_do_without() && !self.stopper.is_stopped() => {
-                log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
-                Ok(None)
-            }
-            Err(error) => Err(error),
+        // A search that was stopped says nothing about the device.
+        if !self.may_do_without() || self.stopper.is_stopped() {
+            return Err(error);
         }
+        log::warn!("{}; continuing on the CPU alone", with_causes("", &error));
+        Ok(Vec::new())
     }
 
     /// Whether a device is optional.
