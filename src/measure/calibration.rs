@@ -113,9 +113,8 @@ pub struct OpenClIdentity {
     pub platform: String,
     /// Version of its driver.
     pub driver: String,
-    /// Number of its compute units, since a board may have two devices of the same name (`None`: made by an earlier version).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compute_units: Option<u32>,
+    /// Number of its compute units, since a board may have two devices of the same name.
+    pub compute_units: u32,
     /// The sharing mode.
     pub memory_way: SharingMode,
     /// Work-items in a work-group: as given, or the size with which searches were fastest (`None`: by the kind of device).
@@ -232,39 +231,30 @@ impl std::fmt::Display for Difference {
 impl Identity {
     /// The first difference that matters between `self`, where a calibration was made, and `here`. `None`: the calibration holds here.
     pub fn difference(&self, here: &Self) -> Option<Difference> {
+        let differs = |(calibrated, here): &((_, String), (_, String))| calibrated != here;
+        let ((what, calibrated), (_, here)) = self.facts().into_iter().zip(here.facts()).find(differs)?;
+        Some(Difference { what, calibrated, here })
+    }
+
+    /// What must be the same where a calibration holds.
+    fn facts(&self) -> [(&'static str, String); 11] {
         let none = || "none".to_owned();
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(none);
-        let cpus = |identity: &Self| {
-            let numbers: Vec<String> = identity.cpus.iter().map(usize::to_string).collect();
-            if numbers.is_empty() { "not bound".to_owned() } else { numbers.join(",") }
-        };
-        let device = |of: fn(&OpenClIdentity) -> String| {
-            let of = |identity: &Self| identity.device.as_ref().map_or_else(none, of);
-            (of(self), of(here))
-        };
-        let group = |group: Option<usize>| group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string());
-        let (name, platform) = (device(|device| device.name.clone()), device(|device| device.platform.clone()));
-        let (driver, way) = (device(|device| device.driver.clone()), device(|device| device.memory_way.to_string()));
-        // An earlier version did not record compute units.
-        let units = |identity: &Self| identity.device.as_ref().and_then(|device| device.compute_units);
-        let units = units(self).zip(units(here)).map_or_else(Default::default, |(units, here)| (units.to_string(), here.to_string()));
-        let groups = (self.device.as_ref().and_then(|d| d.work_group), here.device.as_ref().and_then(|d| d.work_group));
+        let cpus = self.cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let device = |of: fn(&OpenClIdentity) -> String| self.device.as_ref().map_or_else(none, of);
+        let group = self.device.as_ref().and_then(|device| device.work_group);
         [
-            ("board", self.board.clone(), here.board.clone()),
-            ("CPU", text(&self.cpu_model), text(&here.cpu_model)),
-            ("number of threads", self.threads.to_string(), here.threads.to_string()),
-            ("list of CPUs", cpus(self), cpus(here)),
-            ("kind of vector instructions", self.simd.to_string(), here.simd.to_string()),
-            ("OpenCL device", name.0, name.1),
-            ("OpenCL platform", platform.0, platform.1),
-            ("OpenCL driver", driver.0, driver.1),
-            ("number of compute units", units.0, units.1),
-            ("sharing mode", way.0, way.1),
-            ("work-group", group(groups.0), group(groups.1)),
+            ("board", self.board.clone()),
+            ("CPU", self.cpu_model.clone().unwrap_or_else(none)),
+            ("number of threads", self.threads.to_string()),
+            ("list of CPUs", if cpus.is_empty() { "not bound".to_owned() } else { cpus }),
+            ("kind of vector instructions", self.simd.to_string()),
+            ("OpenCL device", device(|device| device.name.clone())),
+            ("OpenCL platform", device(|device| device.platform.clone())),
+            ("OpenCL driver", device(|device| device.driver.clone())),
+            ("number of compute units", device(|device| device.compute_units.to_string())),
+            ("sharing mode", device(|device| device.memory_way.to_string())),
+            ("work-group", group.map_or_else(|| "by the kind of device".to_owned(), |items| items.to_string())),
         ]
-        .into_iter()
-        .find(|(_, calibrated, here)| calibrated != here)
-        .map(|(what, calibrated, here)| Difference { what, calibrated, here })
     }
 
     /// The strategies that can run: with a device all, otherwise those of the CPU.
@@ -288,12 +278,8 @@ impl Identity {
         if let Some(device) = &self.device {
             let words = device.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
             let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
-            name.push('-');
-            name.push_str(&cut(words.join("-"), 80));
-            if let Some(units) = device.compute_units {
-                // Writing to a String can't fail.
-                let _ = write!(name, "-{units}cu");
-            }
+            // Writing to a String can't fail.
+            let _ = write!(name, "-{}-{}cu", cut(words.join("-"), 80), device.compute_units);
         }
         format!("{name}.toml")
     }
@@ -657,14 +643,12 @@ pub(crate) mod tests {
             (device(|d| d.name = "Mali-G52".into()), "its OpenCL device is Mali-T628, here it is Mali-G52"),
             (device(|d| d.platform = "Clover".into()), "its OpenCL platform is ARM, here it is Clover"),
             (device(|d| d.driver = "r13".into()), "its OpenCL driver is r12, here it is r13"),
-            (device(|d| d.compute_units = Some(2)), "its number of compute units is 4, here it is 2"),
+            (device(|d| d.compute_units = 2), "its number of compute units is 4, here it is 2"),
             (device(|d| d.memory_way = SharingMode::Copy), "its sharing mode is svm-fine, here it is copy"),
             (device(|d| d.work_group = None), "its work-group is 64, here it is by the kind of device"),
         ] {
             assert_eq!(calibrated.difference(&here).unwrap().to_string(), words);
         }
-        let earlier = device(|d| d.compute_units = None);
-        assert_eq!(earlier.difference(&calibrated), None, "files of earlier versions do not have it");
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Runtime {
                 name: info.name.clone(),
                 platform: info.platform.clone(),
                 driver: info.driver.clone(),
-                compute_units: Some(info.compute_units),
+                compute_units: info.compute_units,
                 memory_way,
                 work_group: self.group_asked(info),
             }),
