@@ -2,7 +2,7 @@
 
 use super::thresholds::{fastest, roots, timed};
 use crate::{
-    bfs::{Direction, LevelStats, Placement, Strategy},
+    bfs::{Direction, LevelRecord, LevelStats, Placement, Strategy},
     policy::{CostModel, LevelDevice, Policy, SampledCosts, expected_probes},
     search::{Search, SearchError},
 };
@@ -19,9 +19,32 @@ const MOST_PERMILLE: f64 = 16_000.0;
 
 /// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-struct Took {
+pub(super) struct Took {
     ns: f64,
     should_ns: f64,
+}
+
+impl Took {
+    pub(super) fn add(&mut self, ns: f64, should_ns: f64) {
+        self.ns += ns;
+        self.should_ns += should_ns;
+    }
+
+    /// The measured time over the other (`None`: there was none).
+    pub(super) fn factor(self) -> Option<f64> {
+        (self.ns > 0.0 && self.should_ns > 0.0).then(|| self.ns / self.should_ns)
+    }
+}
+
+/// The neighbours that an unvisited vertex looks at: sampled, else expected.
+pub(super) fn probes(stats: &LevelStats) -> f64 {
+    let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
+    stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from)
+}
+
+/// Nanoseconds of the level itself.
+pub(super) fn own_ns(record: &LevelRecord) -> f64 {
+    record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64
 }
 
 /// The times of a device's levels in both directions.
@@ -34,25 +57,20 @@ pub struct DirectionCosts {
 impl DirectionCosts {
     /// Adds a level that took `ns` nanoseconds, if the directions cost about the same there.
     pub fn add(&mut self, model: &CostModel, stats: &LevelStats, direction: Direction, ns: f64) {
-        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
-        let probes = stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from);
-        let should = |direction| model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes));
+        let should = |direction| model.of(Strategy::on_cpu(direction)).map_or(0.0, |cost| cost.level_ns(stats, probes(stats)));
         let (top_down, bottom_up) = (should(Direction::TopDown), should(Direction::BottomUp));
         if top_down * NEAR < bottom_up || bottom_up * NEAR < top_down {
             return;
         }
-        let (took, should_ns) = match direction {
-            Direction::TopDown => (&mut self.top_down, top_down),
-            Direction::BottomUp => (&mut self.bottom_up, bottom_up),
-        };
-        took.ns += ns;
-        took.should_ns += should_ns;
+        match direction {
+            Direction::TopDown => self.top_down.add(ns, top_down),
+            Direction::BottomUp => self.bottom_up.add(ns, bottom_up),
+        }
     }
 
     /// The cost of bottom-up levels relative to top-down ones, in thousandths (`None`: not seen in both directions).
     pub fn permille(&self) -> Option<u32> {
-        let factor = |took: Took| (took.ns > 0.0 && took.should_ns > 0.0).then(|| took.ns / took.should_ns);
-        let permille = 1000.0 * factor(self.bottom_up)? / factor(self.top_down)?;
+        let permille = 1000.0 * self.bottom_up.factor()? / self.top_down.factor()?;
         Some(permille.clamp(1e6 / MOST_PERMILLE, MOST_PERMILLE).round() as u32)
     }
 }
@@ -80,8 +98,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
     search.set_looks_ahead(true);
     searched?;
     for record in timed(&levels).filter(|record| record.levels <= 1 && matches!(record.plan.placement, Placement::Gpu(_))) {
-        let ns = record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns);
-        took.add(&model, &record.stats, record.plan.direction, ns as f64);
+        took.add(&model, &record.stats, record.plan.direction, own_ns(record));
     }
     Ok(took.permille())
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use super::directions::{Took, own_ns, probes};
 use crate::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::{NONE, Vertex},
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, StrategyCost, expected_probes},
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, StrategyCost},
     search::{Search, SearchError},
 };
 
@@ -271,15 +272,11 @@ pub(super) fn timed(records: &[LevelRecord]) -> impl Iterator<Item = &LevelRecor
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
     let model = CostModel::shipped(Form::Full);
     let cost = model.of(Strategy::on_cpu(direction))?;
-    let (mut took_ns, mut should_ns) = (0.0, 0.0);
+    let mut took = Took::default();
     for record in timed(records).filter(|record| record.plan.direction == direction && record.levels <= 1) {
-        let stats = &record.stats;
-        let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
-        let expected = expected_probes(stats.arcs, stats.frontier_edges, list);
-        should_ns += cost.level_ns(stats, stats.sampled_probes.map_or(expected, f64::from));
-        took_ns += record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64;
+        took.add(own_ns(record), cost.level_ns(&record.stats, probes(&record.stats)));
     }
-    (should_ns > 0.0 && took_ns > 0.0).then(|| took_ns / should_ns)
+    took.factor()
 }
 
 /// The line through the levels of one direction: the cheapest level is the fixed part, and the rest is in proportion to the work.
