@@ -209,8 +209,8 @@ pub(super) mod tests {
             for surely in adaptive.surely(&earlier).into_iter().flatten() {
                 if surely.above_zero.iter().all(|form| value(form, &stats) > 1e-3) {
                     let mut memory = History::default();
-                    prop_assert!(!adaptive.wants_sample(&stats, &memory));
-                    prop_assert_eq!(adaptive.plan(&stats, &mut memory), surely.plan);
+                    prop_assert!(!adaptive.wants_sample(&stats, runs, &memory));
+                    prop_assert_eq!(adaptive.plan(&stats, runs, &mut memory), surely.plan);
                 }
             }
         }

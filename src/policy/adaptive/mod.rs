@@ -1,16 +1,16 @@
 //! Adaptive: at each level the CPU, the GPU, or both, whichever costs least (after Remis 2016, sections 3.1 and 3.2).
 //!
-//! The model has the costs of this machine: of levels by each strategy, of split levels beyond their longer part, of changes. A bound, which
-//! a board file or a measurement gives, takes the place of a comparison of costs. Each direction has its own band of bounds, in the unit in
-//! which its work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. From `gpu_from` on the GPU runs a level,
-//! from `split_from` on both, with a share that adapts until both end together, and from `up_to` on the CPU again. (The thesis compares the
-//! size of the frontier with one threshold.) Where neither a bound nor a cost is known, the CPU runs the level.
+//! The model has the costs of this machine: of levels by each strategy, of split levels beyond their longer part, of changes. A bound,
+//! which a board file or a measurement gives, takes the place of a comparison of costs. Each direction has its own band of bounds, in the
+//! unit in which its work is counted: arcs that leave the frontier top-down, unvisited vertices bottom-up. From `gpu_from` on the GPU runs
+//! a level, from `split_from` on both, with a share that adapts until both end together, and from `up_to` on the CPU again. (The thesis
+//! compares the size of the frontier with one threshold.) Where neither a bound nor a cost is known, the CPU runs the level.
 //!
 //! A handover costs extra, and how much depends on the sizes of this graph's arrays. So a search changes device only if the gain is larger
 //! than that cost. The gain is that of the current level, plus the larger of two: the expected gain of the levels to come (the rest of the
-//! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. Until the frontier
-//! shrinks, only the missed gain counts for the way back, because there are few small levels at the beginning. If a whole search should be
-//! faster on the GPU from its beginning, it begins there.
+//! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. Until the
+//! frontier shrinks, only the missed gain counts for the way back, because there are few small levels at the beginning. If a whole search
+//! should be faster on the GPU from its beginning, it begins there.
 //!
 //! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. If the device was not
 //! measured, its costs follow from the bounds.
@@ -305,25 +305,27 @@ impl Adaptive {
         self.model.split_ns(direction, stats, probes, gpu_permille).unwrap_or((GpuKernel::of(direction)[0], f64::INFINITY))
     }
 
-    /// Gives a device that was not measured the costs that follow from the bounds. At a bound, two placements take equally long; for each unit
-    /// of work beyond it, the second one takes half as long. No level runs where no bound places it. `runs` names the kernels.
+    /// Gives a device or split levels that were not measured the costs that follow from the bounds. At a bound, two placements take equally
+    /// long; for each unit of work beyond it, the second one takes half as long. `runs` names the kernels.
     fn imply_costs(&mut self, runs: LevelDevice) {
         for direction in [Direction::TopDown, Direction::BottomUp] {
-            let [is_known, _] = self.model.knows(direction);
-            let Some(cpu) = self.model.of(Strategy::on_cpu(direction)).copied().filter(|_| !is_known) else { continue };
-            let band = self.bands.of_mut(direction);
-            let (gpu_from, split_from) = (*band.gpu_from.get_or_insert(NEVER), *band.split_from.get_or_insert(NEVER));
+            let [knows_gpu, knows_both] = self.model.knows(direction);
+            let Some(&cpu) = self.model.of(Strategy::on_cpu(direction)) else { continue };
+            let Band { gpu_from, split_from, .. } = self.bands.of_mut(direction);
             let half = |cost: StrategyCost, from: u64| {
                 let unit = cost.frontier_edge_ns + cost.unvisited_vertex_ns + cost.probe_ns;
                 StrategyCost { fixed_ns: 0.5 * (cost.fixed_ns + unit * from as f64), ..cost.times(0.5) }
             };
-            let gpu = if gpu_from < NEVER { half(cpu, gpu_from) } else { cpu };
-            *self.model.of_mut(runs.kernel(direction).into()) = Some(gpu);
-            if split_from < NEVER {
-                let fixed_ns = half(if gpu_from < split_from { gpu } else { cpu }, split_from).fixed_ns;
-                *self.model.beside_mut(direction) = Some(ChangeCost { fixed_ns, ..ChangeCost::default() });
+            if !knows_gpu {
+                let from = *gpu_from.get_or_insert(NEVER);
+                *self.model.of_mut(runs.kernel(direction).into()) = Some(if from < NEVER { half(cpu, from) } else { cpu });
+                self.is_implied = true;
             }
-            self.is_implied = true;
+            if !knows_both {
+                let from = *split_from.get_or_insert(NEVER);
+                let fixed_ns = half(cpu, from).fixed_ns;
+                *self.model.beside_mut(direction) = (from < NEVER).then_some(ChangeCost { fixed_ns, ..ChangeCost::default() });
+            }
         }
     }
 
@@ -529,17 +531,9 @@ impl Adaptive {
         Bounds::of(level.stats, best, |(direction, side), probes| self.on(side, direction, level, probes).1)
     }
 
-    /// Whether a sample may change the plan, and is worth its cost.
-    fn wants_sample(&self, stats: &LevelStats, memory: &History) -> bool {
-        if self.is_on_cpu(stats) {
-            return self.bounds_on_cpu(stats).wants_sample();
-        }
-        self.bounds(&self.level(stats, memory)).wants_sample()
-    }
-
     /// Whether the CPU has the state, and runs the level whatever its direction: by its bounds, or since it ends before a device would have
-    /// begun. The rest of the search then costs the same for every plan. Most levels of most searches are like that, and some take less time
-    /// than the comparison of all placements.
+    /// begun. The rest of the search then costs the same for every plan. Most levels of most searches are like that, and some take less
+    /// time than the comparison of all placements.
     fn is_on_cpu(&self, stats: &LevelStats) -> bool {
         let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
         let stays = |direction| {
@@ -561,30 +555,6 @@ impl Adaptive {
 
     fn bounds_on_cpu(&self, stats: &LevelStats) -> Bounds {
         Bounds::of(stats, |probes| self.direction_on_cpu(stats, probes), |direction, probes| self.here_ns(direction, stats, probes))
-    }
-
-    /// Plans a level.
-    fn plan(&self, stats: &LevelStats, memory: &mut History) -> LevelPlan {
-        self.adapt(stats, memory);
-        if self.is_on_cpu(stats) {
-            let probes = stats.sampled_probes.map_or_else(|| self.bounds_on_cpu(stats).without_sample(), f64::from);
-            memory.expected = None;
-            return LevelPlan { direction: self.direction_on_cpu(stats, probes), placement: Placement::Cpu };
-        }
-        let level = self.level(stats, memory);
-        let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
-        let (direction, candidate) = self.cheaper(&level, probes);
-        let moved = stats.previous_placement.is_some() && candidate.side.holder() != level.holder;
-        memory.missed_ns = if moved { 0.0 } else { memory.missed_ns + candidate.gain_ns };
-        memory.expected = match candidate.side {
-            Side::Both => self.model.even_share(direction, stats, probes),
-            Side::Cpu | Side::Gpu => None,
-        };
-        memory.planned = match candidate.placement {
-            Placement::Split { gpu_permille, .. } => Some(gpu_permille),
-            _ => None,
-        };
-        LevelPlan { direction, placement: candidate.placement }
     }
 
     /// The GPU's share of a split level, in thousandths: as learned in this search, else as given by the band, else by the costs.
@@ -687,7 +657,10 @@ impl Rule for Adaptive {
     }
 
     fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, memory: &History) -> bool {
-        Adaptive::wants_sample(self, stats, memory)
+        if self.is_on_cpu(stats) {
+            return self.bounds_on_cpu(stats).wants_sample();
+        }
+        self.bounds(&self.level(stats, memory)).wants_sample()
     }
 
     fn surely(&self, stats: &LevelStats, _plan: LevelPlan, _runs: LevelDevice) -> [Option<Surely>; Ahead::PLANS] {
@@ -695,7 +668,26 @@ impl Rule for Adaptive {
     }
 
     fn plan(&self, stats: &LevelStats, _runs: LevelDevice, memory: &mut History) -> LevelPlan {
-        Adaptive::plan(self, stats, memory)
+        self.adapt(stats, memory);
+        if self.is_on_cpu(stats) {
+            let probes = stats.sampled_probes.map_or_else(|| self.bounds_on_cpu(stats).without_sample(), f64::from);
+            memory.expected = None;
+            return LevelPlan { direction: self.direction_on_cpu(stats, probes), placement: Placement::Cpu };
+        }
+        let level = self.level(stats, memory);
+        let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
+        let (direction, candidate) = self.cheaper(&level, probes);
+        let moved = stats.previous_placement.is_some() && candidate.side.holder() != level.holder;
+        memory.missed_ns = if moved { 0.0 } else { memory.missed_ns + candidate.gain_ns };
+        memory.expected = match candidate.side {
+            Side::Both => self.model.even_share(direction, stats, probes),
+            Side::Cpu | Side::Gpu => None,
+        };
+        memory.planned = match candidate.placement {
+            Placement::Split { gpu_permille, .. } => Some(gpu_permille),
+            _ => None,
+        };
+        LevelPlan { direction, placement: candidate.placement }
     }
 }
 
@@ -752,8 +744,11 @@ mod tests {
         for (direction, kernel) in [(Direction::TopDown, GpuKernel::Tg), (Direction::BottomUp, GpuKernel::Bgc)] {
             let (gpu, both) = (Placement::Gpu(kernel), Placement::Split { gpu_permille: 300, kernel });
             let placement = |band: Band, work: u64| {
-                let plan = ready(Adaptive::of(bands(direction, band)))
-                    .plan(&level(direction, work, Some(Placement::Cpu)), &mut History::default());
+                let plan = ready(Adaptive::of(bands(direction, band))).plan(
+                    &level(direction, work, Some(Placement::Cpu)),
+                    RUNS,
+                    &mut History::default(),
+                );
                 assert_eq!(plan.direction, direction, "{work}");
                 plan.placement
             };
@@ -790,9 +785,9 @@ mod tests {
             let probes = stats.sampled_probes.map_or_else(|| bounds.without_sample(), f64::from);
             let (direction, candidate) = adaptive.cheaper(&level, probes);
             let wants = bounds.wants_sample();
-            proptest::prop_assert_eq!(adaptive.wants_sample(&stats, &memory), wants);
+            proptest::prop_assert_eq!(adaptive.wants_sample(&stats, RUNS, &memory), wants);
             let plan = LevelPlan { direction, placement: candidate.placement };
-            proptest::prop_assert_eq!(adaptive.plan(&stats, &mut memory), plan);
+            proptest::prop_assert_eq!(adaptive.plan(&stats, RUNS, &mut memory), plan);
         }
     }
 
@@ -800,7 +795,7 @@ mod tests {
     fn places(adaptive: &Adaptive, work: u64, begin: Placement, levels: usize) -> String {
         let (mut memory, mut previous) = (History::default(), begin);
         let mut place = || {
-            previous = adaptive.plan(&level(Direction::TopDown, work, Some(previous)), &mut memory).placement;
+            previous = adaptive.plan(&level(Direction::TopDown, work, Some(previous)), RUNS, &mut memory).placement;
             match previous {
                 Placement::Cpu => 'c',
                 Placement::Gpu(_) => 'g',
@@ -845,7 +840,7 @@ mod tests {
             previous_placement: Some(Placement::Cpu),
             ..LevelStats::default()
         };
-        let place = |stats: &LevelStats| adaptive.plan(stats, &mut History::default()).placement;
+        let place = |stats: &LevelStats| adaptive.plan(stats, RUNS, &mut History::default()).placement;
         assert_eq!(place(&begun), Placement::Gpu(GpuKernel::Tg));
         // The same level where nothing is left to be found.
         let ended = LevelStats { unvisited_vertices: 0, unvisited_edges: 0, vertices: 64 << 20, ..begun };
@@ -859,8 +854,10 @@ mod tests {
         let calibrated = Adaptive::new(Bands::default(), model);
         // Both devices are even at 3000 arcs.
         assert_eq!(places(&calibrated, 2900, Placement::Cpu, 1) + &places(&calibrated, 3100, Placement::Cpu, 1), "cg");
-        let bounded = Adaptive { bands: bands(Direction::TopDown, Band::gpu_from(1000)), ..calibrated };
-        assert_eq!(places(&bounded, 999, Placement::Cpu, 1) + &places(&bounded, 1000, Placement::Cpu, 1), "cg");
+        for (band, wanted) in [(Band::gpu_from(1000), "cg"), (Band::split_from(1000, 500), "c*")] {
+            let bounded = ready(Adaptive::new(bands(Direction::TopDown, band), calibrated.model));
+            assert_eq!(places(&bounded, 999, Placement::Cpu, 1) + &places(&bounded, 1000, Placement::Cpu, 1), wanted);
+        }
     }
 
     #[test]
@@ -873,7 +870,7 @@ mod tests {
             ..SampledCosts::default().into()
         };
         let adaptive = Adaptive { model, ..Adaptive::of(bands(Direction::TopDown, Band::split_from(0, 500))) };
-        let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), &mut History::default()).kernel();
+        let kernel = |work| adaptive.plan(&level(Direction::TopDown, work, Some(Placement::Cpu)), RUNS, &mut History::default()).kernel();
         assert_eq!((kernel(3000), kernel(30_000)), (Some(GpuKernel::Tg), Some(GpuKernel::Tgm)));
     }
 
@@ -884,7 +881,7 @@ mod tests {
         let adaptive = ready(Adaptive::of(Bands { top_down: split, bottom_up: split }));
         let learned = |had: u16| {
             let mut memory = History::default();
-            let plan = adaptive.plan(&level(Direction::TopDown, 7000, Some(Placement::Cpu)), &mut memory);
+            let plan = adaptive.plan(&level(Direction::TopDown, 7000, Some(Placement::Cpu)), RUNS, &mut memory);
             let Placement::Split { gpu_permille: planned, kernel } = plan.placement else { panic!("{plan:?}") };
             let ran = Placement::Split { gpu_permille: had, kernel };
             let stats = LevelStats {
