@@ -111,15 +111,15 @@ fn is_zero(value: &f64) -> bool {
 
 impl StrategyCost {
     /// Names of the terms, as in TOML, and their values.
-    pub fn terms(&self) -> [(&'static str, f64); 7] {
+    pub fn terms_mut(&mut self) -> [(&'static str, &mut f64); 7] {
         [
-            ("fixed_ns", self.fixed_ns),
-            ("frontier_vertex_ns", self.frontier_vertex_ns),
-            ("frontier_edge_ns", self.frontier_edge_ns),
-            ("word_ns", self.word_ns),
-            ("unvisited_vertex_ns", self.unvisited_vertex_ns),
-            ("probe_ns", self.probe_ns),
-            ("unvisited_edge_ns", self.unvisited_edge_ns),
+            ("fixed_ns", &mut self.fixed_ns),
+            ("frontier_vertex_ns", &mut self.frontier_vertex_ns),
+            ("frontier_edge_ns", &mut self.frontier_edge_ns),
+            ("word_ns", &mut self.word_ns),
+            ("unvisited_vertex_ns", &mut self.unvisited_vertex_ns),
+            ("probe_ns", &mut self.probe_ns),
+            ("unvisited_edge_ns", &mut self.unvisited_edge_ns),
         ]
     }
 
@@ -148,17 +148,12 @@ impl StrategyCost {
     }
 
     /// The cost with every term multiplied by `factor`, and with the same power.
-    pub fn times(self, factor: f64) -> Self {
-        Self {
-            fixed_ns: factor * self.fixed_ns,
-            frontier_vertex_ns: factor * self.frontier_vertex_ns,
-            frontier_edge_ns: factor * self.frontier_edge_ns,
-            word_ns: factor * self.word_ns,
-            unvisited_vertex_ns: factor * self.unvisited_vertex_ns,
-            probe_ns: factor * self.probe_ns,
-            unvisited_edge_ns: factor * self.unvisited_edge_ns,
-            watts: self.watts,
+    #[must_use]
+    pub fn times(mut self, factor: f64) -> Self {
+        for (_, term) in self.terms_mut() {
+            *term *= factor;
         }
+        self
     }
 
     /// Nanoseconds of a share of a level. A device pays the fixed cost of the level whatever its share.
@@ -339,8 +334,9 @@ impl CostModel {
             if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(CostModelError::OutOfRange { key: key(), value }) }
         };
         for strategy in Strategy::ALL {
-            let Some(cost) = self.of(strategy) else { continue };
-            for (name, value) in cost.terms().into_iter().chain(cost.watts.map(|watts| ("watts", watts))) {
+            let Some(mut cost) = self.of(strategy).copied() else { continue };
+            let watts = cost.watts.map(|watts| ("watts", watts));
+            for (name, value) in cost.terms_mut().map(|(name, term)| (name, *term)).into_iter().chain(watts) {
                 check(&|| format!("{}.{name}", strategy.name()), value)?;
             }
             if self.objective != Objective::Time && cost.watts.is_none() {

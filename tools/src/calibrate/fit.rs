@@ -5,7 +5,7 @@
 
 use super::{
     figures::zhang_edges,
-    levels::{LevelTable, SHARES},
+    levels::{LevelTable, LevelTimes, SHARES},
     plan::plans_ns,
 };
 use socbfs::{
@@ -79,86 +79,68 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     Some(model)
 }
 
-/// The levels of all tables by `strategy`: what a policy may know of them, and their time in nanoseconds. Level 0 is left out, since it
-/// includes the reset of the state.
+/// The levels that count. Level 0 is left out, since it includes the reset of the state.
+fn levels(tables: &[LevelTable]) -> impl Iterator<Item = &LevelTimes> {
+    tables.iter().flat_map(|table| table.levels.iter().skip(1).step_by(table.levels.len().div_ceil(LEVELS).max(1)))
+}
+
+/// The levels by `strategy`: what a policy may know of them, and their time in nanoseconds.
 fn samples(tables: &[LevelTable], strategy: Strategy) -> impl Iterator<Item = (&LevelStats, f64)> {
-    tables.iter().flat_map(move |table| {
-        let step = table.levels.len().div_ceil(LEVELS).max(1);
-        table.levels.iter().skip(1).step_by(step).filter_map(move |level| Some((&level.stats, level.own_ns(strategy)?)))
-    })
+    levels(tables).filter_map(move |level| Some((&level.stats, level.own_ns(strategy)?)))
 }
 
 fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCost> {
-    let rows: Vec<([f64; 4], f64)> = samples(tables, strategy)
+    let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|one| f64::from(u8::from(strategy.direction() == one)));
+    let by_words = if strategy == Strategy::Tgm { 1.0 } else { bottom_up };
+    let rows: Vec<([f64; 7], f64)> = samples(tables, strategy)
         .map(|(stats, ns)| {
-            let unvisited = stats.unvisited_vertices as f64;
-            let terms = match strategy.direction() {
-                Direction::TopDown => {
-                    let words = if strategy == Strategy::Tgm { stats.vertices as f64 / 64.0 } else { 0.0 };
-                    [1.0, stats.frontier_vertices as f64, stats.frontier_edges as f64, words]
-                }
-                Direction::BottomUp => {
-                    [1.0, stats.vertices as f64 / 64.0, unvisited, unvisited * stats.sampled_probes.map_or(1.0, f64::from)]
-                }
-            };
+            let unvisited = bottom_up * stats.unvisited_vertices as f64;
+            let terms = [
+                1.0,
+                top_down * stats.frontier_vertices as f64,
+                top_down * stats.frontier_edges as f64,
+                by_words * stats.vertices as f64 / 64.0,
+                unvisited,
+                unvisited * stats.sampled_probes.map_or(1.0, f64::from),
+                0.0,
+            ];
             (terms, ns)
         })
         .collect();
-    if rows.is_empty() {
-        return None;
+    let mut cost = StrategyCost::default();
+    for ((_, term), value) in cost.terms_mut().into_iter().zip(least_squares(&rows)) {
+        *term = value;
     }
-    let [fixed_ns, second, third, fourth] = least_squares(&rows);
-    Some(match strategy.direction() {
-        Direction::TopDown => {
-            StrategyCost { fixed_ns, frontier_vertex_ns: second, frontier_edge_ns: third, word_ns: fourth, ..StrategyCost::default() }
-        }
-        Direction::BottomUp => {
-            StrategyCost { fixed_ns, word_ns: second, unvisited_vertex_ns: third, probe_ns: fourth, ..StrategyCost::default() }
-        }
-    })
+    (!rows.is_empty()).then_some(cost)
+}
+
+/// The cost of the changes that took these times in nanoseconds.
+fn change(times: impl Iterator<Item = (LevelStats, f64)>) -> Option<ChangeCost> {
+    let terms = |stats: &LevelStats| [1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64];
+    let rows: Vec<_> = times.map(|(stats, ns)| (terms(&stats), ns.max(0.0))).collect();
+    let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
+    (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
 
 /// The cost of a change from one strategy to another, over the pairs for which `are` is true.
 fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) -> ChangeCost {
-    let mut rows = Vec::new();
-    for table in tables {
-        let step = table.levels.len().div_ceil(LEVELS).max(1);
-        for level in table.levels.iter().skip(1).step_by(step) {
-            for previous in Strategy::ALL {
-                for strategy in Strategy::ALL.into_iter().filter(|&strategy| are(previous, strategy)) {
-                    if let Some(ns) = level.change_ns(previous, strategy) {
-                        let stats = &level.stats;
-                        rows.push(([1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64], ns.max(0.0)));
-                    }
-                }
-            }
-        }
-    }
-    let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
-    ChangeCost { fixed_ns, word_ns, frontier_vertex_ns }
+    let pairs = Strategy::ALL.into_iter().flat_map(|previous| Strategy::ALL.map(|strategy| (previous, strategy)));
+    let pairs: Vec<_> = pairs.filter(|&(previous, strategy)| are(previous, strategy)).collect();
+    let times = levels(tables).flat_map(|level| pairs.iter().filter_map(|&(a, b)| Some((level.stats, level.change_ns(a, b)?))));
+    change(times).unwrap_or_default()
 }
 
 /// The time of a split level beyond the longer of its two parts (`None`: none was measured). A part counts with its share of the whole
 /// time. The prediction gives it the whole fixed cost of its device, so predictions are too long where that is large. With the same rule
 /// here they are closer, but decisions are worse: on simulated boards the mean regret of `adaptive` rises from 1.4 % to 1.8 %.
 fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
-    let mut rows = Vec::new();
-    for table in tables {
-        let step = table.levels.len().div_ceil(LEVELS).max(1);
-        for level in table.levels.iter().skip(1).step_by(step) {
-            let on_cpu = level.own_ns(Strategy::on_cpu(direction));
-            for (kernel, share) in GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))) {
-                let (Some(both), Some(cpu), Some(gpu)) = (level.split_ns(kernel, share), on_cpu, level.own_ns(kernel.into())) else {
-                    continue;
-                };
-                let part = f64::from(share) / 1000.0;
-                let beyond = both - (gpu * part).max(cpu * (1.0 - part));
-                rows.push(([1.0, level.stats.vertices as f64 / 64.0, level.stats.frontier_vertices as f64], beyond.max(0.0)));
-            }
-        }
-    }
-    let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
-    (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
+    let kinds: Vec<_> = GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))).collect();
+    let beyond = |level: &LevelTimes, (kernel, share): (GpuKernel, u16)| {
+        let part = f64::from(share) / 1000.0;
+        let longer = (level.own_ns(kernel.into())? * part).max(level.own_ns(Strategy::on_cpu(direction))? * (1.0 - part));
+        Some((level.stats, level.split_ns(kernel, share)? - longer))
+    };
+    change(levels(tables).flat_map(|level| kinds.iter().filter_map(move |&kind| beyond(level, kind))))
 }
 
 /// Non-negative coefficients with which the terms of the rows come closest to their times. The square of an error is divided by the time of
@@ -194,18 +176,6 @@ fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
     solution
 }
 
-/// The terms of a strategy that [`refine`] may move.
-fn terms_mut(cost: &mut StrategyCost) -> [&mut f64; 6] {
-    [
-        &mut cost.fixed_ns,
-        &mut cost.frontier_vertex_ns,
-        &mut cost.frontier_edge_ns,
-        &mut cost.word_ns,
-        &mut cost.unvisited_vertex_ns,
-        &mut cost.probe_ns,
-    ]
-}
-
 /// Sum of the regrets of the model's plans for all searches, each at most [`WORST`]. `oracles` holds the oracle's times in nanoseconds.
 fn sum_of_regrets(model: &CostModel, tables: &[LevelTable], oracles: &[f64]) -> f64 {
     let policy = Policy::CostModel(Box::new(*model));
@@ -237,12 +207,12 @@ fn refine(mut model: CostModel, tables: &[LevelTable], oracles: &[f64]) -> CostM
         let before = least;
         for strategy in Strategy::ALL {
             let Some(mut start) = fitted.of(strategy).copied() else { continue };
-            for (term, fitted) in terms_mut(&mut start).into_iter().enumerate().filter(|(_, fitted)| **fitted > 0.0) {
+            for (place, (_, fitted)) in start.terms_mut().into_iter().enumerate().filter(|(_, (_, fitted))| **fitted > 0.0) {
                 for step in STEPS {
                     let mut tried = model;
                     if let Some(cost) = tried.of_mut(strategy) {
-                        let [value] = [&mut *terms_mut(cost)[term]];
-                        *value = (*value * step).clamp(*fitted / MOST, *fitted * MOST);
+                        let (_, value) = &mut cost.terms_mut()[place];
+                        **value = (**value * step).clamp(*fitted / MOST, *fitted * MOST);
                     }
                     let now = regret(&tried);
                     if now < least - 1e-9 {
