@@ -229,6 +229,8 @@ struct Level<'a> {
     memory: &'a History,
     /// The device that holds the state before the level.
     holder: usize,
+    /// Whether the CPU runs the level whatever its direction.
+    stays: bool,
     rest: Rest,
 }
 
@@ -368,7 +370,7 @@ impl Adaptive {
 
     /// The placement of a level of this direction on one side, and its nanoseconds with the changes before it and the rest of the search.
     fn on(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
-        let Level { stats, memory, holder, rest } = *level;
+        let Level { stats, memory, holder, rest, .. } = *level;
         let (placement, ns) = match side {
             Side::Cpu => (Placement::Cpu, self.cpu_ns(direction, stats, probes)),
             Side::Gpu => {
@@ -387,8 +389,8 @@ impl Adaptive {
 
     /// A level of this direction where the band places it, unless that needs a change of device that does not pay.
     fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
-        let Level { stats, memory, holder, rest } = *level;
-        let zone = self.zone(direction, stats, probes);
+        let Level { stats, memory, holder, stays, rest } = *level;
+        let zone = if stays { Side::Cpu } else { self.zone(direction, stats, probes) };
         let (placement, ns) = self.on(zone, direction, level, probes);
         if zone.holder() == holder {
             return Candidate { side: zone, placement, ns, gain_ns: 0.0 };
@@ -514,7 +516,9 @@ impl Adaptive {
 
     /// The current level, with what does not depend on samples.
     fn level<'a>(&self, stats: &'a LevelStats, memory: &'a History) -> Level<'a> {
-        Level { stats, memory, holder: self.holder(stats), rest: self.rest(stats) }
+        let holder = self.holder(stats);
+        let stays = holder == CPU && self.is_on_cpu(stats);
+        Level { stats, memory, holder, stays, rest: if stays { [0.0; 2] } else { self.rest(stats) } }
     }
 
     fn cheaper(&self, level: &Level<'_>, probes: f64) -> (Direction, Candidate) {
@@ -531,30 +535,16 @@ impl Adaptive {
         Bounds::of(level.stats, best, |(direction, side), probes| self.on(side, direction, level, probes).1)
     }
 
-    /// Whether the CPU has the state, and runs the level whatever its direction: by its bounds, or since it ends before a device would have
-    /// begun. The rest of the search then costs the same for every plan. Most levels of most searches are like that, and some take less
-    /// time than the comparison of all placements.
+    /// Whether the CPU, if it has the state, runs the level whatever its direction: by its bounds, or since it ends before a device would
+    /// have begun. The rest of the search then costs the same for every plan. Most levels of most searches are like that, and some take
+    /// less time than the comparison of all placements.
     fn is_on_cpu(&self, stats: &LevelStats) -> bool {
         let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
         let stays = |direction| {
             let (side, open) = self.bounded(direction, stats);
             side == Side::Cpu && (open == [false; 2] || self.cpu_ns(direction, stats, list.max(1.0)) <= self.model.least_gpu_ns(direction))
         };
-        stays(Direction::TopDown) && stays(Direction::BottomUp) && self.holder(stats) == CPU
-    }
-
-    /// Nanoseconds of a level of this direction if [`is_on_cpu`](Self::is_on_cpu).
-    fn here_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> f64 {
-        self.cpu_ns(direction, stats, probes) + self.model.turn_ns(direction, stats)
-    }
-
-    fn direction_on_cpu(&self, stats: &LevelStats, probes: f64) -> Direction {
-        let is_less = self.here_ns(Direction::BottomUp, stats, probes) < self.here_ns(Direction::TopDown, stats, probes);
-        if is_less { Direction::BottomUp } else { Direction::TopDown }
-    }
-
-    fn bounds_on_cpu(&self, stats: &LevelStats) -> Bounds {
-        Bounds::of(stats, |probes| self.direction_on_cpu(stats, probes), |direction, probes| self.here_ns(direction, stats, probes))
+        stays(Direction::TopDown) && stays(Direction::BottomUp)
     }
 
     /// The GPU's share of a split level, in thousandths: as learned in this search, else as given by the band, else by the costs.
@@ -657,9 +647,6 @@ impl Rule for Adaptive {
     }
 
     fn wants_sample(&self, stats: &LevelStats, _runs: LevelDevice, memory: &History) -> bool {
-        if self.is_on_cpu(stats) {
-            return self.bounds_on_cpu(stats).wants_sample();
-        }
         self.bounds(&self.level(stats, memory)).wants_sample()
     }
 
@@ -669,11 +656,6 @@ impl Rule for Adaptive {
 
     fn plan(&self, stats: &LevelStats, _runs: LevelDevice, memory: &mut History) -> LevelPlan {
         self.adapt(stats, memory);
-        if self.is_on_cpu(stats) {
-            let probes = stats.sampled_probes.map_or_else(|| self.bounds_on_cpu(stats).without_sample(), f64::from);
-            memory.expected = None;
-            return LevelPlan { direction: self.direction_on_cpu(stats, probes), placement: Placement::Cpu };
-        }
         let level = self.level(stats, memory);
         let probes = stats.sampled_probes.map_or_else(|| self.bounds(&level).without_sample(), f64::from);
         let (direction, candidate) = self.cheaper(&level, probes);
@@ -780,7 +762,7 @@ mod tests {
         fn the_short_way_on_the_cpu_decides_like_the_long_one(adaptive in ahead::tests::adaptive(), stats in ahead::tests::stats()) {
             let adaptive = ready(adaptive);
             let mut memory = History::default();
-            let level = adaptive.level(&stats, &memory);
+            let level = Level { stays: false, rest: adaptive.rest(&stats), ..adaptive.level(&stats, &memory) };
             let bounds = adaptive.bounds(&level);
             let probes = stats.sampled_probes.map_or_else(|| bounds.without_sample(), f64::from);
             let (direction, candidate) = adaptive.cheaper(&level, probes);
