@@ -337,8 +337,8 @@ impl Adaptive {
         let (band, work) = (self.bands.of(direction), work(stats, direction));
         let side = band.side(work);
         let is_over = side == Side::Both || band.up_to.is_some_and(|up_to| work >= up_to);
-        let [gpu, both] = self.model.knows(direction);
-        (side, [gpu && !is_over && band.gpu_from.is_none(), both && !is_over && band.split_from.is_none()])
+        let is_open = |bound: Option<u64>, place: usize| bound.is_none() && !is_over && self.model.knows(direction)[place];
+        (side, [is_open(band.gpu_from, 0), is_open(band.split_from, 1)])
     }
 
     /// The side of a level: that of its band, or the cheapest one of those that are open.
@@ -355,8 +355,14 @@ impl Adaptive {
                 self.split_ns(direction, stats, probes, share).1
             }
         };
-        let others = [Side::Gpu, Side::Both].into_iter().zip(open).filter(|&(other, is_open)| is_open && other != side);
-        others.fold((side, ns(side)), |best, (other, _)| if ns(other) < best.1 { (other, ns(other)) } else { best }).0
+        let mut best = (side, ns(side));
+        for (other, is_open) in [Side::Gpu, Side::Both].into_iter().zip(open) {
+            let other_ns = if is_open && other != side { ns(other) } else { f64::INFINITY };
+            if other_ns < best.1 {
+                best = (other, other_ns);
+            }
+        }
+        best.0
     }
 
     /// The device that holds the state before this level.
