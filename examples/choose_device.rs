@@ -7,7 +7,7 @@
 
 use std::{env, error::Error};
 
-use socbfs::{BuildOptions, DeviceChoice, Generator, Given, Layout, Outcome, Profile, Runtime, Setting, devices};
+use socbfs::{BuildOptions, DeviceChoice, Generator, Layout, Outcome, Runtime, Setting, devices};
 
 /// Searches a Kronecker graph with the device that `choice` means. Returns the names of the OpenCL devices (none: the CPU searched
 /// alone), and the outcome.
@@ -15,8 +15,8 @@ pub fn search_on(choice: DeviceChoice) -> Result<(Vec<String>, Outcome), Box<dyn
     let edges = Generator::graph500(12).generate(&|_| ())?;
     let layout = Layout::build(&edges, &BuildOptions::default())?;
     // The board's profile supplies the settings that are not given here. The policy `auto` decides where each level runs.
-    let given = Given { device: Some(Setting::flag(choice)), ..Given::default() };
-    let mut prepared = Runtime::new(Profile::detected()?, given)?.search(&layout)?;
+    let runtime = Runtime { device: Setting::flag(choice), ..Runtime::detect()? };
+    let mut prepared = runtime.search(&layout)?;
     let outcome = prepared.run(5)?;
     let names = prepared.devices.iter().map(|device| device.used.name.clone()).collect();
     Ok((names, outcome))

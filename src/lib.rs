@@ -25,13 +25,13 @@
 //! between CPU and GPU. Without a device the CPU searches alone, and that is not an error.
 //!
 //! ```
-//! use socbfs::{BuildOptions, DeviceChoice, Generator, Given, Layout, Profile, Runtime, Setting};
+//! use socbfs::{BuildOptions, DeviceChoice, Generator, Layout, Runtime, Setting};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let edges = Generator::graph500(10).generate(&|_| ())?;
 //! let layout = Layout::build(&edges, &BuildOptions::default())?;
-//! let device = Some(Setting::flag(DeviceChoice::Auto)); // the largest GPU, if there is one
-//! let runtime = Runtime::new(Profile::detected()?, Given { device, ..Given::default() })?;
+//! let device = Setting::flag(DeviceChoice::Auto); // the largest GPU, if there is one
+//! let runtime = Runtime { device, ..Runtime::detect()? };
 //! let mut prepared = runtime.search(&layout)?;
 //! let outcome = prepared.run(5)?;
 //! let devices: Vec<&str> = prepared.devices.iter().map(|device| device.used.name.as_str()).collect();
@@ -110,9 +110,7 @@ pub use memory::{OutOfMemory, SharingMode};
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
 
 pub use board::{Board, CpuList, DocumentError};
-pub use runtime::{
-    CalibrationChoice, Choice, FoundCalibration, Given, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting,
-};
+pub use runtime::{CalibrationChoice, Choice, FoundCalibration, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting};
 pub use validate::{Check, ValidateError, Validated, Validator, Violation, validate};
 
 /// Power sensors, and the energy of a window of time.

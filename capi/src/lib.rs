@@ -25,7 +25,7 @@ use bfs::{
     input::{Fault, InputError, ReadOptions},
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, RuntimeError, Setting, Step},
+    runtime::{Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::{with_causes, with_cure},
 };
@@ -472,13 +472,14 @@ pub unsafe extern "C" fn socbfs_runtime_new(
         };
         let device: DeviceChoice = device.unwrap_or("cpu").parse().map_err(|error| Failure::argument(with_causes("", &error)))?;
         let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
-        let given = Given {
-            device: Some(Setting::flag(device)),
-            policy: policy.map(Setting::flag),
-            threads: (threads > 0).then(|| Setting::flag(threads as usize)),
-            ..Given::default()
-        };
-        give(runtime, socbfs_runtime { runtime: Runtime::new(profile?, given)? });
+        let mut settings = Runtime { device: Setting::flag(device), ..Runtime::new(profile?) };
+        if let Some(policy) = policy {
+            settings.policy = Setting::flag(policy);
+        }
+        if threads > 0 {
+            settings.threads = Setting::flag(threads as usize);
+        }
+        give(runtime, socbfs_runtime { runtime: settings });
         Ok(())
     })
 }
@@ -525,10 +526,7 @@ pub unsafe extern "C" fn socbfs_search_new(
         };
         let settings = match runtime {
             Some(runtime) => runtime.runtime.clone(),
-            None => {
-                let given = Given { device: Some(Setting::flag(DeviceChoice::Cpu)), ..Given::default() };
-                Runtime::new(Profile::detected()?, given)?
-            }
+            None => Runtime { device: Setting::flag(DeviceChoice::Cpu), ..Runtime::detect()? },
         };
         let settings = Runtime { stopper: stopped_by(), ..settings };
         let mut owned =

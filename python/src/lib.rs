@@ -17,7 +17,7 @@ use bfs::{
     input::ReadOptions,
     many::LevelNumber,
     power::{Meter, Selection, Tree, Window},
-    runtime::{Given, Profile, RuntimeError, Setting},
+    runtime::{Profile, RuntimeError, Setting},
     search::{End, OwnedSearch},
     words::{with_causes, with_cure},
 };
@@ -173,14 +173,15 @@ fn runtime((device, policy, board, threads): Settings) -> Result<Runtime, Failur
     let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
     let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
     let policy = policy.as_deref().map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
-    let given = Given {
-        device: Some(Setting::flag(device)),
-        policy: policy.map(Setting::flag),
-        threads: (threads > 0).then(|| Setting::flag(threads)),
-        ..Given::default()
-    };
     let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?;
-    Ok(Runtime::new(profile, given)?)
+    let mut runtime = Runtime { device: Setting::flag(device), ..Runtime::new(profile) };
+    if let Some(policy) = policy {
+        runtime.policy = Setting::flag(policy);
+    }
+    if threads > 0 {
+        runtime.threads = Setting::flag(threads);
+    }
+    Ok(runtime)
 }
 
 impl Searched {
@@ -207,7 +208,7 @@ impl Searched {
         }
         // The thread belongs to the program.
         let _restored = AffinityGuard::new();
-        Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.threads.value, self.runtime.cpus.value.numbers())?)
+        Ok(ManySearch::new(Arc::clone(&self.layout), self.runtime.team().value, self.runtime.cpus.value.numbers())?)
     }
 }
 
@@ -220,7 +221,7 @@ impl Core {
     ) -> PyResult<Self> {
         let made = lasting(py, timeout, false, move |stopper| {
             let runtime = runtime(settings)?;
-            let threads = runtime.threads.value;
+            let threads = runtime.team().value;
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
             let many = bfs::words::threads(threads);
             let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {many}: {error}; use fewer")))?;

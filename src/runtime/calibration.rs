@@ -78,7 +78,7 @@ impl Runtime {
             board: self.profile.name().to_owned(),
             cpu_model: machine::cpu_model(root),
             kernel: machine::kernel(root),
-            threads: if self.threads.value == 0 { available } else { self.threads.value },
+            threads: Some(self.team().value).filter(|&threads| threads > 0).unwrap_or(available),
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value.unwrap_or_else(Simd::detect),
             device: device.map(|(info, memory_way)| OpenClIdentity {
@@ -200,7 +200,7 @@ mod tests {
     use crate::{
         board::Board,
         opencl::{DeviceKind, invented},
-        runtime::{Given, Profile, Setting},
+        runtime::{Profile, Setting},
     };
 
     #[test]
@@ -223,8 +223,7 @@ mod tests {
         let runtime = |text: &str| {
             let board = Board::parse(text, "b.toml").unwrap();
             let profile = Profile { board, text: text.to_owned().into(), place: "b.toml".into(), origin: Origin::Board, reason: "".into() };
-            let calibration = Some(Setting::flag(CalibrationChoice::File(file.clone())));
-            Runtime::new(profile, Given { calibration, ..Given::default() }).unwrap()
+            Runtime { calibration: Setting::flag(CalibrationChoice::File(file.clone())), ..Runtime::new(profile) }
         };
         let plain = runtime("schema = 1\n[board]\nname = 'b'\n");
         let quirk = runtime("schema = 1\n[board]\nname = 'b'\n[[opencl.devices]]\nname = 'Mali*'\nquirks = ['not-coherent']\n");

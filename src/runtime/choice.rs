@@ -367,15 +367,18 @@ mod tests {
         measure::ParallelKey,
         memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind, invented},
-        runtime::{Given, Profile, Setting},
+        runtime::{Profile, Setting},
     };
 
     fn runtime(text: &str, policy: Option<&str>) -> Runtime {
         let board = Board::parse(text, "b.toml").unwrap_or_else(|error| panic!("{error}\n{text}"));
         let text = text.to_owned().into();
         let profile = Profile { board, text, place: "b.toml".into(), origin: Origin::Board, reason: "asked for".into() };
-        let policy = policy.map(|policy| Setting::flag(policy.parse().unwrap()));
-        Runtime::new(profile, Given { policy, ..Given::default() }).unwrap()
+        let mut runtime = Runtime::new(profile);
+        if let Some(policy) = policy {
+            runtime.policy = Setting::flag(policy.parse().unwrap());
+        }
+        runtime
     }
 
     fn calibrated() -> FoundCalibration {
@@ -640,8 +643,8 @@ mod tests {
         // The sharing mode of the calibration is svm-fine.
         let found = calibrated();
         let way = |text: &str, asked: Option<Setting<SharingMode>>, found: Option<&FoundCalibration>| {
-            let profile = runtime(text, None).profile;
-            Runtime::new(profile, Given { memory_way: asked, ..Given::default() }).unwrap().way(&info, found)
+            let memory_way = asked.map_or_else(Setting::default, |Setting { value, origin }| Setting { value: Some(value), origin });
+            Runtime { memory_way, ..runtime(text, None) }.way(&info, found)
         };
         assert_eq!(way(NAME, None, None), None, "it is measured");
         assert_eq!(way(NAME, None, Some(&found)), Some(SharingMode::SvmFine));
@@ -659,8 +662,8 @@ mod tests {
         // The size of the calibration is 64.
         let found = calibrated();
         let group = |text: &str, asked: Option<Setting<usize>>, found: Option<&FoundCalibration>| {
-            let profile = runtime(text, None).profile;
-            Runtime::new(profile, Given { work_group: asked, ..Given::default() }).unwrap().group(&info, found)
+            let work_group = asked.map_or_else(Setting::default, |Setting { value, origin }| Setting { value: Some(value), origin });
+            Runtime { work_group, ..runtime(text, None) }.group(&info, found)
         };
         assert_eq!(group(NAME, None, None), None, "by the kind of device");
         assert_eq!(group(NAME, None, Some(&found)), Some(64));
@@ -723,18 +726,6 @@ mod tests {
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let prepared = runtime(&board, None).search(&layout).unwrap();
         assert_eq!(prepared.options.parallel, Some(runtime(&board, None).parallel(None)));
-    }
-
-    #[test]
-    fn the_size_of_a_batch_comes_from_flag_then_board() {
-        let board = format!("{NAME}[cpu]\nbatch = 512\n");
-        let batch = |text: &str, asked: Option<Setting<usize>>| {
-            let batch = Runtime::new(runtime(text, None).profile, Given { batch: asked, ..Given::default() }).unwrap().batch;
-            (batch.value, batch.origin)
-        };
-        assert_eq!(batch(NAME, None), (None, Origin::BuiltIn));
-        assert_eq!(batch(&board, None), (Some(512), Origin::Board));
-        assert_eq!(batch(&board, Some(Setting::flag(64))), (Some(64), Origin::Flag));
     }
 
     /// Everything in a search that a profile may change.

@@ -37,7 +37,7 @@ impl Runtime {
     pub(super) fn wants_parallel(&self) -> bool {
         let cpu = &self.profile.board.cpu;
         let all = cpu.parallel_arcs.and(cpu.parallel_hub_arcs).and(cpu.parallel_row_arcs).is_some() && cpu.piece.is_some();
-        self.threads.value != 1 && !all
+        self.team().value != 1 && !all
     }
 
     /// The thresholds of a search.
@@ -55,7 +55,7 @@ impl Runtime {
         // Clusters of big and little cores have caches of different sizes, so read the caches of the team's first CPU.
         let first = cpus.first().copied().unwrap_or(0);
         let caches = caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache")));
-        by_caches(&caches, self.threads.value, cpus)
+        by_caches(&caches, self.team().value, cpus)
     }
 }
 

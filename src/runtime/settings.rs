@@ -74,6 +74,12 @@ pub struct Setting<T> {
     pub origin: Origin,
 }
 
+impl<T: Default> Default for Setting<T> {
+    fn default() -> Self {
+        Self { value: T::default(), origin: Origin::BuiltIn }
+    }
+}
+
 impl<T> Setting<T> {
     /// A value that comes from a flag or a program.
     pub fn flag(value: T) -> Self {
@@ -81,43 +87,12 @@ impl<T> Setting<T> {
     }
 }
 
-/// The settings of flags and environment, before any profile. `None` means not given, which differs from given with the default value.
-#[derive(Debug, Clone, Default)]
-pub struct Given {
-    /// Threads (0: one for each of the CPUs; if none are given, one for every CPU the process may run on).
-    pub threads: Option<Setting<usize>>,
-    /// CPUs to bind to.
-    pub cpus: Option<Setting<CpuList>>,
-    /// Vertices of a batch, for searches over several processes.
-    pub batch: Option<Setting<usize>>,
-    /// Policy.
-    pub policy: Option<Setting<Policy>>,
-    /// The record to replay.
-    pub recorded: Option<RecordedPlans>,
-    /// Vector instructions.
-    pub simd: Option<Setting<Simd>>,
-    /// OpenCL devices.
-    pub device: Option<Setting<DeviceChoice>>,
-    /// How memory is shared with them.
-    pub memory_way: Option<Setting<SharingMode>>,
-    /// Work-items in a work-group.
-    pub work_group: Option<Setting<usize>>,
-    /// Least number of buffers for the neighbours.
-    pub parts: Option<Setting<usize>>,
-    /// Which calibration to take.
-    pub calibration: Option<Setting<CalibrationChoice>>,
-    /// What the cost model minimises.
-    pub objective: Option<Setting<Objective>>,
-    /// Whether devices measure the times of their kernels.
-    pub device_times: bool,
-}
-
-/// The settings of a search on this machine: those of flags and environment, completed by the board's profile.
+/// The settings of a search on this machine: at first those of the board's profile, and defaults. A flag or a program replaces fields.
 #[derive(Debug, Clone)]
 pub struct Runtime {
     /// The board profile.
     pub profile: Profile,
-    /// Threads (0: one for every CPU the process may run on).
+    /// Threads (0: one for each of `cpus`, or for every CPU the process may run on). [`team`](Self::team) says how many search.
     pub threads: Setting<usize>,
     /// CPUs to bind to (empty: not bound).
     pub cpus: Setting<CpuList>,
@@ -148,62 +123,49 @@ pub struct Runtime {
     pub stopper: Stopper,
 }
 
-/// The first value that is given: by flag or environment, by the board, or the default.
-fn pick<T: Default>(given: Option<Setting<T>>, board: Option<T>, board_origin: Origin) -> Setting<T> {
-    let of_board = || board.map(|value| Setting { value, origin: board_origin });
-    given.or_else(of_board).unwrap_or_else(|| Setting { value: T::default(), origin: Origin::BuiltIn })
-}
-
-fn optional<T>(given: Option<Setting<T>>) -> Setting<Option<T>> {
-    pick(given.map(|Setting { value, origin }| Setting { value: Some(value), origin }), None, Origin::BuiltIn)
-}
-
 impl Runtime {
     /// Settings with the profile that fits this machine, and defaults otherwise.
     ///
     /// # Errors
     /// [`RuntimeError::Profile`] if a compiled-in profile can't be read, which a test rules out.
     pub fn detect() -> Result<Self, RuntimeError> {
-        Self::new(Profile::detected()?, Given::default())
+        Ok(Self::new(Profile::detected()?))
     }
 
-    /// The given settings, completed by `profile`.
-    ///
-    /// # Errors
-    /// [`RuntimeError::TooManyThreads`].
-    pub fn new(profile: Profile, given: Given) -> Result<Self, RuntimeError> {
+    /// The settings of `profile`, and defaults otherwise.
+    pub fn new(profile: Profile) -> Self {
+        fn of<T: Default>(board: Option<T>, origin: Origin) -> Setting<T> {
+            board.map_or_else(Setting::default, |value| Setting { value, origin })
+        }
         let (board, origin) = (&profile.board, profile.origin);
-        let cpus = pick(given.cpus, board.cpu.cpus.clone(), origin);
-        let mut threads = pick(given.threads, board.cpu.threads, origin);
-        // One thread for each named CPU, unless a number of threads is given. CPUs of a flag count more than a number of the board.
-        let is_given = |origin: Origin| matches!(origin, Origin::Flag | Origin::Environment);
-        let is_implied = threads.value == 0 || (is_given(cpus.origin) && !is_given(threads.origin));
-        if is_implied && !cpus.value.numbers().is_empty() {
-            threads = Setting { value: cpus.value.numbers().len(), origin: cpus.origin };
-        }
-        if threads.value > MOST_THREADS {
-            return Err(RuntimeError::TooManyThreads(threads.value));
-        }
-        let batch = given.batch.map(|Setting { value, origin }| Setting { value: Some(value), origin });
-        let batch = pick(batch, board.cpu.batch.map(Some), origin);
-        let policy = pick(given.policy, board.policy.clone(), origin);
-        Ok(Self {
-            profile,
-            threads,
-            cpus,
-            batch,
-            policy,
-            recorded: given.recorded,
-            simd: optional(given.simd),
-            device: pick(given.device, None, origin),
-            memory_way: optional(given.memory_way),
-            work_group: optional(given.work_group),
-            parts: pick(given.parts, None, origin),
-            calibration: pick(given.calibration, None, origin),
-            objective: pick(given.objective, None, origin),
-            device_times: given.device_times,
+        Self {
+            threads: of(board.cpu.threads, origin),
+            cpus: of(board.cpu.cpus.clone(), origin),
+            batch: of(board.cpu.batch.map(Some), origin),
+            policy: of(board.policy.clone(), origin),
+            recorded: None,
+            simd: Setting::default(),
+            device: Setting::default(),
+            memory_way: Setting::default(),
+            work_group: Setting::default(),
+            parts: Setting::default(),
+            calibration: Setting::default(),
+            objective: Setting::default(),
+            device_times: false,
             stopper: Stopper::default(),
-        })
+            profile,
+        }
+    }
+
+    /// The number of threads that search (0: one for every CPU the process may run on). CPUs that were given count more than a number of
+    /// threads that was not.
+    pub fn team(&self) -> Setting<usize> {
+        let is_given = |origin: Origin| matches!(origin, Origin::Flag | Origin::Environment);
+        let is_implied = self.threads.value == 0 || (is_given(self.cpus.origin) && !is_given(self.threads.origin));
+        match self.cpus.value.numbers().len() {
+            cpus if cpus > 0 && is_implied => Setting { value: cpus, origin: self.cpus.origin },
+            _ => self.threads.clone(),
+        }
     }
 
     /// Replaces the policy. A record to replay belongs to the policy before, and goes with it.
@@ -216,7 +178,7 @@ impl Runtime {
     pub fn options(&self) -> SearchOptions {
         SearchOptions {
             policy: self.policy.value.clone(),
-            threads: self.threads.value,
+            threads: self.team().value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,
             stopper: self.stopper.clone(),
@@ -259,9 +221,13 @@ impl Runtime {
     pub fn apply(&self) -> Result<(), RuntimeError> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
         self.check_calibration()?;
+        let threads = self.team();
+        if threads.value > MOST_THREADS {
+            return Err(RuntimeError::TooManyThreads(threads.value));
+        }
         bind(self.cpus.value.numbers())?;
         for (name, origin, value) in [
-            ("threads", self.threads.origin, self.threads.value.to_string()),
+            ("threads", threads.origin, threads.value.to_string()),
             ("cpus", self.cpus.origin, self.cpus.value.to_string()),
             ("policy", self.policy.origin, self.policy_text()),
         ]
@@ -271,7 +237,7 @@ impl Runtime {
         {
             log::info!("{name} = {value:?} ({origin})");
         }
-        start_threads(self.threads.value)
+        start_threads(threads.value)
     }
 }
 
@@ -335,46 +301,33 @@ mod tests {
     const SETS_NONE: &str = "schema = 1\n[board]\nname = 'n'";
 
     #[test]
-    fn settings_come_from_flag_then_environment_then_board_then_default() {
-        let given = Given {
-            threads: Some(Setting::flag(7)),
-            cpus: Some(Setting::flag("0".parse().unwrap())),
-            policy: Some(Setting { value: Policy::Fixed(Strategy::Tc), origin: Origin::Environment }),
-            ..Given::default()
-        };
-        let all = Runtime::new(profile(SETS_ALL), given).unwrap();
-        assert_eq!(all.threads, Setting { value: 7, origin: Origin::Flag });
-        assert_eq!(all.policy, Setting { value: Policy::Fixed(Strategy::Tc), origin: Origin::Environment });
-        let none = Runtime::new(profile(SETS_ALL), Given::default()).unwrap();
-        assert_eq!(none.threads, Setting { value: 3, origin: Origin::Board });
-        assert_eq!(none.cpus.value.numbers(), [1, 2, 3]);
-        assert_eq!(none.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Board });
-        let detected = Profile { origin: Origin::Detected, ..profile(SETS_ALL) };
-        let detected = Runtime::new(detected, Given::default()).unwrap();
+    fn settings_come_from_the_board_else_they_are_the_defaults() {
+        let all = Runtime::new(profile(SETS_ALL));
+        assert_eq!(all.team(), Setting { value: 3, origin: Origin::Board });
+        assert_eq!(all.cpus.value.numbers(), [1, 2, 3]);
+        assert_eq!(all.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Board });
+        let detected = Runtime::new(Profile { origin: Origin::Detected, ..profile(SETS_ALL) });
         assert_eq!(detected.policy, Setting { value: Policy::Fixed(Strategy::Bc), origin: Origin::Detected });
-        let bare = Runtime::new(profile(SETS_NONE), Given::default()).unwrap();
-        assert_eq!(bare.threads, Setting { value: 0, origin: Origin::BuiltIn });
+        let bare = Runtime::new(profile(SETS_NONE));
+        assert_eq!(bare.team(), Setting { value: 0, origin: Origin::BuiltIn });
         assert_eq!(bare.policy, Setting { value: Policy::default(), origin: Origin::BuiltIn });
         assert_eq!(bare.profile.name(), "n");
     }
 
     #[test]
     fn the_given_cpus_set_the_number_of_threads() {
-        let given = Given { cpus: Some(Setting::flag("4-6".parse().unwrap())), ..Given::default() };
-        let runtime = Runtime::new(profile(SETS_NONE), given).unwrap();
-        assert_eq!(runtime.threads, Setting { value: 3, origin: Origin::Flag });
-        assert_eq!(runtime.options().cpus, [4, 5, 6]);
+        let on = |text, cpus: &str| Runtime { cpus: Setting::flag(cpus.parse().unwrap()), ..Runtime::new(profile(text)) };
+        let runtime = on(SETS_NONE, "4-6");
+        assert_eq!((runtime.team(), runtime.options().cpus), (Setting { value: 3, origin: Origin::Flag }, vec![4, 5, 6]));
         // The board's number of threads is for its own CPUs.
-        let given = Given { cpus: Some(Setting::flag("4,5".parse().unwrap())), ..Given::default() };
-        assert_eq!(Runtime::new(profile(SETS_ALL), given.clone()).unwrap().threads, Setting { value: 2, origin: Origin::Flag });
-        let given = Given { threads: Some(Setting::flag(7)), ..given };
-        assert_eq!(Runtime::new(profile(SETS_ALL), given).unwrap().threads, Setting { value: 7, origin: Origin::Flag });
-        assert_eq!(Runtime::new(profile(SETS_ALL), Given::default()).unwrap().threads, Setting { value: 3, origin: Origin::Board });
+        let runtime = on(SETS_ALL, "4,5");
+        assert_eq!(runtime.team(), Setting { value: 2, origin: Origin::Flag });
+        assert_eq!(Runtime { threads: Setting::flag(7), ..runtime }.team(), Setting { value: 7, origin: Origin::Flag });
     }
 
     #[test]
     fn too_many_threads_are_refused() {
-        let given = Given { threads: Some(Setting::flag(MOST_THREADS + 1)), ..Given::default() };
-        assert!(matches!(Runtime::new(profile(SETS_NONE), given), Err(RuntimeError::TooManyThreads(_))));
+        let many = Runtime { threads: Setting::flag(MOST_THREADS + 1), ..Runtime::new(profile(SETS_NONE)) };
+        assert!(matches!(many.apply(), Err(RuntimeError::TooManyThreads(_))));
     }
 }

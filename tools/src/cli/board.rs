@@ -390,7 +390,8 @@ fn settings(
     fn row<T>(name: &'static str, setting: &Setting<T>, value: String) -> (&'static str, String, String) {
         (name, value, setting.origin.to_string())
     }
-    let threads = match config.threads.value {
+    let team = config.team();
+    let threads = match team.value {
         0 => "one for every CPU".to_owned(),
         threads => threads.to_string(),
     };
@@ -398,7 +399,7 @@ fn settings(
     let (policy, policy_origin) = (choice.policy.to_string(), choice.origin);
     let (calibration, calibration_origin) = config.calibration_shown(found);
     vec![
-        row("threads", &config.threads, threads),
+        row("threads", &team, threads),
         row("cpus", &config.cpus, cpus),
         row("batch", &config.batch, config.batch.value.map_or_else(|| "4096".to_owned(), |batch| batch.to_string())),
         ("policy", policy, policy_origin.to_string()),

@@ -41,7 +41,7 @@ use socbfs::{
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
-    policy::{Bands, LevelDevice, Objective, Policy, Published},
+    policy::{Bands, Objective, Policy, Published},
     runtime::{CalibrationChoice, Origin, Runtime, Setting},
     search::SearchError,
 };
@@ -100,12 +100,12 @@ impl ClusterArgs {
             if !matches!(config.device.value, DeviceChoice::Auto | DeviceChoice::Cpu) {
                 return Err(Failure::new("--exchange pairs searches on CPUs only, and --device names a device").cure("omit one of the two"));
             }
-            let Setting { value: threads, origin } = config.threads;
+            let Setting { value: threads, origin } = config.team();
             if threads > 1 && matches!(origin, Origin::Flag | Origin::Environment) {
                 return Err(Failure::new(format!("--exchange pairs searches with one thread on each rank, not {threads}"))
                     .cure("start more ranks, or omit --threads"));
             }
-            (config.device.value, config.threads.value) = (DeviceChoice::Cpu, 1);
+            (config.device.value, config.threads) = (DeviceChoice::Cpu, Setting::flag(1));
         }
         if let Some(batch) = self.batch {
             config.batch = Setting::flag(Some(batch));
@@ -406,9 +406,8 @@ fn resolve_bounds(ready: &mut Ready, ranks: &MpiRanks) -> Result<(), Failure> {
 }
 
 fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Option<RankDevice>) -> ClusterOptions {
-    let threads = match config.threads.value {
-        0 if config.cpus.value.numbers().is_empty() => std::thread::available_parallelism().map_or(1, usize::from),
-        0 => config.cpus.value.numbers().len(),
+    let threads = match config.team().value {
+        0 => std::thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
     ClusterOptions {

@@ -32,7 +32,7 @@ use socbfs::{
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
     runtime::RecordedPlans,
-    runtime::{CalibrationChoice, Given, Origin, Profile, Runtime, Setting},
+    runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
     words,
 };
 
@@ -365,34 +365,30 @@ impl SearchArgs {
     }
 
     fn resolve_with(&self, profile: Profile, matches: &ArgMatches) -> Result<Runtime, Failure> {
-        fn given<T: Clone>(value: Option<&T>, id: &str, matches: &ArgMatches) -> Option<Setting<T>> {
-            let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
-            let origin = if environment { Origin::Environment } else { Origin::Flag };
-            value.cloned().map(|value| Setting { value, origin })
-        }
         if self.device == Some(DeviceChoice::Cpu) && matches.value_source("device") == Some(ValueSource::CommandLine) {
             let of_devices = ["memory_way", "work_group", "parts", "device_times"];
             without_effect(matches, &of_devices, "--device cpu searches without a device", "omit --FLAG, or give --device auto")?;
         }
+        /// Replaces a setting by the value of its flag, or of its environment variable.
+        fn give<T>(setting: &mut Setting<T>, value: Option<T>, id: &str, matches: &ArgMatches) {
+            if let Some(value) = value {
+                let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
+                *setting = Setting { value, origin: if environment { Origin::Environment } else { Origin::Flag } };
+            }
+        }
         let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
-        Ok(Runtime::new(
-            profile,
-            Given {
-                threads: given(self.threads.as_ref(), "threads", matches),
-                cpus: given(self.cpus.as_ref(), "cpus", matches),
-                policy: given(policy.as_ref(), "policy", matches),
-                recorded: recorded.flatten(),
-                simd: given(self.simd.as_ref(), "simd", matches),
-                device: given(self.device.as_ref(), "device", matches),
-                memory_way: given(self.memory_way.as_ref(), "memory_way", matches),
-                work_group: given(self.work_group.as_ref(), "work_group", matches),
-                parts: given(self.parts.map(usize::from).as_ref(), "parts", matches),
-                calibration: given(self.calibration.as_ref(), "calibration", matches),
-                objective: given(self.objective.as_ref(), "objective", matches),
-                device_times: self.device_times,
-                // `batch` is set by the arguments of searches over ranks (`ClusterArgs`).
-                ..Given::default()
-            },
-        )?)
+        // `batch` is set by the arguments of searches over ranks (`ClusterArgs`).
+        let mut runtime = Runtime { recorded: recorded.flatten(), device_times: self.device_times, ..Runtime::new(profile) };
+        give(&mut runtime.threads, self.threads, "threads", matches);
+        give(&mut runtime.cpus, self.cpus.clone(), "cpus", matches);
+        give(&mut runtime.policy, policy, "policy", matches);
+        give(&mut runtime.simd, self.simd.map(Some), "simd", matches);
+        give(&mut runtime.device, self.device.clone(), "device", matches);
+        give(&mut runtime.memory_way, self.memory_way.map(Some), "memory_way", matches);
+        give(&mut runtime.work_group, self.work_group.map(Some), "work_group", matches);
+        give(&mut runtime.parts, self.parts.map(usize::from), "parts", matches);
+        give(&mut runtime.calibration, self.calibration.clone(), "calibration", matches);
+        give(&mut runtime.objective, self.objective, "objective", matches);
+        Ok(runtime)
     }
 }
