@@ -183,28 +183,26 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
     let mut searches = |places: &[Places]| -> Result<Vec<Fastest>, ClusterError> {
         let mut all = vec![Fastest::default(); places.len()];
         for &root in &roots {
-            let mut best = vec![u64::MAX; places.len()];
-            let mut levels = vec![Vec::new(); places.len()];
+            let mut best = vec![(u64::MAX, Vec::new()); places.len()];
             for turn in 0..=TURNS {
-                for (place, (best, levels)) in places.iter().zip(best.iter_mut().zip(&mut levels)) {
+                for (place, best) in places.iter().zip(&mut best) {
                     if wants {
                         search.set_places(Some(*place));
                     }
                     search.run_uncounted(root)?;
                     let own: u64 = search.traffic().iter().map(|level| level.compute_ns).sum();
-                    if turn > 0 && own < *best {
-                        *best = own;
+                    if turn > 0 && own < best.0 {
                         let of = search.records().iter().zip(search.traffic()).filter(|(_, traffic)| traffic.messages > 0);
                         let level = |(record, traffic): (&LevelRecord, &LevelTraffic)| {
                             let direction = record.plan.direction;
                             (direction, work(direction, &record.stats) / ranks.size() as u64, traffic.compute_ns)
                         };
-                        *levels = of.map(level).collect();
+                        *best = (own, of.map(level).collect());
                     }
                 }
             }
-            for (fastest, (best, levels)) in all.iter_mut().zip(best.into_iter().zip(levels)) {
-                fastest.total_ns += best;
+            for (fastest, (total_ns, levels)) in all.iter_mut().zip(best) {
+                fastest.total_ns += total_ns;
                 fastest.levels.extend(levels);
             }
         }

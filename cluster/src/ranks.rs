@@ -51,16 +51,12 @@ pub struct Messages<'a> {
 
 /// The sum of `value` over all ranks.
 pub fn sum(ranks: &(impl Ranks + ?Sized), value: u64) -> u64 {
-    fold(ranks, value, 0, u64::wrapping_add)
+    values(ranks, value).into_iter().fold(0, u64::wrapping_add)
 }
 
 /// The largest `value` of all ranks.
 pub fn max(ranks: &(impl Ranks + ?Sized), value: u64) -> u64 {
-    fold(ranks, value, 0, u64::max)
-}
-
-fn fold(ranks: &(impl Ranks + ?Sized), value: u64, first: u64, join: impl Fn(u64, u64) -> u64) -> u64 {
-    values(ranks, value).into_iter().fold(first, join)
+    values(ranks, value).into_iter().fold(0, u64::max)
 }
 
 /// The `value` of every rank, in the order of ranks.

@@ -76,11 +76,8 @@ pub(super) struct ClusterArgs {
 impl ClusterArgs {
     /// Refuses flags that have no effect without mpirun. `--from-rank-0` is allowed: the only process reads the file anyway.
     pub(super) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
-        match ["exchange", "batch", "unsorted"].iter().find(|name| matches.value_source(name) == Some(ValueSource::CommandLine)) {
-            Some(name) => Err(Failure::new(format!("--{name} is for a search over several ranks, and this program was started alone"))
-                .cure(format!("start it with mpirun -n 2 or more, or omit --{name}"))),
-            None => Ok(()),
-        }
+        let cure = "start it with mpirun -n 2 or more, or omit --FLAG";
+        without_effect(matches, &["exchange", "batch", "unsorted"], "this program was started alone, and not as one of several ranks", cure)
     }
 
     /// The settings of a search over ranks: those of any search, and the batch.
@@ -423,26 +420,20 @@ fn options(arguments: &ClusterArgs, config: &Runtime, policy: Policy, device: Op
 }
 
 fn not_directed(directed: bool) -> Result<(), Failure> {
-    if directed {
-        return Err(
-            Failure::new("--directed is for one process: over several ranks every edge leads both ways").cure("start it without mpirun")
-        );
-    }
-    Ok(())
+    if directed { Err(only_one_process("over several ranks every edge leads both ways: --directed")) } else { Ok(()) }
 }
 
-/// Refuses flags of search commands that have no effect over ranks.
-fn for_ranks(layout: &LayoutArgs, search: &SearchArgs) -> Result<(), Failure> {
+/// Refuses --directed and `flags`, which only a search in one process takes.
+fn for_ranks(layout: &LayoutArgs, matches: &ArgMatches, flags: &[&str]) -> Result<(), Failure> {
     not_directed(layout.directed)?;
-    one_process_only(&[("--keep-leaves", layout.keep_leaves), ("--device-times", search.device_times)])
-}
-
-/// Refuses flags that only a search in one process takes.
-fn one_process_only(given: &[(&str, bool)]) -> Result<(), Failure> {
-    match given.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::new(format!("{flag} is for one process")).cure("start it without mpirun")),
+    match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
+        Some(flag) => Err(only_one_process(&format!("--{}", flag.replace('_', "-")))),
         None => Ok(()),
     }
+}
+
+fn only_one_process(what: &str) -> Failure {
+    Failure::new(format!("{what} is for one process")).cure("start it without mpirun")
 }
 
 /// A search over ranks that is set up, except for bounds of its devices that have to be measured.
@@ -477,13 +468,10 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     same_program(ranks)?;
     let first = ranks.rank() == 0;
     let prepare = || {
-        one_process_only(&[
-            ("--html", arguments.html.is_some()),
-            ("--trace", arguments.trace.is_some()),
-            ("--report board", arguments.is_board()),
-            ("--scales", matches.value_source("scales") == Some(ValueSource::CommandLine)),
-        ])?;
-        for_ranks(&arguments.layout, &arguments.search)?;
+        if arguments.is_board() {
+            return Err(only_one_process("--report board"));
+        }
+        for_ranks(&arguments.layout, matches, &["html", "trace", "scales", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
         arguments.energy.check(&config.profile)?;
@@ -586,8 +574,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     let prepare = || {
-        one_process_only(&[("--exact", arguments.exact)])?;
-        for_ranks(&arguments.layout, &arguments.search)?;
+        for_ranks(&arguments.layout, matches, &["exact", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();

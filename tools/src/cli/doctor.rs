@@ -278,7 +278,7 @@ fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
     let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
     for finding in diagnosis.findings.iter().filter(|finding| !quiet || finding.verdict >= Verdict::Warning) {
         // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<9}{:<16}{}", finding.verdict.name(), finding.check, finding.reason);
+        let _ = writeln!(text, "{:<9}{:<16}{}", format!("{:?}", finding.verdict).to_lowercase(), finding.check, finding.reason);
         if let Some(cure) = &finding.cure {
             let _ = writeln!(text, "{:<25}{cure}", "");
         }

@@ -40,18 +40,6 @@ pub enum Verdict {
     Problem,
 }
 
-impl Verdict {
-    /// The name, as in JSON.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Unknown => "unknown",
-            Self::Warning => "warning",
-            Self::Problem => "problem",
-        }
-    }
-}
-
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
