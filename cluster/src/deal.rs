@@ -6,7 +6,7 @@ use socbfs::graph::Vertex;
 ///
 /// If vertices are numbered by descending degree, every rank gets its share of the hubs. A rank owns whole words of every bitmap. It
 /// numbers its own vertices without gaps: its *rows*.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Deal {
     /// Number of ranks.
     pub ranks: usize,

@@ -29,7 +29,7 @@ const COLUMNS: [usize; 2] = [2, 4];
 ///
 /// Vertices are numbered and ordered as in a [`Layout`](socbfs::graph::Layout), and dealt by words of 64 ([`Deal`]). *Leaves*, vertices
 /// with one neighbour, are not searched: a leaf is reached exactly if its neighbour is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Part {
     pub(super) deal: Deal,
     /// Vertices of the input.
@@ -60,7 +60,7 @@ pub struct Part {
     /// Mean number of neighbours of the searched vertices of each word.
     pub(super) word_degrees: Slab<u32>,
     /// Number of neighbours of each vertex of the first word, whose degrees differ most.
-    pub(super) first_degrees: [u32; 64],
+    pub(super) first_degrees: Slab<u32>,
     /// See [`LevelStats::hub_share`](socbfs::bfs::LevelStats::hub_share).
     pub(super) hub_share: f32,
     counts: PartCounts,
@@ -199,16 +199,7 @@ impl Part {
             to_original: if by_degree { by_rank } else { Slab::default() },
             to_internal: if by_degree { rank } else { Slab::default() },
             lists,
-            by_source: Csr::default(),
-            columns: Vec::new(),
-            column_originals: Vec::new(),
-            unsearched: Slab::default(),
-            isolated: Slab::default(),
-            leaves: Slab::default(),
             input_degree,
-            word_degrees: Slab::default(),
-            first_degrees: [0; 64],
-            hub_share: 0.0,
             counts: PartCounts {
                 listed: degrees.entries,
                 self_loops: degrees.self_loops,
@@ -219,6 +210,7 @@ impl Part {
                 both_directions,
                 ..PartCounts::default()
             },
+            ..Self::default()
         };
         part.take_leaves_out(vertices, ranks)?;
         let made = part.index_by_source().and_then(|()| part.make_columns(COLUMNS[usize::from(!by_degree)]));
@@ -372,10 +364,11 @@ impl Part {
         for (mean, &all) in self.word_degrees.iter_mut().zip(&means[..]) {
             *mean = all as u32;
         }
+        self.first_degrees = all_or_none(ranks, Slab::zeroed(64, "vertex degrees"))?;
         if self.deal.rank == 0 && self.words > 0 {
-            self.first_degrees = std::array::from_fn(|row| self.lists.degree(row as Vertex));
+            self.first_degrees.iter_mut().zip(0..).for_each(|(degree, row)| *degree = self.lists.degree(row));
         }
-        ranks.broadcast(0, bytemuck::bytes_of_mut(&mut self.first_degrees));
+        ranks.broadcast(0, bytemuck::cast_slice_mut(&mut self.first_degrees));
         Ok(())
     }
 
@@ -585,7 +578,7 @@ mod tests {
     }
 
     fn assert_same(part: &Part, other: &Part, what: &str) {
-        let numbers = |part: &Part| (part.deal, part.vertices, part.words, part.order, part.first_degrees);
+        let numbers = |part: &Part| (part.deal, part.vertices, part.words, part.order, part.first_degrees.to_vec());
         assert_eq!(numbers(part), numbers(other), "{what}");
         assert_eq!(serde_json::to_value(&part.counts).unwrap(), serde_json::to_value(&other.counts).unwrap(), "{what}");
         let slabs = |part: &Part| {
