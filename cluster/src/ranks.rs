@@ -116,7 +116,7 @@ pub(super) struct Arrived<T> {
 impl<T: Pod> Arrived<T> {
     /// Makes room for the values whose bytes all ranks have announced. Refuses a rank with more than `most` values, with a part of one, or
     /// with more than one message can have in sum.
-    fn expect(&mut self, announced: Vec<u64>, most: usize) -> Result<(), ClusterError> {
+    fn make_room(&mut self, announced: Vec<u64>, most: usize) -> Result<(), ClusterError> {
         let mut left = i32::MAX;
         let check = |(rank, length)| {
             let is_possible =
@@ -140,7 +140,7 @@ impl<T: Pod> Arrived<T> {
 /// The values of every rank, of different numbers, at most `most` of each.
 pub(super) fn gathered_varying<T: Pod>(ranks: &(impl Ranks + ?Sized), own: &[T], most: usize) -> Result<Arrived<T>, ClusterError> {
     let mut arrived = Arrived { all: Vec::new(), lengths: Vec::new() };
-    arrived.expect(values(ranks, size_of_val(own) as u64), most)?;
+    arrived.make_room(values(ranks, size_of_val(own) as u64), most)?;
     ranks.all_gather_varying(cast_slice(own), cast_slice_mut(&mut arrived.all), &arrived.lengths, &starts(&arrived.lengths));
     Ok(arrived)
 }
@@ -160,7 +160,7 @@ pub(super) fn all_to_all<T: Pod>(
     let mut announced = vec![0_u32; counts.len()];
     let own_lengths = Messages { bytes: cast_slice(&lengths), lengths: &fours, offsets: &starts(&fours) };
     ranks.all_to_all(own_lengths, cast_slice_mut(&mut announced), &fours, &starts(&fours));
-    arrived.expect(announced.into_iter().map(u64::from).collect(), most)?;
+    arrived.make_room(announced.into_iter().map(u64::from).collect(), most)?;
     let own = Messages { bytes: cast_slice(own), lengths: &lengths, offsets: &starts(&lengths) };
     ranks.all_to_all(own, cast_slice_mut(&mut arrived.all), &arrived.lengths, &starts(&arrived.lengths));
     Ok(())

@@ -131,7 +131,7 @@ fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) ->
     let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
     let unusable = meter.skipped().to_vec();
-    let sensors = SensorProbe { sensors: auto.sensors, scope: auto.scope, reason: auto.reason, unnamed: auto.unnamed, usable, unusable };
+    let sensors = SensorProbe { usable, unusable, ..auto };
     drop(meter);
     // The policy of the board may need a device.
     let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());

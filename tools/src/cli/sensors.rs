@@ -12,6 +12,7 @@ use serde::Serialize;
 use socbfs::power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
 use super::energy::{GLANCE, profile_at, seconds_in};
+use crate::doctor::SensorProbe;
 use crate::shell::{
     config::RootArgs,
     error::Failure,
@@ -91,7 +92,7 @@ struct Sensors {
     /// Sensors that can't be used, each with reason and cure.
     unusable: Vec<Skipped>,
     /// What `--energy auto` adds up.
-    auto: Auto,
+    auto: SensorProbe,
 }
 
 /// A usable sensor. Its watts are the mean over about a second ([`GLANCE`]).
@@ -107,18 +108,6 @@ struct Usable {
     watts: Option<f64>,
     problem: Option<String>,
     place: String,
-}
-
-/// What `--energy auto` would measure, or why it would measure nothing.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Auto {
-    pub(super) scope: Option<String>,
-    pub(super) sensors: Vec<String>,
-    pub(super) reason: Option<String>,
-    pub(super) cure: Option<String>,
-    /// Whether sensors work, and need only be named.
-    #[serde(skip)]
-    pub(super) unnamed: bool,
 }
 
 impl FoundArgs {
@@ -202,15 +191,15 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
 }
 
 /// What `--energy auto` would measure below `root`; the same code chooses the sensors.
-pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> Auto {
+pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> SensorProbe {
     // `discover` finds no meters: they must be named.
     match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {
-        Ok(meter) => Auto { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), ..Auto::default() },
-        Err(error) => Auto {
+        Ok(meter) => SensorProbe { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), ..SensorProbe::default() },
+        Err(error) => SensorProbe {
             reason: Some(error.to_string()),
             cure: error.cure(),
             unnamed: matches!(error, SelectError::Unnamed { .. }),
-            ..Auto::default()
+            ..SensorProbe::default()
         },
     }
 }
@@ -295,7 +284,7 @@ mod tests {
 
     #[test]
     fn the_table_without_sensors_gives_the_reason() {
-        let auto = Auto { reason: Some("no power sensor was found on this machine".into()), ..Auto::default() };
+        let auto = SensorProbe { reason: Some("no power sensor was found on this machine".into()), ..SensorProbe::default() };
         let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
         assert_eq!(table(&none), "--energy auto measures nothing: no power sensor was found on this machine\n");
     }

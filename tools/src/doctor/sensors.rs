@@ -1,24 +1,30 @@
 //! Power sensors and the permission to read them.
 
+use serde::Serialize;
 use socbfs::power::Skipped;
 
 use super::{Check, Finding, NOT_TRIED, Subject};
 use socbfs::machine::number;
 
-/// The result of trying the power sensors.
-#[derive(Debug, Clone, Default)]
+/// What `--energy auto` would measure, or why it would measure nothing; and, for the doctor, all sensors.
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct SensorProbe {
-    /// The sensors that `--energy auto` measures (empty: none).
-    pub sensors: Vec<String>,
-    /// The part of the machine that they cover.
+    /// The part of the machine that the sensors cover.
     pub scope: Option<String>,
+    /// The sensors that are added up (empty: none).
+    pub sensors: Vec<String>,
     /// The reason why nothing is measured.
     pub reason: Option<String>,
+    /// How to cure that.
+    pub cure: Option<String>,
     /// Whether it measures nothing only because no board profile names the usable sensors.
+    #[serde(skip)]
     pub unnamed: bool,
     /// Sensors that work, whether or not `--energy auto` measures them.
+    #[serde(skip)]
     pub usable: Vec<String>,
     /// Sensors that exist but can't be used.
+    #[serde(skip)]
     pub unusable: Vec<Skipped>,
 }
 
