@@ -24,8 +24,6 @@ pub use self::{
     simd::SimdKernels,
     split::thousandths,
 };
-// Used by the analysis of touched bytes.
-pub use self::wide::is_wide;
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 

@@ -38,12 +38,6 @@ fn may_be_wide(layout: &Layout) -> bool {
     layout.order() == Order::Original && layout.rows().is_empty() && layout.csr().vertices() >= WIDE_VERTICES
 }
 
-/// Whether a top-down level of this graph is wide, judged by the numbers of frontier vertices, of arcs that leave them, of visited vertices
-/// and of searched vertices.
-pub fn is_wide(layout: &Layout, frontier: u64, arcs: u64, visited: u64, searched: u64) -> bool {
-    may_be_wide(layout) && frontier <= NOT_MET.into() && arcs >= searched / WIDE_ARCS && visited <= searched / 2
-}
-
 /// The notes, all [`NOT_MET`] between levels; empty if no level of this graph is wide.
 pub(super) fn notes(layout: &Layout) -> Result<Slab<u16>, OutOfMemory> {
     let mut notes = Slab::zeroed(if may_be_wide(layout) { layout.padded() } else { 0 }, "places in the frontier")?;
@@ -74,7 +68,8 @@ fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
 impl CpuEngine<'_> {
     /// Whether a level with a queue of `len` vertices, which `edges` arcs leave, is wide.
     pub(super) fn level_is_wide(&self, len: usize, edges: u64) -> bool {
-        is_wide(self.layout, len as u64, edges, self.state.visited_count, self.searched())
+        let searched = self.searched();
+        may_be_wide(self.layout) && len <= NOT_MET.into() && edges >= searched / WIDE_ARCS && self.state.visited_count <= searched / 2
     }
 
     /// Runs a wide level, whose frontier is a queue. `entered_repeats` vertices were found to be counted twice as the frontier entered the

@@ -13,7 +13,6 @@ mod record;
 mod redundant;
 mod repeated;
 mod split;
-mod touched;
 
 pub use comparison::{Dropped, DroppedInput, PolicyComparison, Remapped, dropped_inputs, remapped};
 pub use exact::{ExactLevel, Levels, count, count_as_policies};
@@ -24,4 +23,3 @@ pub use record::{Analysis, Claim, GraphAnalysis, Paper, PaperComparison, SCHEMA,
 pub use redundant::{Redundant, RedundantLevel, redundant};
 pub use repeated::{MOST_SPLITS, Repeated, SplitLevel, repeated};
 pub use split::{SplitDirection, SplitShare, SplitSweep, split_sweep};
-pub use touched::{TouchedBytes, TouchedStep, touched};

@@ -12,7 +12,7 @@ use crate::shell::{
     source::{self, FormatParser, Source, with_graph_help},
 };
 use crate::{
-    analysis::{Levels, count_as_policies, touched},
+    analysis::{Levels, count_as_policies},
     bench::ChosenPolicy,
     report::{self, ArrayFormat, Column, write_array},
 };
@@ -60,8 +60,8 @@ pub(super) struct RunArgs {
     #[arg(long)]
     pub(super) trace: bool,
 
-    /// In the table of --trace, print exact counts instead of the policy's estimates, and the bytes that each level touches on the CPU.
-    /// Counts are those of the searched structure (with --keep-leaves, of the whole graph)
+    /// In the table of --trace, print exact counts instead of the policy's estimates: those of the searched structure (with
+    /// --keep-leaves, of the whole graph)
     #[arg(long, requires = "trace")]
     pub(super) exact: bool,
 
@@ -125,9 +125,8 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let mut text = summary(&outcome, layout.vertices(), mapping);
     if arguments.trace {
         text.push('\n');
-        let levels = arguments.exact.then(|| Levels::of_last(&search, arguments.root));
-        let exact = levels.as_ref().map(|levels| count_as_policies(&layout, levels)).unwrap_or_default();
-        text.push_str(&report::trace(search.records(), &exact));
+        let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, arguments.root)));
+        text.push_str(&report::trace(search.records(), &exact.unwrap_or_default()));
         let leaves = layout.stats().leaves;
         if leaves > 0 {
             let leaves = counted(leaves, "vertex", "vertices");
@@ -135,10 +134,6 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
                 text,
                 "{leaves} with a single edge: left out of the levels, parents found at the end (--keep-leaves searches them)"
             );
-        }
-        if let Some(levels) = levels.filter(|_| search.devices().is_empty()) {
-            text.push_str("\nBytes of the cache lines that each step touches, by one thread, each line once:\n");
-            text.push_str(&report::touched(search.records(), &touched(&layout, &levels, search.records())));
         }
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));

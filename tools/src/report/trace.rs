@@ -2,15 +2,12 @@
 
 use std::fmt::Write;
 
-use super::cells::{Cell, Table, aligned, aligned_by};
-use crate::{
-    analysis::{ExactLevel, TouchedBytes, TouchedStep},
-    bench::ChosenPolicy,
-};
+use super::cells::{Cell, Table, aligned_by};
+use crate::{analysis::ExactLevel, bench::ChosenPolicy};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
     runtime::Bound,
-    words::{bytes, general, grouped},
+    words::{general, grouped},
 };
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
@@ -42,37 +39,6 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
     let _ = aligned_by(&mut text, "", &table, &|_| false);
-    text
-}
-
-/// A table of the bytes that each step of a search touches, per array. Levels that ran together share a line, with the sum of their bytes.
-pub fn touched(records: &[LevelRecord], steps: &[(TouchedStep, TouchedBytes)]) -> String {
-    let mut rows: Vec<(String, TouchedBytes)> = Vec::new();
-    for (step, bytes) in steps {
-        let name = match *step {
-            TouchedStep::Reset => "reset".to_owned(),
-            TouchedStep::MapBack => "map back".to_owned(),
-            TouchedStep::Level(level, _) => match records.iter().rfind(|record| record.stats.level <= level) {
-                Some(record) => levels_of(record),
-                None => level.to_string(),
-            },
-        };
-        match rows.last_mut().filter(|(last, _)| *last == name) {
-            Some((_, sum)) => *sum = sum.and(bytes),
-            None => rows.push((name, *bytes)),
-        }
-    }
-    let total = steps.iter().fold(TouchedBytes::default(), |sum, (_, bytes)| sum.and(bytes));
-    rows.push(("all".to_owned(), total));
-    let cell = |count: u64| Cell::word(if count == 0 { "-".to_owned() } else { bytes(count) });
-    let mut table = Table::of(&rows, &[("level", &|(name, _)| Cell::word(name))]);
-    for (place, (name, _)) in total.arrays().into_iter().enumerate() {
-        table.add(name, rows.iter().map(|(_, bytes)| cell(bytes.arrays()[place].1)));
-    }
-    table.add("touched", rows.iter().map(|(_, bytes)| cell(bytes.total())));
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = aligned(&mut text, &table);
     text
 }
 
@@ -144,27 +110,6 @@ mod tests {
             "{text}"
         );
         assert_eq!(trace(&[], &[]).lines().count(), 1);
-    }
-
-    #[test]
-    fn levels_that_ran_in_one_step_share_a_line_of_bytes() {
-        let bytes = |queues| TouchedBytes { queues, ..TouchedBytes::default() };
-        let level = |level| TouchedStep::Level(level, Direction::TopDown);
-        let mut records = [self::level(0), self::level(1)];
-        (records[0].levels, records[1].levels, records[1].stats.level) = (1, 2, 1);
-        let steps = [(TouchedStep::Reset, bytes(0)), (level(0), bytes(64)), (level(1), bytes(128)), (level(2), bytes(1024 - 192))];
-        let text = touched(&records, &steps);
-        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(
-            cells[0],
-            ["level", "queues", "notes", "offsets", "lists", "columns", "names", "bitmaps", "parents", "output", "touched"]
-        );
-        let of: Vec<(&str, String)> = cells[1..].iter().map(|row| (row[0], row[1..].join(" "))).collect();
-        assert_eq!(of.iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["reset", "0", "1-2", "all"]);
-        assert!(
-            of[0].1.starts_with("- - -") && of[2].1.starts_with(&super::bytes(960)) && of[3].1.starts_with(&super::bytes(1024)),
-            "{text}"
-        );
     }
 
     #[test]
