@@ -798,7 +798,7 @@ fn errors_name_the_environment_variable_of_an_invalid_value() {
         assert_eq!(output.status.code(), Some(2));
         stderr(&output).to_owned()
     };
-    assert!(told(&[]).contains("help: the value is that of the environment variable SOCBFS_THREADS"), "{}", told(&[]));
+    assert!(told(&[]).contains("help: --threads is set by the environment variable SOCBFS_THREADS"), "{}", told(&[]));
     for flags in [&["--threads", "y"][..], &["--threads=y"]] {
         assert!(!told(flags).contains("SOCBFS_THREADS"), "{}", told(flags));
     }
@@ -811,17 +811,16 @@ fn errors_name_the_environment_variable_that_sets_a_flag() {
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         stderr(&output).to_owned()
     };
-    // The cure of the first error names the flag, the message of the others the value.
     for (flag, variable, value) in [
         ("--cpus", "SOCBFS_CPUS", "8191"),
         ("--board", "SOCBFS_BOARD", "/nowhere/b.toml"),
         ("--calibration", "SOCBFS_CALIBRATION", "/nowhere/c.toml"),
     ] {
         let help = format!("  help: {flag} is set by the environment variable {variable}\n");
-        assert!(told(&[], (variable, value)).ends_with(&help), "{}", told(&[], (variable, value)));
-        // A flag overrides the variable. An error that has nothing to do with the variable does not name it.
+        assert!(told(&[], (variable, value)).contains(&help), "{}", told(&[], (variable, value)));
+        // A flag overrides the variable, and an empty one sets nothing.
         assert!(!told(&[flag, value], (variable, "0")).contains(variable));
-        assert!(!told(&["--parents", "/nowhere/tree.npy"], ("SOCBFS_THREADS", "1")).contains("SOCBFS_THREADS"));
+        assert!(!told(&["--parents", "/nowhere/tree.npy"], (variable, "")).contains(variable));
     }
 }
 

@@ -25,6 +25,7 @@ use crate::shell::{
     output::{Output, both, print},
     progress::Progress,
     source::{Source, start_pool},
+    tell,
 };
 use crate::{
     bench::{
@@ -136,14 +137,6 @@ pub(super) fn as_rank(ranks: &MpiRanks, work: impl FnOnce() -> Result<(), Failur
             ranks.abort(code.into())
         }
         other => other,
-    }
-}
-
-/// Prints a failure as `main` does, which does not see it: with its cure and the environment variables that it names.
-fn tell(failure: &Failure) {
-    crate::shell::tell(failure);
-    if let Ok((_, matches)) = super::parse() {
-        super::tell_variables(failure, &matches);
     }
 }
 

@@ -33,14 +33,9 @@ use std::{
     process::ExitCode,
 };
 
-use clap::{
-    ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand,
-    builder::Resettable,
-    error::{ContextKind, ContextValue, ErrorKind},
-    parser::ValueSource,
-};
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::shell::{error::Failure, fatal, interrupt, progress, say, shown, tell};
+use crate::shell::{config::with_variables, error::Failure, fatal, interrupt, progress, say, shown, tell, tell_variables};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,8 +138,8 @@ pub fn main() -> ExitCode {
                 tell(&failure);
                 return ExitCode::from(failure.code());
             }
-            if let Some(variable) = variable_of(&error) {
-                say(&format!("  help: the value is that of the environment variable {variable}"));
+            if !is_help {
+                tell_variables();
             }
             return ExitCode::from(code);
         }
@@ -156,39 +151,16 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);
-            tell_variables(&failure, &matches);
             ExitCode::from(failure.code())
         }
     }
 }
 
 fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
-    let matches = without_empty_variables(Cli::command()).try_get_matches()?;
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    let matches = with_variables(Cli::command(), &words).try_get_matches()?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok((cli, matches))
-}
-
-/// `command`, for which a variable that is set but empty counts as not set, as for most programs. clap would parse the empty value.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
-    let command = command.mut_args(|argument| {
-        let value = argument.get_env().and_then(std::env::var_os);
-        if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
-    });
-    command.mut_subcommands(without_empty_variables)
-}
-
-/// The environment variable whose value caused `error`, if its flag is not on the command line: clap names only the flag.
-fn variable_of(error: &clap::Error) -> Option<String> {
-    let ContextValue::String(argument) = error.get(ContextKind::InvalidArg)? else { return None };
-    let flag = argument.split([' ', '=']).next()?;
-    let gives = |given: &str| given.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
-    if std::env::args_os().any(|given| gives(&given.to_string_lossy())) {
-        return None;
-    }
-    let cli = Cli::command();
-    let mut arguments = cli.get_subcommands().flat_map(clap::Command::get_arguments);
-    let variable = arguments.find(|argument| argument.get_long() == flag.strip_prefix("--"))?.get_env()?;
-    std::env::var_os(variable).map(|_| variable.to_string_lossy().into_owned())
 }
 
 fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
@@ -223,40 +195,6 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
         Command::Man(arguments) => man::run(arguments, Cli::command()),
     }
-}
-
-/// Names the environment variables whose flag or value `failure` names, since neither stands on the command line.
-fn tell_variables(failure: &Failure, matches: &ArgMatches) {
-    let Failure::Error { message, cure } = failure else { return };
-    let texts = [Some(message), cure.as_ref()];
-    let names = |word: &str| {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        texts.into_iter().flatten().any(|text| text.split(|c: char| !is_part(c)).any(|part| part == word))
-    };
-    let cli = Cli::command();
-    let (mut command, mut matches) = (&cli, matches);
-    while let Some((name, below)) = matches.subcommand() {
-        let Some(subcommand) = command.find_subcommand(name) else { return };
-        (command, matches) = (subcommand, below);
-        for argument in command.get_arguments() {
-            let (Some(flag), Some(variable)) = (argument.get_long(), argument.get_env()) else { continue };
-            if matches.value_source(argument.get_id().as_str()) != Some(ValueSource::EnvVariable) {
-                continue;
-            }
-            let value = std::env::var(variable).unwrap_or_default();
-            if names(&format!("--{flag}")) || names_value(message, &value) {
-                say(&format!("  help: --{flag} is set by the environment variable {}", variable.to_string_lossy()));
-            }
-        }
-    }
-}
-
-/// Whether `message` has `value` as a word of its own. Numbers, and the words that leave a choice to the program, are in many messages.
-fn names_value(message: &str, value: &str) -> bool {
-    let is_common = value.len() < 2 || matches!(value, "auto" | "off") || value.bytes().all(|byte| byte.is_ascii_digit());
-    let is_end = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
-    let is_word = |at: usize| is_end(message[..at].chars().next_back()) && is_end(message[at + value.len()..].chars().next());
-    !is_common && message.match_indices(value).any(|(at, _)| is_word(at))
 }
 
 /// Starts logging to standard error. Flags override SOCBFS_LOG; without both, only warnings and errors are logged.
@@ -296,15 +234,6 @@ mod tests {
     #[test]
     fn the_arguments_are_well_formed() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn values_of_variables_are_found_as_words() {
-        let path = "can't read /nowhere/b.toml: No such file";
-        assert!(names_value(path, "/nowhere/b.toml") && !names_value(path, "/nowhere/b.tom") && !names_value(path, "here/b.toml"));
-        assert!(names_value("tg needs a device", "tg") && names_value("a device for tg", "tg"));
-        assert!(!names_value("g.el: the file was cut off", "off") && !names_value("no memory for 16 bytes more", "16"));
-        assert!(!names_value("anything", ""));
     }
 
     /// The flags that an environment variable can set, with the variable.

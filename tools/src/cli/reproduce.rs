@@ -10,6 +10,7 @@ use super::{
     energy::EnergyArgs,
 };
 use crate::shell::{
+    config::with_variables,
     error::Failure,
     output::{Output, both},
 };
@@ -278,20 +279,12 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
 
 /// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.
 fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
-    let command = super::without_empty_variables(AnalyzeArgs::augment_args(clap::Command::new("analyze")));
-    command.try_get_matches_from(words).map_err(|error| refused(&error))
-}
-
-/// The error of an option that is passed on, or of an environment variable.
-fn refused(error: &clap::Error) -> Failure {
-    let text = error.to_string();
-    // What follows the first paragraph is about the usage of `analyze`.
-    let message = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    let failure = Failure::new(message.trim_end());
-    match super::variable_of(error) {
-        Some(variable) => failure.cure(format!("the value is that of the environment variable {variable}")),
-        None => failure,
-    }
+    let command = with_variables(AnalyzeArgs::augment_args(clap::Command::new("analyze")), words);
+    command.try_get_matches_from(words).map_err(|error| {
+        let text = error.to_string();
+        // What follows the first paragraph is about the usage of `analyze`.
+        Failure::new(text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ").trim_end())
+    })
 }
 
 /// The graphs that are searched, and those that are left out.

@@ -7,16 +7,17 @@ use std::{
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     str::FromStr,
-    sync::Arc,
+    sync::{Arc, PoisonError},
 };
 
 use clap::{
     Arg, ArgMatches, Args, Command, ValueEnum,
-    builder::{PathBufValueParser, PossibleValue, TypedValueParser},
+    builder::{PathBufValueParser, PossibleValue, Resettable, TypedValueParser},
     parser::ValueSource,
 };
 
 use super::{
+    VARIABLES,
     error::Failure,
     output::protect,
     source::{FormatParser, Source},
@@ -35,6 +36,29 @@ use socbfs::{
     runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
     words,
 };
+
+/// `command`, ready to parse `words`, with the lines of [`VARIABLES`]. A variable that is set but empty counts as not set, as for most
+/// programs. clap would parse the empty value.
+pub(crate) fn with_variables(command: Command, words: &[String]) -> Command {
+    let command = without_empty_variables(command);
+    let used = words.iter().fold(&command, |command, word| command.find_subcommand(word).unwrap_or(command));
+    let is_given = |flag: &str| words.iter().any(|word| word.split('=').next().and_then(|name| name.strip_prefix("--")) == Some(flag));
+    let lines = used.get_arguments().filter_map(|argument| {
+        let (flag, variable) = (argument.get_long()?, argument.get_env()?);
+        let sets = env::var_os(variable).is_some() && !is_given(flag);
+        sets.then(|| format!("--{flag} is set by the environment variable {}", variable.to_string_lossy()))
+    });
+    VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
+    command
+}
+
+fn without_empty_variables(command: Command) -> Command {
+    let command = command.mut_args(|argument| {
+        let value = argument.get_env().and_then(env::var_os);
+        if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
+    });
+    command.mut_subcommands(without_empty_variables)
+}
 
 /// Where to look for the files that identify the board.
 #[derive(Debug, Args)]

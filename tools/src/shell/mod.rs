@@ -10,18 +10,31 @@ pub(crate) mod shown;
 pub(crate) mod so_far;
 pub(crate) mod source;
 
-use std::io::{Write as _, stderr};
+use std::{
+    io::{Write as _, stderr},
+    sync::{Mutex, PoisonError},
+};
 
 use error::Failure;
 
-/// Prints `error: ...` and the cure.
+/// A line for each flag that an environment variable sets. They are printed once, after the first error.
+pub(crate) static VARIABLES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Prints `error: ...`, the cure and, after the first error, the environment variables that set flags.
 pub(crate) fn tell(failure: &Failure) {
     if let Failure::Error { message, cure } = failure {
         say(&shown::line(&format!("error: {message}")));
         if let Some(cure) = cure {
             say(&shown::line(&format!("  help: {cure}")));
         }
+        tell_variables();
     }
+}
+
+/// Prints the environment variables that set flags, unless they have been printed: an error may be about their values.
+pub(crate) fn tell_variables() {
+    let lines = std::mem::take(&mut *VARIABLES.lock().unwrap_or_else(PoisonError::into_inner));
+    lines.iter().for_each(|line| say(&format!("  help: {line}")));
 }
 
 /// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
