@@ -147,7 +147,10 @@ fn an_interrupted_board_report_keeps_its_finished_scales() {
     // The progress line is printed and its record kept under one lock, which the report takes too, so the report includes scale 8.
     let rows = table(&markdown);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["8"], "{markdown}");
-    assert!(markdown.contains("- Scale 20 is left out: interrupted.\n- Scale 21 is left out: interrupted."), "{markdown}");
+    assert!(
+        markdown.contains("- Scale 20 is left out: the run was interrupted.\n- Scale 21 is left out: the run was interrupted."),
+        "{markdown}"
+    );
     let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!((&record["complete"], record["runs"].as_array().unwrap().len()), (&false.into(), 1));
     // The record, and the file from which the same command continues.

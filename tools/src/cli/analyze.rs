@@ -18,7 +18,7 @@ use crate::shell::{
     error::Failure,
     output::{Output, both, print_documents, take_stdout, value},
     progress::{self, Progress},
-    so_far::{EARLIER, SoFar},
+    so_far::SoFar,
     source::{self, Source, with_graph_help},
 };
 use crate::{
@@ -142,36 +142,38 @@ const MOST_COMPARED: usize = 4;
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
-    let so_far = so_far(json, page);
-    let words = so_far.last_words(interrupted);
-    let failed = analysis(arguments, matches, &so_far)?;
+    let so_far = so_far(json, page, closed);
+    let words = so_far.last_words();
+    let ended = analysis(arguments, matches, &so_far);
     drop(words);
-    let published = so_far.publish(failed.is_ok());
-    both(failed, published)
+    so_far.finish(ended)
 }
 
 /// An analysis without graphs, and where it goes.
-pub(super) fn so_far(json: Option<Output>, page: Option<Output>) -> SoFar<Analysis> {
-    SoFar::new(Analysis::new(Environment::default(), Vec::new()), json, page, publish)
+pub(super) fn so_far(
+    json: Option<Output>,
+    page: Option<Output>,
+    close: impl Fn(&mut Analysis, Option<&str>) -> bool + Send + 'static,
+) -> SoFar<Analysis> {
+    SoFar::new(Analysis::new(Environment::default(), Vec::new()), json, page, publish, close)
 }
 
-/// Adds to the analysis that it was interrupted. Returns whether a graph is finished.
-pub(super) fn interrupted(analysis: &mut Analysis) -> bool {
-    analysis.warnings.push("what was not finished is missing, since the analysis was interrupted".to_owned());
+/// Adds to the analysis why graphs are missing, if they are. Returns whether it has any.
+pub(super) fn closed(analysis: &mut Analysis, why: Option<&str>) -> bool {
+    analysis.warnings.extend(why.map(|why| format!("graphs are missing, since {why}")));
     !analysis.graphs.is_empty()
 }
 
 /// What the analyses of one graph add to the record.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct Part {
     graph: GraphAnalysis,
     handover: Vec<DeviceHandover>,
     warnings: Vec<String>,
 }
 
-/// Runs the analyses that `arguments` names, and adds each graph that is finished to `so_far`. The inner `Err` ended them after the graphs
-/// that the analysis has then.
-pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar<Analysis>) -> Result<Result<(), Failure>, Failure> {
+/// Runs the analyses that `arguments` names, and adds each graph that is finished to `so_far`.
+pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &SoFar<Analysis>) -> Result<(), Failure> {
     let cure = "omit --FLAG; `socbfs policies --only` compares chosen policies";
     without_effect(matches, &["policy"], "analyze compares several policies", cure)?;
     let mut config = arguments.graphs.search.resolve(matches)?;
@@ -185,49 +187,30 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     }
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
-    let mut analysis = Analysis::new(environment.clone(), only);
+    so_far.lock().record = Analysis::new(environment.clone(), only);
     let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
-    let mut kept = kept.into_iter().zip(&sources).map_while(|(part, source)| (part.graph.name == source.name()).then_some(part));
-    let failed = sources.iter().try_for_each(|source| {
-        if let Some(Part { graph, handover, warnings }) = kept.next() {
-            analysis.warnings.push(format!("{}: {EARLIER}", graph.name));
-            analysis.warnings.extend(warnings);
-            analysis.handover.extend(handover);
-            analysis.graphs.push(graph);
-        } else {
-            let (handovers, warnings) = (analysis.handover.len(), analysis.warnings.len());
-            let graph = arguments.graph(source, &config, energy, &mut analysis)?;
-            let (handover, warnings) = (analysis.handover[handovers..].to_vec(), analysis.warnings[warnings..].to_vec());
-            so_far.keep(&Part { graph: graph.clone(), handover, warnings });
-            analysis.graphs.push(graph);
-        }
-        so_far.lock().record = analysis.clone();
+    let measure = |source: &Source| arguments.graph(source, &config, energy, so_far);
+    let ended = so_far.each(&sources, kept, |part| &part.graph.name, measure, |analysis, part, warning| {
+        analysis.warnings.extend(warning);
+        let warnings: Vec<String> = part.warnings.iter().filter(|warning| !analysis.warnings.contains(warning)).cloned().collect();
+        analysis.warnings.extend(warnings);
+        analysis.handover.extend_from_slice(&part.handover);
+        analysis.graphs.push(part.graph.clone());
         Ok(())
     });
-    match failed {
-        // The graphs before the error took long.
-        Err(ref failure) if !analysis.graphs.is_empty() => {
-            analysis.warnings.push(format!("graphs are missing, since an error ended the analysis: {failure}"));
-        }
-        Err(failure) => return Err(failure),
-        Ok(()) => {}
-    }
     if arguments.wants(Kind::Surf) {
-        let tables: Vec<(&str, Vec<LevelTable>)> = analysis
-            .graphs
-            .iter()
-            .filter_map(|graph| {
-                let roots = &graph.policies.as_ref()?.evaluation.roots;
-                Some((graph.name.as_str(), roots.iter().map(|root| root.table.clone()).collect()))
-            })
-            .collect();
+        let graphs = so_far.lock().record.graphs.clone();
+        let tables = graphs.iter().filter_map(|graph| {
+            let roots = &graph.policies.as_ref()?.evaluation.roots;
+            Some((graph.name.as_str(), roots.iter().map(|root| root.table.clone()).collect()))
+        });
+        let tables: Vec<(&str, Vec<LevelTable>)> = tables.collect();
         let tables: Vec<(&str, &[LevelTable])> = tables.iter().map(|(name, tables)| (*name, tables.as_slice())).collect();
         let progress = Progress::still("Training SURF's network without each input", 7);
         let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
-        analysis.dropped = (!tables.is_empty()).then_some(dropped);
+        so_far.lock().record.dropped = (!tables.is_empty()).then_some(dropped);
     }
-    so_far.lock().record = analysis;
-    Ok(failed)
+    ended
 }
 
 /// Writes record and page, and prints the figures.
@@ -247,17 +230,18 @@ impl AnalyzeArgs {
         self.only.is_empty() || self.only.contains(&kind)
     }
 
-    /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, and warnings go into `all`.
-    fn graph(&self, source: &Source, config: &Runtime, energy: bool, all: &mut Analysis) -> Result<GraphAnalysis, Failure> {
+    /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, are measured once for all.
+    fn graph(&self, source: &Source, config: &Runtime, energy: bool, so_far: &SoFar<Analysis>) -> Result<Part, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         // Counts are those of the whole graph, leaves included.
         let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
         let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
-        let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut all.warnings)? } else { None };
+        let mut part = Part::default();
+        let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut part.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
-        let mut graph = GraphAnalysis {
+        part.graph = GraphAnalysis {
             name: source.name(),
             graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
             layout: LayoutRecord::new(&layout, self.graphs.layout.order()),
@@ -271,7 +255,7 @@ impl AnalyzeArgs {
         let mut prepared = prepare(config, &layout, &progress::steps())?;
         let search = &mut prepared.search;
         let progress = Progress::still(&format!("Counting on {}", source.name()), roots.len() as u64);
-        let Some(&first) = roots.first() else { return Ok(graph) };
+        let Some(&first) = roots.first() else { return Ok(part) };
         let levels = Levels::search(search, first)?;
         let counts = count(&layout, &levels);
         if self.wants(Kind::Profile) {
@@ -281,31 +265,31 @@ impl AnalyzeArgs {
                 searches.push(SearchedRoot { root, reached: outcome.reached, levels: outcome.levels });
                 progress.between(searches.len());
             }
-            graph.profile = Some(profile(&layout, searches, &counts));
+            part.graph.profile = Some(profile(&layout, searches, &counts));
         }
-        graph.redundant = self.wants(Kind::Redundant).then(|| redundant(&counts));
-        graph.repeated = self.wants(Kind::Repeated).then(|| repeated(&layout, &levels, self.share));
+        part.graph.redundant = self.wants(Kind::Redundant).then(|| redundant(&counts));
+        part.graph.repeated = self.wants(Kind::Repeated).then(|| repeated(&layout, &levels, self.share));
         drop(progress);
         if measures {
-            self.measured(&mut graph, config, &mut prepared, &counts, edges.as_ref(), all)?;
+            self.measured(&mut part, config, &mut prepared, &counts, edges.as_ref(), so_far)?;
         }
-        Ok(graph)
+        Ok(part)
     }
 
     /// Runs the analyses that measure time or energy.
     fn measured(
         &self,
-        graph: &mut GraphAnalysis,
+        Part { graph, handover, warnings }: &mut Part,
         config: &Runtime,
         prepared: &mut Prepared<'_>,
         counts: &[ExactLevel],
         edges: Option<&EdgeList>,
-        all: &mut Analysis,
+        so_far: &SoFar<Analysis>,
     ) -> Result<(), Failure> {
         let (turns, root) = (usize::from(self.turns), graph.roots[0]);
         let has_levels = counts.first().is_some_and(|first| first.arcs > 0);
         if !has_levels {
-            all.warnings.push(format!("{}: the root has no neighbour, and nothing can be measured", graph.name));
+            warnings.push(format!("{}: the root has no neighbour, and nothing can be measured", graph.name));
             return Ok(());
         }
         let setup = prepared.options.devices.first().cloned();
@@ -313,17 +297,14 @@ impl AnalyzeArgs {
         if !on_device.is_empty() && (setup.is_none() || prepared.devices.is_empty()) {
             let what = on_device.join(" and ");
             // Analyses of earlier graphs are kept, for example if the device was lost after them.
-            if all.graphs.is_empty()
+            if so_far.lock().record.graphs.is_empty()
                 && !self.only.is_empty()
                 && self.only.iter().all(|kind| ON_DEVICE.iter().any(|(on_device, _)| on_device == kind))
             {
                 return Err(Failure::new(format!("{what}: no OpenCL device is used, and nothing else is asked for")).cure(DEVICE));
             }
             let are = if on_device == ["handover"] { "is" } else { "are" };
-            let warning = format!("{what} {are} left out: no OpenCL device is used; {DEVICE}");
-            if !all.warnings.contains(&warning) {
-                all.warnings.push(warning);
-            }
+            warnings.push(format!("{what} {are} left out: no OpenCL device is used; {DEVICE}"));
         } else if let Some(setup) = setup {
             if self.wants(Kind::Split) {
                 let heavy = counts.iter().rev().max_by_key(|level| level.arcs).copied().unwrap_or_default();
@@ -339,12 +320,12 @@ impl AnalyzeArgs {
                 };
                 let mut plain = Search::new(prepared.search.layout(), &alone)?;
                 graph.mapped = Some(mapped_levels(&mut plain, &mut prepared.search, root, turns)?);
-                if all.handover.is_empty() {
+                if so_far.lock().record.handover.is_empty() {
                     let progress = Progress::start("Measuring handovers", 0);
                     let table = measure::measure(&setup.device);
                     drop(progress);
                     let device = prepared.devices.first().map_or_else(String::new, |device| device.used.name.clone());
-                    all.handover.push(DeviceHandover { device, way: setup.way, table });
+                    handover.push(DeviceHandover { device, way: setup.way, table });
                 }
             }
         }
@@ -354,7 +335,7 @@ impl AnalyzeArgs {
             let Compared { policies, contestants, baseline, watts, evaluation } =
                 compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how, |_| Ok(0))?;
             if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
-                all.warnings.push(format!(
+                warnings.push(format!(
                     "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",
                     graph.name, self.patience
                 ));

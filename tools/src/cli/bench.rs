@@ -181,10 +181,9 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         config.device_times = true;
     }
     let mut traced = Ok(Vec::new());
-    let so_far = SoFar::new(None, json, html, move |record: &Option<Arc<Record>>, json, html| {
-        record.as_ref().map_or(Ok(()), |record| publish(record, json, html, quiet))
-    });
-    let words = so_far.last_words(|record| record.is_some());
+    let publish = move |record: &Option<Arc<Record>>, json, html| record.as_ref().map_or(Ok(()), |run| publish(run, json, html, quiet));
+    let so_far = SoFar::new(None, json, html, publish, |record, _| record.is_some());
+    let words = so_far.last_words();
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, Some(&so_far))?;
     drop(words);
     // A run whose timeline failed is published all the same.
@@ -192,7 +191,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
     });
     so_far.lock().record = Some(Arc::new(record));
-    both(timed, so_far.publish(true))
+    both(timed, so_far.finish(Ok(())))
 }
 
 /// The validated run while its energy is measured.

@@ -7,8 +7,7 @@ use clap::ArgMatches;
 use super::bench::{BenchArgs, ROOT, verdict};
 use crate::shell::{
     error::Failure,
-    interrupt::Words,
-    output::{Output, both, publish},
+    output::{Output, publish},
     say,
     so_far::SoFar,
     source::{self, Source},
@@ -76,80 +75,46 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
-    let so_far = SoFar::new(record, json, html, |record, json, html| publish(json, html, record, || report::board(record)));
+    let so_far = so_far(record, json, html, &arguments.scales.0);
+    let words = so_far.last_words();
     let kept: Vec<Record> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
     let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
-    let words = last_words(&so_far, &scales);
-    let ended = each(arguments, &config, &environment, &scales, kept, &so_far, quiet);
-    drop(words);
-    finish(&so_far, ended)
-}
-
-/// Publishes the results so far. Returns how the runs `ended`, unless a failure to publish has a higher exit code.
-fn finish(so_far: &SoFar<BoardRecord>, ended: Result<(), Failure>) -> Result<(), Failure> {
-    let is_complete = ended.is_ok();
-    {
-        let record = &mut so_far.lock().record;
-        record.complete = is_complete;
-        if record.runs.is_empty() {
-            return ended;
-        }
-    }
-    both(so_far.publish(is_complete), ended)
-}
-
-/// Runs the scales in turn, until one fails validation or can't run.
-fn each(
-    arguments: &BenchArgs,
-    config: &Runtime,
-    environment: &Environment,
-    scales: &[u32],
-    kept: Vec<Record>,
-    so_far: &SoFar<BoardRecord>,
-    quiet: bool,
-) -> Result<(), Failure> {
-    for (index, &scale) in scales.iter().enumerate() {
-        if let Some(run) = kept.iter().find(|run| run.graph.scale == scale) {
-            so_far.lock().record.add(run.clone());
-            continue;
-        }
+    let kronecker = |scale| source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed)).map(Source::Generated);
+    let sources = scales.into_iter().map(kronecker).collect::<Result<Vec<_>, _>>()?;
+    let measure = |source: &Source| {
         // Only temperatures are read again. The load is the one before the first run: later it would include our own.
         let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
-        let source = Source::Generated(source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed))?);
-        let result = arguments.measure(config, environment, &source);
-        let run = match result {
-            Ok(run) => run,
-            Err(failure) => {
-                leave_out(&mut so_far.lock().record, &scales[index..], &format!("scale {scale} could not run ({failure})"));
-                return Err(failure);
-            }
-        };
-        if run.valid {
-            so_far.keep(&run);
-        }
-        // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
-        let record = &mut so_far.lock().record;
-        if !quiet {
-            say(&one_line(&run));
+        arguments.measure(&config, environment, source)
+    };
+    // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
+    let ended = so_far.each(&sources, kept, |run| &run.graph.source, measure, |record, run, earlier| {
+        if earlier.is_none() && !quiet {
+            say(&one_line(run));
         }
         record.add(run.clone());
-        if !run.valid {
-            leave_out(record, &scales[index + 1..], &format!("scale {scale} failed validation"));
-            return verdict(&run);
-        }
-    }
-    Ok(())
+        verdict(run)
+    });
+    drop(words);
+    so_far.finish(ended)
 }
 
-/// Registers the output after Ctrl-C: the scales that are finished, or nothing if there are none.
-fn last_words(so_far: &SoFar<BoardRecord>, scales: &[u32]) -> Words {
+/// A record of these `scales`, and where it goes. Those that are missing at its end are left out.
+fn so_far(record: BoardRecord, json: Option<Output>, html: Option<Output>, scales: &[u32]) -> SoFar<BoardRecord> {
     let scales = scales.to_vec();
-    so_far.last_words(move |record| {
-        let finished: Vec<u32> = record.runs.iter().map(|run| run.graph.scale).collect();
-        let rest: Vec<u32> = scales.into_iter().filter(|scale| !finished.contains(scale)).collect();
-        leave_out(record, &rest, "interrupted");
-        !finished.is_empty()
-    })
+    SoFar::new(
+        record,
+        json,
+        html,
+        |record, json, html| publish(json, html, record, || report::board(record)),
+        move |record, why| {
+            let is_known =
+                |scale: u32| record.runs.iter().any(|run| run.graph.scale == scale) || record.left_out.iter().any(|out| out.scale == scale);
+            let rest: Vec<u32> = scales.iter().copied().filter(|&scale| !is_known(scale)).collect();
+            leave_out(record, &rest, why.unwrap_or_default());
+            record.complete = why.is_none();
+            !record.runs.is_empty()
+        },
+    )
 }
 
 fn leave_out(record: &mut BoardRecord, scales: &[u32], reason: &str) {
@@ -227,11 +192,11 @@ mod tests {
     use super::*;
     use crate::report::tests::record;
 
-    fn so_far(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
+    fn some(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
         let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
         let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
         runs.iter().for_each(|run| all.add(run.clone()));
-        SoFar::new(all, json, None, |record, json, html| publish(json, html, record, || report::board(record)))
+        so_far(all, json, None, &[20, 22])
     }
 
     #[test]
@@ -242,8 +207,8 @@ mod tests {
         bad.valid = false;
         bad.summary = None;
         bad.roots[0].validation.passed = false;
-        let so_far = so_far(&[record(&[0.001]), bad.clone()], Some(Output::open(&path).unwrap()));
-        assert_eq!(finish(&so_far, verdict(&bad)).unwrap_err().code(), 1);
+        let so_far = some(&[record(&[0.001]), bad.clone()], Some(Output::open(&path).unwrap()));
+        assert_eq!(so_far.finish(verdict(&bad)).unwrap_err().code(), 1);
         let written: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!((&written["valid"], &written["complete"]), (&false.into(), &false.into()));
         assert!(written["runs"][1]["summary"].is_null());
@@ -251,10 +216,10 @@ mod tests {
 
     #[test]
     fn an_error_gives_exit_code_2_and_an_incomplete_record() {
-        let so_far = so_far(&[record(&[0.001])], None);
-        assert_eq!(finish(&so_far, Err(Failure::new("no memory"))).unwrap_err().code(), 2);
+        let so_far = some(&[record(&[0.001])], None);
+        assert_eq!(so_far.finish(Err(Failure::new("no memory"))).unwrap_err().code(), 2);
         assert!(!so_far.lock().record.complete);
-        assert!(finish(&so_far, Ok(())).is_ok() && so_far.lock().record.complete);
+        assert!(so_far.finish(Ok(())).is_ok() && so_far.lock().record.complete);
     }
 
     #[test]

@@ -11,10 +11,10 @@ use super::{
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
-    output::{Output, both, publish},
+    output::{Output, publish},
     progress::{self, Progress},
     say,
-    so_far::{EARLIER, SoFar},
+    so_far::SoFar,
     source::{self, Source, with_graph_help},
 };
 use crate::{
@@ -117,41 +117,22 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         warnings: Vec::new(),
     };
     let text = if arguments.markdown { report::policies_markdown } else { report::policies };
-    let so_far = SoFar::new(report, json, html, move |report, json, html| publish(json, html, report, || text(report)));
-    let words = so_far.last_words(|report| {
-        report.warnings.push("graphs are missing, since the comparison was interrupted".to_owned());
+    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || text(report));
+    let so_far = SoFar::new(report, json, html, publish, |report, why| {
+        report.warnings.extend(why.map(|why| format!("graphs are missing, since {why}")));
         !report.graphs.is_empty()
     });
-    let kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
-    let mut kept =
-        kept.into_iter().zip(&sources).map_while(|(graph, source)| (graph.name == source.name() && graph.fits()).then_some(graph));
-    let failed = sources.iter().try_for_each(|source| {
-        let graph = match kept.next() {
-            Some(graph) => {
-                so_far.lock().record.warnings.push(format!("{}: {EARLIER}", graph.name));
-                graph
-            }
-            None => {
-                let graph = arguments.graph(source, &config, &only, asked)?;
-                so_far.keep(&graph);
-                graph
-            }
-        };
-        so_far.lock().record.graphs.push(graph);
+    let words = so_far.last_words();
+    let mut kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    kept.retain(PolicyGraph::fits);
+    let measure = |source: &Source| arguments.graph(source, &config, &only, asked);
+    let ended = so_far.each(&sources, kept, |graph| &graph.name, measure, |report, graph, warning| {
+        report.warnings.extend(warning);
+        report.graphs.push(graph.clone());
         Ok(())
     });
     drop(words);
-    let mut state = so_far.lock();
-    if state.record.graphs.is_empty() {
-        return failed;
-    }
-    // The graphs before an error took long.
-    if let Err(failure) = &failed {
-        state.record.warnings.push(format!("graphs are missing, since an error ended the comparison: {failure}"));
-    }
-    drop(state);
-    let published = so_far.publish(failed.is_ok());
-    both(failed, published)
+    so_far.finish(ended)
 }
 
 /// The result of comparing policies on one graph.

@@ -12,7 +12,7 @@ use super::{
 use crate::shell::{
     config::with_variables,
     error::Failure,
-    output::{Output, both},
+    output::Output,
 };
 use crate::{
     analysis::{Analysis, Paper, PaperComparison},
@@ -262,19 +262,15 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
     (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
-    let so_far = analyze::so_far(json, Some(page));
-    let (paper, quick, of_paper) = (arguments.paper.paper(), arguments.quick, graphs.clone());
-    let words = so_far.last_words(move |analysis| {
-        let publishes = analyze::interrupted(analysis);
-        of_paper.compare(paper, quick, analysis, Some("the run was interrupted before it was done"));
-        publishes
+    let (paper, quick) = (arguments.paper.paper(), arguments.quick);
+    let so_far = analyze::so_far(json, Some(page), move |analysis, why| {
+        graphs.compare(paper, quick, analysis, why);
+        analyze::closed(analysis, why)
     });
-    let failed = analyze::analysis(&analyze, &matches, &so_far)?;
+    let words = so_far.last_words();
+    let ended = analyze::analysis(&analyze, &matches, &so_far);
     drop(words);
-    let ended = failed.as_ref().err().map(|failure| format!("an error ended the run before it was done: {failure}"));
-    graphs.compare(paper, quick, &mut so_far.lock().record, ended.as_deref());
-    let published = so_far.publish(failed.is_ok());
-    both(failed, published)
+    so_far.finish(ended)
 }
 
 /// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.
@@ -288,7 +284,6 @@ fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
 }
 
 /// The graphs that are searched, and those that are left out.
-#[derive(Clone)]
 struct Graphs {
     /// The paper's name of a graph (`None`: the graph replaces the paper's), and the graph as an argument of `analyze`.
     searched: Vec<(Option<&'static str>, String)>,
@@ -298,8 +293,8 @@ struct Graphs {
 
 impl Graphs {
     /// Sets the figures of `paper` beside those of `analysis`. `ended` is the reason why graphs are missing at its end, if they may be.
-    fn compare(self, paper: Paper, quick: bool, analysis: &mut Analysis, ended: Option<&str>) {
-        let Self { searched, mut missing } = self;
+    fn compare(&self, paper: Paper, quick: bool, analysis: &mut Analysis, ended: Option<&str>) {
+        let (searched, mut missing) = (&self.searched, self.missing.clone());
         if let Some(reason) = ended {
             let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| *name);
             missing.extend(rest.map(|name| (name.to_owned(), reason.to_owned())));

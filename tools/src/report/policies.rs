@@ -45,7 +45,7 @@ pub struct PoliciesReport {
 }
 
 /// The results on one graph.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PolicyGraph {
     /// File or generator.
     pub name: String,

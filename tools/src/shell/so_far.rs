@@ -15,7 +15,13 @@ use serde::{
 };
 use twox_hash::XxHash3_128;
 
-use super::{error::Failure, interrupt, output::Output, say, source::Source};
+use super::{
+    error::Failure,
+    interrupt,
+    output::{Output, both},
+    say,
+    source::Source,
+};
 use crate::{
     bench::Environment,
     calibrate::{Header, OTHER_BUILD, Partial},
@@ -25,11 +31,11 @@ use socbfs::{
     words::{counted, with_causes},
 };
 
-/// The warning about a part that was kept.
-pub(crate) const EARLIER: &str = "measured by an earlier run of this command, which did not end";
-
 /// Writes a record to the outputs for JSON and for a page, and prints it.
 type Publish<R> = Box<dyn Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send>;
+
+/// Prepares a record for its end: if it ends early, adds why parts are missing. Returns whether there is something to publish.
+type Close<R> = Box<dyn Fn(&mut R, Option<&str>) -> bool + Send>;
 
 /// A record that grows, and where it goes.
 pub(crate) struct SoFar<R>(Arc<Mutex<State<R>>>);
@@ -40,6 +46,7 @@ pub(crate) struct State<R> {
     json: Option<Output>,
     html: Option<Output>,
     publish: Publish<R>,
+    close: Close<R>,
     /// Where parts are kept.
     place: Option<(PathBuf, KeptHeader)>,
     /// The file of the parts, once there is one.
@@ -51,6 +58,30 @@ pub(crate) struct State<R> {
 impl<R> State<R> {
     fn publish(&mut self) -> Result<(), Failure> {
         (self.publish)(&self.record, self.json.take(), self.html.take())
+    }
+
+    /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
+    fn keep(&mut self, part: &impl Serialize) {
+        let Some((path, header)) = &self.place else { return };
+        let kept = match self.kept.take() {
+            Some(kept) => Ok(kept),
+            None => Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept),
+        };
+        let added = kept.and_then(|kept| {
+            let kept = self.kept.insert(kept);
+            kept.add(part)
+        });
+        match added {
+            Ok(()) => self.parts += 1,
+            Err(error) => {
+                log::warn!("{}; a kill would lose what is finished", with_causes("", &error));
+                // A file without parts has no use.
+                let has_header = self.kept.take_if(|_| self.parts == 0).is_some();
+                if has_header || fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
+                    let _ = fs::remove_file(path); // the warning was about the same file
+                }
+            }
+        }
     }
 
     fn tell_what_is_kept(&self) {
@@ -66,20 +97,22 @@ impl<R: Send + 'static> SoFar<R> {
         json: Option<Output>,
         html: Option<Output>,
         publish: impl Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send + 'static,
+        close: impl Fn(&mut R, Option<&str>) -> bool + Send + 'static,
     ) -> Self {
-        Self(Arc::new(Mutex::new(State { record, json, html, publish: Box::new(publish), place: None, kept: None, parts: 0 })))
+        let (publish, close) = (Box::new(publish), Box::new(close));
+        Self(Arc::new(Mutex::new(State { record, json, html, publish, close, place: None, kept: None, parts: 0 })))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// After Ctrl-C, publishes the record if `complete` returns true. `complete` may add that something is missing.
-    pub(crate) fn last_words(&self, complete: impl FnOnce(&mut R) -> bool + Send + 'static) -> interrupt::Words {
+    /// Publishes the record after Ctrl-C.
+    pub(crate) fn last_words(&self) -> interrupt::Words {
         let shared = Arc::clone(&self.0);
         interrupt::last_words(move || {
-            let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-            if complete(&mut state.record) {
+            let state = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
+            if (state.close)(&mut state.record, Some("the run was interrupted")) {
                 // A failure to publish can't be reported any more.
                 let _ = state.publish();
             }
@@ -87,7 +120,7 @@ impl<R: Send + 'static> SoFar<R> {
         })
     }
 
-    /// Makes [`keep`](Self::keep) write to a file beside the first output that is a file; without such an output it keeps nothing. Returns
+    /// Makes [`each`](Self::each) write to a file beside the first output that is a file; without such an output it keeps nothing. Returns
     /// the parts that an earlier run of the same command kept there. `names` are those of a part and of several.
     pub(crate) fn resume<T: DeserializeOwned>(
         &self,
@@ -113,42 +146,46 @@ impl<R: Send + 'static> SoFar<R> {
         Ok(parts)
     }
 
-    /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
-    pub(crate) fn keep(&self, part: &impl Serialize) {
-        let state = &mut *self.lock();
-        let Some((path, header)) = &state.place else { return };
-        let kept = match state.kept.take() {
-            Some(kept) => Ok(kept),
-            None => Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept),
-        };
-        let added = kept.and_then(|kept| {
-            let kept = state.kept.insert(kept);
-            kept.add(part)
-        });
-        match added {
-            Ok(()) => state.parts += 1,
-            Err(error) => {
-                log::warn!("{}; a kill would lose what is finished", with_causes("", &error));
-                // A file without parts has no use.
-                let has_header = state.kept.take_if(|_| state.parts == 0).is_some();
-                if has_header || fs::symlink_metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-                    let _ = fs::remove_file(path); // the warning was about the same file
-                }
+    /// Adds a part to the record for each of `sources`: the part of this graph among those `kept`, with a warning, else what `measure`
+    /// returns, which is then kept. `graph` gives the name of a part's graph. Ends at the first error.
+    pub(crate) fn each<T: Serialize>(
+        &self,
+        sources: &[Source],
+        mut kept: Vec<T>,
+        graph: fn(&T) -> &str,
+        measure: impl Fn(&Source) -> Result<T, Failure>,
+        add: impl Fn(&mut R, &T, Option<String>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        sources.iter().try_for_each(|source| {
+            let name = source.name();
+            if let Some(place) = kept.iter().position(|part| graph(part) == name) {
+                let warning = format!("{name}: measured by an earlier run of this command, which did not end");
+                return add(&mut self.lock().record, &kept.remove(place), Some(warning));
             }
-        }
+            let part = measure(source)?;
+            // Under one lock, so that what is published after Ctrl-C is kept too.
+            let state = &mut *self.lock();
+            add(&mut state.record, &part, None)?;
+            state.keep(&part);
+            Ok(())
+        })
     }
 
-    /// Publishes the record, and removes the file of its parts if it is complete.
-    pub(crate) fn publish(&self, is_complete: bool) -> Result<(), Failure> {
-        let mut state = self.lock();
+    /// Publishes the record of a run that `ended` like this, if it has anything.
+    pub(crate) fn finish(&self, ended: Result<(), Failure>) -> Result<(), Failure> {
+        let why = ended.as_ref().err().map(|failure| format!("an error ended the run: {failure}"));
+        let state = &mut *self.lock();
+        if !(state.close)(&mut state.record, why.as_deref()) {
+            return ended;
+        }
         let published = state.publish();
-        if is_complete && published.is_ok() {
+        if ended.is_ok() && published.is_ok() {
             if let Some(kept) = state.kept.take() {
                 kept.remove();
             }
         }
         state.tell_what_is_kept();
-        published
+        both(ended, published)
     }
 }
 
