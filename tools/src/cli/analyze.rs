@@ -190,14 +190,20 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     so_far.lock().record = Analysis::new(environment.clone(), only);
     let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     let measure = |source: &Source| arguments.graph(source, &config, energy, so_far);
-    let ended = so_far.each(&sources, kept, |part| &part.graph.name, measure, |analysis, part, warning| {
-        analysis.warnings.extend(warning);
-        let warnings: Vec<String> = part.warnings.iter().filter(|warning| !analysis.warnings.contains(warning)).cloned().collect();
-        analysis.warnings.extend(warnings);
-        analysis.handover.extend_from_slice(&part.handover);
-        analysis.graphs.push(part.graph.clone());
-        Ok(())
-    });
+    let ended = so_far.each(
+        &sources,
+        kept,
+        |part| &part.graph.name,
+        measure,
+        |analysis, part, warning| {
+            analysis.warnings.extend(warning);
+            let warnings: Vec<String> = part.warnings.iter().filter(|warning| !analysis.warnings.contains(warning)).cloned().collect();
+            analysis.warnings.extend(warnings);
+            analysis.handover.extend_from_slice(&part.handover);
+            analysis.graphs.push(part.graph.clone());
+            Ok(())
+        },
+    );
     if arguments.wants(Kind::Surf) {
         let graphs = so_far.lock().record.graphs.clone();
         let tables = graphs.iter().filter_map(|graph| {
@@ -244,7 +250,7 @@ impl AnalyzeArgs {
         part.graph = GraphAnalysis {
             name: source.name(),
             graph: graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds),
-            layout: LayoutRecord::new(&layout, self.graphs.layout.order()),
+            layout: LayoutRecord::new(&layout, self.graphs.layout.order),
             roots: roots.clone(),
             ranks,
             remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),

@@ -2,15 +2,15 @@
 
 use std::{
     path::{Path, PathBuf},
+    str::FromStr,
     sync::Arc,
 };
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
-use super::{
-    board_report::{self, Scales},
-    energy::EnergyArgs,
-};
+use super::energy::EnergyArgs;
+#[cfg(feature = "mpi")]
+use crate::shell::config::ClusterArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
@@ -96,7 +96,7 @@ pub(super) struct BenchArgs {
 
     #[cfg(feature = "mpi")]
     #[command(flatten)]
-    pub(super) cluster: super::cluster::ClusterArgs,
+    pub(super) cluster: ClusterArgs,
 
     /// What goes to standard output: graph500 (the keys of Graph500), or board (markdown: what the machine is, and its speed, power and
     /// efficiency over Kronecker graphs of several scales)
@@ -127,6 +127,37 @@ pub(super) struct BenchArgs {
     trace_roots: Vec<Vertex>,
 }
 
+/// Scales of Kronecker graphs, ascending, without duplicates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Scales(pub(super) Vec<u32>);
+
+impl FromStr for Scales {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = |text: &str| {
+            text.trim().parse::<u32>().map_err(|_| format!("{:?} is not a scale; scales look like 16..=22 or 16,20", text.trim()))
+        };
+        let mut scales = Vec::new();
+        for part in text.split(',') {
+            let (first, last) = match part.split_once("..=") {
+                Some((first, last)) => (number(first)?, number(last)?),
+                None => (number(part)?, number(part)?),
+            };
+            if first > last {
+                return Err(format!("{} contains no scale", part.trim()));
+            }
+            if last > 40 {
+                return Err(format!("scale {last} is beyond what 32-bit vertices can number"));
+            }
+            scales.extend(first..=last);
+        }
+        scales.sort_unstable();
+        scales.dedup();
+        Ok(Self(scales))
+    }
+}
+
 /// What goes to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportKind {
@@ -152,15 +183,6 @@ const SHOWN_ROOTS: usize = 8;
 pub(super) const ROOT: &str = "/";
 
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
-    #[cfg(feature = "mpi")]
-    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
-        return super::cluster::as_rank(&ranks, || super::cluster::bench(arguments, matches, quiet, &ranks));
-    }
-    #[cfg(feature = "mpi")]
-    super::cluster::ClusterArgs::none_is_given(matches)?;
-    if arguments.report == ReportKind::Board {
-        return board_report::run(arguments, matches, quiet);
-    }
     if arguments.trace.as_deref().is_some_and(|trace| trace == Path::new("-")) {
         return Err(Failure::new("--trace needs a file: standard output is for the report").cure("name a file"));
     }
@@ -235,7 +257,7 @@ impl BenchArgs {
             calibration: calibration.as_ref().map(CalibrationRecord::from),
             ..SearchRecord::new(config, ChosenPolicy::from(&choice), threads, simd)
         };
-        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order()), record, records);
+        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order), record, records);
         let record = Arc::new(record);
         if let Some(so_far) = so_far {
             so_far.lock().record = Some(Arc::clone(&record));
@@ -310,7 +332,6 @@ impl BenchArgs {
     }
 
     /// Whether `--report board` is given.
-    #[cfg(feature = "mpi")]
     pub(super) fn is_board(&self) -> bool {
         self.report == ReportKind::Board
     }
@@ -378,6 +399,27 @@ pub(super) fn verdict(record: &Record) -> Result<(), Failure> {
             let violation = root.validation.violation.as_deref().unwrap_or("unknown");
             say(&format!("error: the tree from root {} failed validation: {violation}", root.root));
             Err(Failure::Invalid)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_are_read_from_ranges_and_lists() {
+        let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
+        assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
+        assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));
+        for (bad, reason) in [
+            ("", "is not a scale"),
+            ("16..22", "is not a scale"),
+            ("22..=16", "contains no scale"),
+            ("x", "is not a scale"),
+            ("41", "beyond"),
+        ] {
+            assert!(read(bad).unwrap_err().contains(reason), "{bad}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `socbfs bench --report board`: the benchmark of a board over several scales.
 
-use std::{path::Path, str::FromStr};
+use std::path::Path;
 
 use clap::ArgMatches;
 
@@ -27,37 +27,6 @@ use socbfs::{
 
 /// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
 const MEMORY_SHARE: f64 = 0.75;
-
-/// Scales of Kronecker graphs, ascending, without duplicates.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Scales(Vec<u32>);
-
-impl FromStr for Scales {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = |text: &str| {
-            text.trim().parse::<u32>().map_err(|_| format!("{:?} is not a scale; scales look like 16..=22 or 16,20", text.trim()))
-        };
-        let mut scales = Vec::new();
-        for part in text.split(',') {
-            let (first, last) = match part.split_once("..=") {
-                Some((first, last)) => (number(first)?, number(last)?),
-                None => (number(part)?, number(part)?),
-            };
-            if first > last {
-                return Err(format!("{} contains no scale", part.trim()));
-            }
-            if last > 40 {
-                return Err(format!("scale {last} is beyond what 32-bit vertices can number"));
-            }
-            scales.extend(first..=last);
-        }
-        scales.sort_unstable();
-        scales.dedup();
-        Ok(Self(scales))
-    }
-}
 
 /// Searches every scale that fits the memory. After an interruption the report has the scales that are finished.
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
@@ -87,13 +56,19 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         arguments.measure(&config, environment, source)
     };
     // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
-    let ended = so_far.each(&sources, kept, |run| &run.graph.source, measure, |record, run, earlier| {
-        if earlier.is_none() && !quiet {
-            say(&one_line(run));
-        }
-        record.add(run.clone());
-        verdict(run)
-    });
+    let ended = so_far.each(
+        &sources,
+        kept,
+        |run| &run.graph.source,
+        measure,
+        |record, run, earlier| {
+            if earlier.is_none() && !quiet {
+                say(&one_line(run));
+            }
+            record.add(run.clone());
+            verdict(run)
+        },
+    );
     drop(words);
     so_far.finish(ended)
 }
@@ -220,21 +195,5 @@ mod tests {
         assert_eq!(so_far.finish(Err(Failure::new("no memory"))).unwrap_err().code(), 2);
         assert!(!so_far.lock().record.complete);
         assert!(so_far.finish(Ok(())).is_ok() && so_far.lock().record.complete);
-    }
-
-    #[test]
-    fn scales_are_read_from_ranges_and_lists() {
-        let read = |text: &str| text.parse::<Scales>().map(|scales| scales.0);
-        assert_eq!(read("16..=19"), Ok(vec![16, 17, 18, 19]));
-        assert_eq!(read("20, 10,12..=13,12"), Ok(vec![10, 12, 13, 20]));
-        for (bad, reason) in [
-            ("", "is not a scale"),
-            ("16..22", "is not a scale"),
-            ("22..=16", "contains no scale"),
-            ("x", "is not a scale"),
-            ("41", "beyond"),
-        ] {
-            assert!(read(bad).unwrap_err().contains(reason), "{bad}");
-        }
     }
 }

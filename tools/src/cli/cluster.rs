@@ -7,11 +7,7 @@ use std::{
 };
 
 use bytemuck::cast_slice_mut;
-use clap::{
-    ArgMatches, Args,
-    builder::{PossibleValuesParser, TypedValueParser},
-    parser::ValueSource,
-};
+use clap::{ArgMatches, parser::ValueSource};
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
@@ -20,7 +16,7 @@ use super::{
     validate::{ValidateArgs, report_verdict},
 };
 use crate::shell::{
-    config::{LayoutArgs, SearchArgs, without_effect},
+    config::{ClusterArgs, LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print},
     progress::Progress,
@@ -37,7 +33,7 @@ use crate::{
 };
 use socbfs::{
     bfs::Strategy,
-    board::{MOST_BATCH, NEVER},
+    board::NEVER,
     cpu::Simd,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     input::{ReadOptions, generate::GeneratedEdges},
@@ -51,36 +47,7 @@ use socbfs_cluster::{
     Ranks, SLICE, SharedFile, Tree, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values, write_together,
 };
 
-/// Flags of searches over ranks.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Cluster (with mpirun)")]
-pub(super) struct ClusterArgs {
-    /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
-    /// its owner; top-down only: the plain scheme, for comparison)
-    #[arg(long, value_parser = exchange_parser(), default_value = "found", hide_possible_values = true)]
-    exchange: Exchange,
-
-    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory [default: cpu.batch of the
-    /// board file, else 4096]
-    #[arg(long, value_name = "N", value_parser = parse_batch)]
-    batch: Option<usize>,
-
-    /// Process batches in the order in which they arrive, unsorted
-    #[arg(long)]
-    unsorted: bool,
-
-    /// Only rank 0 has the file GRAPH: it reads it and sends every rank a part
-    #[arg(long)]
-    from_rank_0: bool,
-}
-
 impl ClusterArgs {
-    /// Refuses flags that have no effect without mpirun. `--from-rank-0` is allowed: the only process reads the file anyway.
-    pub(super) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
-        let cure = "start it with mpirun -n 2 or more, or omit --FLAG";
-        without_effect(matches, &["exchange", "batch", "unsorted"], "this program was started alone, and not as one of several ranks", cure)
-    }
-
     /// The settings of a search over ranks: those of any search, and the batch.
     fn resolve(&self, search: &SearchArgs, matches: &ArgMatches) -> Result<Runtime, Failure> {
         let mut config = search.resolve(matches)?;
@@ -110,17 +77,6 @@ impl ClusterArgs {
         }
         log::info!("batch = {} ({})", config.batch.value.unwrap_or(ClusterOptions::BATCH), config.batch.origin);
         Ok(config)
-    }
-}
-
-fn exchange_parser() -> impl TypedValueParser<Value = Exchange> {
-    PossibleValuesParser::new(["found", "pairs"]).map(|name| if name == "pairs" { Exchange::Pairs } else { Exchange::Found })
-}
-
-fn parse_batch(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(batch @ 1..=MOST_BATCH) => Ok(batch),
-        _ => Err(format!("a number from 1 to {MOST_BATCH} is needed")),
     }
 }
 
@@ -450,7 +406,7 @@ impl Ready {
         let wants_bounds = prepared.as_ref().is_some_and(|prepared| prepared.wants_bounds);
         let options = options(cluster, config, policy, prepared.map(|prepared| prepared.device));
         let start = Instant::now();
-        let part = Part::build(&edges, layout.order(), ranks).map_err(once_for_all(ranks, &source.name()))?;
+        let part = Part::build(&edges, layout.order, ranks).map_err(once_for_all(ranks, &source.name()))?;
         let construction_seconds = max(ranks, start.elapsed().as_nanos() as u64) as f64 * 1e-9;
         Ok(Self { edges, acquisition_seconds, part, construction_seconds, options, wants_bounds, chosen })
     }
@@ -522,7 +478,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         both_directions: counts.both_directions,
     };
     let layout = LayoutRecord {
-        order_asked: arguments.layout.order(),
+        order_asked: arguments.layout.order,
         order: part.order(),
         construction_seconds: ready.construction_seconds,
         bytes: counts.bytes.iter().sum(),

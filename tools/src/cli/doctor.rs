@@ -10,7 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use clap::{ArgMatches, Args};
+#[cfg(feature = "mpi")]
+use clap::ArgMatches;
+use clap::Args;
 use serde::Deserialize;
 use socbfs::power::{Tree, discover};
 
@@ -76,18 +78,20 @@ const WATCH: Duration = Duration::from_millis(500);
 /// A connected graph, so that a search from vertex 0 reaches every vertex.
 const GRAPH: &str = "grid:32x32,deletion=0";
 
-pub(super) fn run(arguments: &DoctorArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
-    #[cfg(feature = "mpi")]
-    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
-        return super::cluster::as_rank(&ranks, || {
-            config::without_effect(matches, &["board"], "doctor over ranks compares the ranks, not a board", "omit --FLAG")?;
-            let diagnosis = super::cluster::diagnosis(&ranks, &arguments.root.sysfs_root)?;
-            // Rank 0 reports for all.
-            if socbfs_cluster::Ranks::rank(&ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
-        });
-    }
-    #[cfg(not(feature = "mpi"))]
-    let _ = matches;
+/// Compares the ranks. Rank 0 reports for all.
+#[cfg(feature = "mpi")]
+pub(super) fn over_ranks(
+    arguments: &DoctorArgs,
+    matches: &ArgMatches,
+    quiet: bool,
+    ranks: &socbfs_cluster::MpiRanks,
+) -> Result<(), Failure> {
+    config::without_effect(matches, &["board"], "doctor over ranks compares the ranks, not a board", "omit --FLAG")?;
+    let diagnosis = super::cluster::diagnosis(ranks, &arguments.root.sysfs_root)?;
+    if socbfs_cluster::Ranks::rank(ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
+}
+
+pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     let root = &*arguments.root.sysfs_root;
     let board = board::detect(root).map_err(RuntimeError::Profile)?;
     // Also refuses a profile that can't be read, before anything is tried.

@@ -173,7 +173,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
     }
     // The matches of the subcommand know which values came from the environment.
     let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
+    #[cfg(feature = "mpi")]
+    if let Some(ended) = over_ranks(&cli.command, matches, cli.quiet) {
+        return ended;
+    }
     match &cli.command {
+        Command::Bench(arguments) if arguments.is_board() => board_report::run(arguments, matches, cli.quiet),
         Command::Bench(arguments) => bench::run(arguments, matches, cli.quiet),
         Command::Analyze(arguments) => analyze::run(arguments, matches),
         Command::Report(arguments) => report::run(arguments),
@@ -190,11 +195,29 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches, cli.quiet),
         Command::Sensors(arguments) => sensors::run(arguments),
-        Command::Doctor(arguments) => doctor::run(arguments, matches, cli.quiet),
+        Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),
         Command::Man(arguments) => man::run(arguments, Cli::command()),
     }
+}
+
+/// Runs a command as one of the processes of `mpirun`; `None`: this process was started alone, or the command has no use for others.
+#[cfg(feature = "mpi")]
+fn over_ranks(command: &Command, matches: &ArgMatches, quiet: bool) -> Option<Result<(), Failure>> {
+    type Work<'a> = &'a dyn Fn(&socbfs_cluster::MpiRanks) -> Result<(), Failure>;
+    let work: Work<'_> = match command {
+        Command::Bench(arguments) => &|ranks| cluster::bench(arguments, matches, quiet, ranks),
+        Command::Run(arguments) => &|ranks| cluster::run(arguments, matches, ranks),
+        Command::Validate(arguments) => &|ranks| cluster::validate(arguments, ranks),
+        Command::Doctor(arguments) => &|ranks| doctor::over_ranks(arguments, matches, quiet, ranks),
+        _ => return None,
+    };
+    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
+        return Some(cluster::as_rank(&ranks, || work(&ranks)));
+    }
+    let takes_flags = matches!(command, Command::Bench(_) | Command::Run(_));
+    takes_flags.then(|| crate::shell::config::ClusterArgs::none_is_given(matches)).filter(Result::is_err)
 }
 
 /// Starts logging to standard error. Flags override SOCBFS_LOG; without both, only warnings and errors are logged.

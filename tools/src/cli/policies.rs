@@ -126,11 +126,17 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let mut kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     kept.retain(PolicyGraph::fits);
     let measure = |source: &Source| arguments.graph(source, &config, &only, asked);
-    let ended = so_far.each(&sources, kept, |graph| &graph.name, measure, |report, graph, warning| {
-        report.warnings.extend(warning);
-        report.graphs.push(graph.clone());
-        Ok(())
-    });
+    let ended = so_far.each(
+        &sources,
+        kept,
+        |graph| &graph.name,
+        measure,
+        |report, graph, warning| {
+            report.warnings.extend(warning);
+            report.graphs.push(graph.clone());
+            Ok(())
+        },
+    );
     drop(words);
     so_far.finish(ended)
 }

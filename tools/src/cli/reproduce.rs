@@ -9,11 +9,7 @@ use super::{
     bench::ROOT,
     energy::EnergyArgs,
 };
-use crate::shell::{
-    config::with_variables,
-    error::Failure,
-    output::Output,
-};
+use crate::shell::{config::with_variables, error::Failure, output::Output};
 use crate::{
     analysis::{Analysis, Paper, PaperComparison},
     bench::{available_memory, kronecker_bytes},

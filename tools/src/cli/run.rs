@@ -4,6 +4,8 @@ use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{ArgMatches, Args};
 
+#[cfg(feature = "mpi")]
+use crate::shell::config::ClusterArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
@@ -77,7 +79,7 @@ pub(super) struct RunArgs {
 
     #[cfg(feature = "mpi")]
     #[command(flatten)]
-    pub(super) cluster: super::cluster::ClusterArgs,
+    pub(super) cluster: ClusterArgs,
 }
 
 /// An array to write: its format and its output.
@@ -93,12 +95,6 @@ impl RunArgs {
 }
 
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    #[cfg(feature = "mpi")]
-    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
-        return super::cluster::as_rank(&ranks, || super::cluster::run(arguments, matches, &ranks));
-    }
-    #[cfg(feature = "mpi")]
-    super::cluster::ClusterArgs::none_is_given(matches)?;
     let config = arguments.search.resolve(matches)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(true)?;

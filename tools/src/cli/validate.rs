@@ -66,10 +66,6 @@ pub(super) struct ValidateArgs {
 }
 
 pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
-    #[cfg(feature = "mpi")]
-    if let Some(ranks) = socbfs_cluster::MpiRanks::join() {
-        return super::cluster::as_rank(&ranks, || super::cluster::validate(arguments, &ranks));
-    }
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (edges, _) = source.load()?;
     let vertices = edges.vertices();

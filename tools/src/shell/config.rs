@@ -11,10 +11,11 @@ use std::{
 };
 
 use clap::{
-    Arg, ArgMatches, Args, Command, ValueEnum,
-    builder::{PathBufValueParser, PossibleValue, Resettable, TypedValueParser},
+    Arg, ArgMatches, Args, Command,
+    builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, Resettable, TypedValueParser},
     parser::ValueSource,
 };
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::{
     VARIABLES,
@@ -36,6 +37,8 @@ use socbfs::{
     runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
     words,
 };
+#[cfg(feature = "mpi")]
+use socbfs_cluster::Exchange;
 
 /// `command`, ready to parse `words`, with the lines of [`VARIABLES`]. A variable that is set but empty counts as not set, as for most
 /// programs. clap would parse the empty value.
@@ -298,6 +301,20 @@ impl PolicyArg {
     }
 }
 
+/// Parses the name that a record has for a value. `names` are the allowed ones, each with its help.
+pub(crate) fn by_name<T: DeserializeOwned + Clone + Send + Sync + 'static>(
+    names: &[(&'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(names.iter().map(|&(name, help)| PossibleValue::new(name).help(help)))
+        .try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
+}
+
+const ORDERS: [(&str, &str); 3] = [
+    ("auto", "Chosen by the properties of the graph"),
+    ("original", "As given: nothing to map back"),
+    ("degree", "By descending degree, vertices without edges dropped"),
+];
+
 /// Flags of every command that builds the searchable structure.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Graph")]
@@ -307,8 +324,8 @@ pub(crate) struct LayoutArgs {
     pub(crate) directed: bool,
 
     /// Order of the vertices inside the searched structure
-    #[arg(long, value_enum, default_value_t = OrderArg::Auto)]
-    order: OrderArg,
+    #[arg(long, default_value = "auto", value_parser = by_name::<Order>(&ORDERS))]
+    pub(crate) order: Order,
 
     /// Search vertices with a single edge like any other. Without it, an undirected graph ordered by degree is searched without them, and
     /// they get their parents after the search
@@ -342,30 +359,10 @@ impl GraphsArgs {
     }
 }
 
-/// [`Order`] as a flag.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum OrderArg {
-    /// Chosen by the properties of the graph
-    Auto,
-    /// As given: nothing to map back
-    Original,
-    /// By descending degree, vertices without edges dropped
-    Degree,
-}
-
 impl LayoutArgs {
-    /// The order of `--order`.
-    pub(crate) fn order(&self) -> Order {
-        match self.order {
-            OrderArg::Auto => Order::Auto,
-            OrderArg::Original => Order::Original,
-            OrderArg::Degree => Order::Degree,
-        }
-    }
-
     /// How to build the layout.
     pub(crate) fn options(&self) -> BuildOptions {
-        BuildOptions { directed: self.directed, order: self.order(), keep_leaves: self.keep_leaves, ..BuildOptions::default() }
+        BuildOptions { directed: self.directed, order: self.order, keep_leaves: self.keep_leaves, ..BuildOptions::default() }
     }
 }
 
@@ -414,5 +411,46 @@ impl SearchArgs {
         give(&mut runtime.calibration, self.calibration.clone(), "calibration", matches);
         give(&mut runtime.objective, self.objective, "objective", matches);
         Ok(runtime)
+    }
+}
+
+/// Flags of searches over ranks.
+#[cfg(feature = "mpi")]
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster (with mpirun)")]
+pub(crate) struct ClusterArgs {
+    /// What ranks send each other after a level: found (which vertices were found, to all), or pairs (each neighbour with its parent, to
+    /// its owner; top-down only: the plain scheme, for comparison)
+    #[arg(long, default_value = "found", hide_possible_values = true, value_parser = by_name::<Exchange>(&[("found", ""), ("pairs", "")]))]
+    pub(crate) exchange: Exchange,
+
+    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory [default: cpu.batch of the
+    /// board file, else 4096]
+    #[arg(long, value_name = "N", value_parser = parse_batch)]
+    pub(crate) batch: Option<usize>,
+
+    /// Process batches in the order in which they arrive, unsorted
+    #[arg(long)]
+    pub(crate) unsorted: bool,
+
+    /// Only rank 0 has the file GRAPH: it reads it and sends every rank a part
+    #[arg(long)]
+    pub(crate) from_rank_0: bool,
+}
+
+#[cfg(feature = "mpi")]
+impl ClusterArgs {
+    /// Refuses flags that have no effect without mpirun. `--from-rank-0` is allowed: the only process reads the file anyway.
+    pub(crate) fn none_is_given(matches: &ArgMatches) -> Result<(), Failure> {
+        let cure = "start it with mpirun -n 2 or more, or omit --FLAG";
+        without_effect(matches, &["exchange", "batch", "unsorted"], "this program was started alone, and not as one of several ranks", cure)
+    }
+}
+
+#[cfg(feature = "mpi")]
+fn parse_batch(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(batch @ 1..=board::MOST_BATCH) => Ok(batch),
+        _ => Err(format!("a number from 1 to {} is needed", board::MOST_BATCH)),
     }
 }
