@@ -2,14 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{ArgMatches, Args, FromArgMatches, ValueEnum};
+use clap::{ArgMatches, Args, FromArgMatches};
 
 use super::{
     analyze::{self, AnalyzeArgs},
     bench::ROOT,
     energy::EnergyArgs,
 };
-use crate::shell::{config::with_variables, error::Failure, output::Output};
+use crate::shell::{
+    config::{by_name, with_variables},
+    error::Failure,
+    output::Output,
+};
 use crate::{
     analysis::{Analysis, Paper, PaperComparison},
     bench::{available_memory, kronecker_bytes},
@@ -33,8 +37,8 @@ for surf and sunway, where --energy is given.";
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReproduceArgs {
     /// The paper
-    #[arg(value_name = "PAPER", value_enum)]
-    paper: PaperArg,
+    #[arg(value_name = "PAPER", value_parser = by_name::<Paper>(&PAPERS))]
+    paper: Paper,
 
     /// Small graphs and few turns
     #[arg(long)]
@@ -72,18 +76,12 @@ pub(super) struct ReproduceArgs {
     json: Option<PathBuf>,
 }
 
-/// [`Paper`] as an argument.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum PaperArg {
-    /// Zhang et al. 2018: tables 5 and 6, figures 4 and 5
-    Zhang,
-    /// Remis 2016: figures 2.1 to 2.4, 4.2, 4.3, 5.1 to 5.13
-    Remis,
-    /// SURF 2022: tables 2 to 5
-    Surf,
-    /// Zhou et al. 2021: its graphs; its figures are of a supercomputer
-    Sunway,
-}
+const PAPERS: [(&str, &str); 4] = [
+    ("zhang", "Zhang et al. 2018: tables 5 and 6, figures 4 and 5"),
+    ("remis", "Remis 2016: figures 2.1 to 2.4, 4.2, 4.3, 5.1 to 5.13"),
+    ("surf", "SURF 2022: tables 2 to 5"),
+    ("sunway", "Zhou et al. 2021: its graphs; its figures are of a supercomputer"),
+];
 
 /// A graph of a paper.
 struct Wanted {
@@ -159,96 +157,100 @@ const SUNWAY: [Wanted; 4] = [
     file("europe_osm", &["europe_osm"], SUITE_SPARSE),
 ];
 
-impl PaperArg {
-    fn paper(self) -> Paper {
-        match self {
-            Self::Zhang => Paper::Zhang,
-            Self::Remis => Paper::Remis,
-            Self::Surf => Paper::Surf,
-            Self::Sunway => Paper::Sunway,
-        }
-    }
-
-    fn graphs(self) -> &'static [Wanted] {
-        match self {
-            Self::Zhang => &ZHANG,
-            Self::Remis => &REMIS,
-            Self::Surf => &SURF,
-            Self::Sunway => &SUNWAY,
-        }
-    }
-
-    /// The policies to compare for the figures of the paper.
-    fn policies(self) -> &'static [&'static str] {
-        match self {
-            Self::Zhang => &["auto", "adaptive", "selective", "cost-model:zhang", "daga", "yasui", "tc", "bc", "tg", "tgm", "bg", "bgc"],
-            Self::Remis => &[
-                "auto",
-                "adaptive",
-                "selective",
-                "concurrent",
-                "asynchronous",
-                "remis-selective",
-                "remis-concurrent",
-                "tc",
-                "bc",
-                "tg",
-                "tgm",
-                "bg",
-                "bgc",
-            ],
-            Self::Surf => &["surf", "enterprise", "alpha-beta", "gunrock", "mlp", "auto", "tc", "bc"],
-            Self::Sunway => &["auto", "tc", "bc"],
-        }
-    }
-
+/// What is run for a paper.
+struct Experiments {
+    /// Names the page.
+    name: &'static str,
+    /// The paper's graphs.
+    graphs: &'static [Wanted],
+    /// The policies to compare.
+    policies: &'static [&'static str],
     /// Generated graphs of the same kinds, used if none of the paper's graphs is available, each with its scale.
-    fn stand_ins(self) -> &'static [(&'static str, u32)] {
-        match self {
-            Self::Zhang => &[("kronecker:20", 20)],
-            Self::Remis => &[("rodinia:1048576", 20), ("kronecker:20", 20)],
-            Self::Surf => &[
-                ("kronecker:20", 20),
-                ("rmat:20", 20),
-                ("uniform:20", 20),
-                ("kronecker:18,edgefactor=64", 18),
-                ("uniform:18,edgefactor=4", 18),
-                ("grid:500x500", 18),
-            ],
-            Self::Sunway => &[("grid:500x500", 18), ("uniform:20,edgefactor=4", 20)],
-        }
-    }
-
+    stand_ins: &'static [(&'static str, u32)],
     /// Small generated graphs, for --quick, each with its scale.
-    fn small(self) -> &'static [(&'static str, u32)] {
-        match self {
-            Self::Zhang => &[("kronecker:10", 10), ("kronecker:11", 11)],
-            Self::Remis => &[("rodinia:4096", 12), ("kronecker:10", 10)],
-            Self::Surf => &[("kronecker:10", 10), ("rmat:10", 10), ("uniform:10", 10)],
-            Self::Sunway => &[("grid:40x40", 11), ("uniform:10,edgefactor=4", 10)],
-        }
-    }
+    small: &'static [(&'static str, u32)],
+    /// The analyses that the paper draws.
+    only: &'static str,
+    /// Whether energy is measured without being asked for.
+    energy: bool,
+}
 
-    fn only(self) -> &'static str {
-        match self {
-            Self::Zhang => "profile,levels,heat,performance,remapping",
-            Self::Remis => "profile,redundant,repeated,split,levels,handover,performance",
-            Self::Surf => "profile,surf,performance",
-            Self::Sunway => "profile,ranks,performance",
-        }
+static OF_ZHANG: Experiments = Experiments {
+    name: "zhang",
+    graphs: &ZHANG,
+    policies: &["auto", "adaptive", "selective", "cost-model:zhang", "daga", "yasui", "tc", "bc", "tg", "tgm", "bg", "bgc"],
+    stand_ins: &[("kronecker:20", 20)],
+    small: &[("kronecker:10", 10), ("kronecker:11", 11)],
+    only: "profile,levels,heat,performance,remapping",
+    energy: true,
+};
+static OF_REMIS: Experiments = Experiments {
+    name: "remis",
+    graphs: &REMIS,
+    policies: &[
+        "auto",
+        "adaptive",
+        "selective",
+        "concurrent",
+        "asynchronous",
+        "remis-selective",
+        "remis-concurrent",
+        "tc",
+        "bc",
+        "tg",
+        "tgm",
+        "bg",
+        "bgc",
+    ],
+    stand_ins: &[("rodinia:1048576", 20), ("kronecker:20", 20)],
+    small: &[("rodinia:4096", 12), ("kronecker:10", 10)],
+    only: "profile,redundant,repeated,split,levels,handover,performance",
+    energy: true,
+};
+static OF_SURF: Experiments = Experiments {
+    name: "surf",
+    graphs: &SURF,
+    policies: &["surf", "enterprise", "alpha-beta", "gunrock", "mlp", "auto", "tc", "bc"],
+    stand_ins: &[
+        ("kronecker:20", 20),
+        ("rmat:20", 20),
+        ("uniform:20", 20),
+        ("kronecker:18,edgefactor=64", 18),
+        ("uniform:18,edgefactor=4", 18),
+        ("grid:500x500", 18),
+    ],
+    small: &[("kronecker:10", 10), ("rmat:10", 10), ("uniform:10", 10)],
+    only: "profile,surf,performance",
+    energy: false,
+};
+static OF_SUNWAY: Experiments = Experiments {
+    name: "sunway",
+    graphs: &SUNWAY,
+    policies: &["auto", "tc", "bc"],
+    stand_ins: &[("grid:500x500", 18), ("uniform:20,edgefactor=4", 20)],
+    small: &[("grid:40x40", 11), ("uniform:10,edgefactor=4", 10)],
+    only: "profile,ranks,performance",
+    energy: false,
+};
+
+fn experiments(paper: Paper) -> &'static Experiments {
+    match paper {
+        Paper::Zhang => &OF_ZHANG,
+        Paper::Remis => &OF_REMIS,
+        Paper::Surf => &OF_SURF,
+        Paper::Sunway => &OF_SUNWAY,
     }
 }
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
-    let graphs = arguments.graphs()?;
-    let name = arguments.paper.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
-    let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.html"))))?;
+    let experiments = experiments(arguments.paper);
+    let graphs = arguments.graphs(experiments)?;
+    let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", experiments.name))))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
-    let mut words: Vec<String> =
-        ["analyze", "--only", arguments.paper.only(), "--turns", turns, "--roots", roots].map(str::to_owned).into();
+    let mut words: Vec<String> = ["analyze", "--only", experiments.only, "--turns", turns, "--roots", roots].map(str::to_owned).into();
     words.extend(["--patience".to_owned(), arguments.patience.to_string()]);
-    if arguments.energy.is_asked(given) || matches!(arguments.paper, PaperArg::Zhang | PaperArg::Remis) {
+    if arguments.energy.is_asked(given) || experiments.energy {
         words.extend(["--energy".to_owned(), "auto".to_owned()]);
     }
     for (flag, value) in [("--device", &arguments.device), ("--threads", &arguments.threads)] {
@@ -257,8 +259,8 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     words.extend(graphs.searched.iter().map(|(_, graph)| graph.clone()));
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
-    (analyze.policies, analyze.energy) = (arguments.paper.policies(), arguments.energy.clone());
-    let (paper, quick) = (arguments.paper.paper(), arguments.quick);
+    (analyze.policies, analyze.energy) = (experiments.policies, arguments.energy.clone());
+    let (paper, quick) = (arguments.paper, arguments.quick);
     let so_far = analyze::so_far(json, Some(page), move |analysis, why| {
         graphs.compare(paper, quick, analysis, why);
         analyze::closed(analysis, why)
@@ -302,11 +304,11 @@ impl Graphs {
 }
 
 impl ReproduceArgs {
-    fn graphs(&self) -> Result<Graphs, Failure> {
+    fn graphs(&self, experiments: &Experiments) -> Result<Graphs, Failure> {
         let files = self.data.as_deref().map(files_of).transpose()?.unwrap_or_default();
         let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new() };
         let available = available_memory(Path::new(ROOT)).unwrap_or(u64::MAX);
-        for wanted in self.paper.graphs() {
+        for wanted in experiments.graphs {
             let found = match wanted.from {
                 From::Generator(generator, ..) if self.quick => Err(format!("--quick leaves it out: {generator} makes it")),
                 From::Generator(generator, scale, _) if scale > self.largest => {
@@ -329,7 +331,7 @@ impl ReproduceArgs {
             }
         }
         if graphs.searched.is_empty() {
-            let others = if self.quick { self.paper.small() } else { self.paper.stand_ins() };
+            let others = if self.quick { experiments.small } else { experiments.stand_ins };
             let small_enough = others.iter().filter(|(_, scale)| *scale <= self.largest);
             graphs.searched.extend(small_enough.map(|&(graph, _)| (None, graph.to_owned())));
             if let (true, Some(least)) = (graphs.searched.is_empty(), others.iter().map(|(_, scale)| scale).min()) {
