@@ -18,36 +18,7 @@ use super::topology;
 const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "power"];
 
 /// The text in place of these tables if no profile fits.
-const EMPTY: &str = r#"
-# The rest is commented out. Measure, remove the leading #, and write where each value comes from.
-#
-# [[opencl.devices]]                         # `clinfo` shows the names and limits of the drivers
-# name = "Mali-*"                            # * is any text
-# memory_way = "alloc-host-ptr"              # alloc-host-ptr, use-host-ptr, svm-coarse, svm-fine, copy
-# work_group = 64                            # 1, or a multiple of 32; `socbfs board tune` measures it
-# bottom_up_permille = 700                   # cost of bottom-up levels, 1000: as `sampled` assumes; `socbfs board tune` measures it
-# bgc = false                                # whether local memory is real
-#
-# [policy]
-# kind = "alpha-beta"                        # what --policy takes
-# alpha = 15.0
-# beta = 18.0
-#
-# [adaptive.top_down]                        # `socbfs board tune` measures it
-# gpu_from = 50_000                          # the least number of edges out of the frontier for which the GPU runs a level
-#
-# [adaptive.bottom_up]
-# gpu_from = 50_000                          # the least number of unvisited vertices for which it does
-#
-# [power]
-# scope = "soc-rails"                        # what the counted rails cover together
-#
-# [[power.rails]]
-# family = "ina2xx"
-# id = "0-0040"
-# domain = "cpu"
-# counted = true
-"#;
+const EMPTY: &str = include_str!("rest.toml");
 
 /// Writes a commented profile for the machine whose files are below `root`. It passes validation.
 ///
@@ -78,7 +49,10 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
         Some(rest) => {
             let _ = write!(text, "\n# The rest is copied from the profile {} of socbfs.\n\n{}", detection.name, rest.text);
         }
-        None => text.push_str(EMPTY),
+        None => {
+            text.push('\n');
+            text.push_str(EMPTY);
+        }
     }
     Ok(text)
 }

@@ -14,68 +14,9 @@ use socbfs::{
     machine,
 };
 
-/// The files of a manifest, with at most one `*` in a name. They identify the machine, or show its sensors, clocks, temperatures and load.
-const FILES: &[&str] = &[
-    "proc/cpuinfo",
-    "proc/device-tree/compatible",
-    "proc/device-tree/model",
-    "proc/loadavg",
-    "proc/meminfo",
-    "proc/sys/kernel/perf_event_paranoid",
-    "sys/bus/event_source/devices/power/cpumask",
-    "sys/bus/event_source/devices/power/events/energy-*",
-    "sys/bus/event_source/devices/power/type",
-    "sys/bus/i2c/drivers/INA231/*/enable",
-    "sys/bus/i2c/drivers/INA231/*/sensor_*",
-    "sys/bus/i2c/drivers/INA231/*/update_period",
-    "sys/bus/i2c/drivers/ina3221x/*/iio*/in_*",
-    "sys/bus/i2c/drivers/ina3221x/*/iio*/rail_name_*",
-    "sys/bus/iio/devices/iio*/in_*",
-    "sys/bus/iio/devices/iio*/label",
-    "sys/bus/iio/devices/iio*/name",
-    "sys/class/devfreq/*/governor",
-    "sys/class/dmi/id/board_name",
-    "sys/class/dmi/id/product_name",
-    "sys/class/dmi/id/sys_vendor",
-    "sys/class/hwmon/hwmon*/curr*_input",
-    "sys/class/hwmon/hwmon*/in*_input",
-    "sys/class/hwmon/hwmon*/in*_label",
-    "sys/class/hwmon/hwmon*/label",
-    "sys/class/hwmon/hwmon*/name",
-    "sys/class/hwmon/hwmon*/power1_*",
-    "sys/class/hwmon/hwmon*/update_interval",
-    "sys/class/power_supply/*/current_*",
-    "sys/class/power_supply/*/power_*",
-    "sys/class/power_supply/*/scope",
-    "sys/class/power_supply/*/status",
-    "sys/class/power_supply/*/type",
-    "sys/class/power_supply/*/voltage_now",
-    "sys/class/powercap/intel-rapl*/energy_uj",
-    "sys/class/powercap/intel-rapl*/max_energy_range_uj",
-    "sys/class/powercap/intel-rapl*/name",
-    "sys/class/thermal/cooling_device*/*_state",
-    "sys/class/thermal/cooling_device*/type",
-    "sys/class/thermal/thermal_zone*/temp",
-    "sys/class/thermal/thermal_zone*/trip_point_*",
-    "sys/class/thermal/thermal_zone*/type",
-    "sys/devices/cpu_atom/cpus",
-    "sys/devices/cpu_core/cpus",
-    "sys/devices/system/cpu/cpu*/cpu_capacity",
-    "sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq",
-    "sys/devices/system/cpu/cpu*/thermal_throttle/*_throttle_count",
-    "sys/devices/system/cpu/cpu*/topology/core_cpus_list",
-    "sys/devices/system/cpu/cpu*/topology/die_id",
-    "sys/devices/system/cpu/cpu*/topology/physical_package_id",
-    "sys/devices/system/cpu/cpu*/topology/thread_siblings_list",
-    "sys/devices/system/cpu/cpufreq/policy*/cpuinfo_max_freq",
-    "sys/devices/system/cpu/cpufreq/policy*/scaling_governor",
-    "sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq",
-    "sys/devices/system/cpu/online",
-    "sys/devices/system/cpu/present",
-    "sys/firmware/devicetree/base/compatible",
-    "sys/firmware/devicetree/base/model",
-    "sys/kernel/mm/transparent_hugepage/enabled",
-];
+/// The files of a manifest, one a line, with at most one `*` in a name. They identify the machine, or show its sensors, clocks,
+/// temperatures and load.
+const FILES: &str = include_str!("manifest.txt");
 
 /// Sensors that are named by the device to which a link of theirs leads.
 const OF_DEVICES: &[&str] = &["sys/bus/iio/devices/iio*", "sys/class/hwmon/hwmon*"];
@@ -103,7 +44,7 @@ pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
     let mut entries = BTreeMap::new();
     // Most systems have the device tree at both paths.
     let is_twin = |path: &str| path.starts_with("sys/firmware/") && root.join("proc/device-tree/compatible").exists();
-    for path in FILES.iter().flat_map(|file| matching(root, file)).filter(|path| !is_twin(path)) {
+    for path in FILES.lines().flat_map(|file| matching(root, file)).filter(|path| !is_twin(path)) {
         if let Some(text) = machine::text(&root.join(&path)) {
             entries.insert(path, Entry::Text(text));
         }

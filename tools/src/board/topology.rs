@@ -108,8 +108,9 @@ fn core_names(cpuinfo: &str) -> Vec<(usize, String)> {
             "CPU implementer" => implementer = Some(value),
             "CPU part" => {
                 if let (Some(cpu), Some(implementer)) = (cpu, implementer) {
-                    let name = core_name(implementer, value).map_or_else(|| format!("{implementer}:{value}"), str::to_owned);
-                    found.push((cpu, name));
+                    let number = format!("{implementer}:{value}");
+                    let name = CORES.lines().find_map(|line| line.strip_prefix(&number)?.strip_prefix(' ')).map(str::to_owned);
+                    found.push((cpu, name.unwrap_or(number)));
                 }
             }
             _ => {}
@@ -118,36 +119,9 @@ fn core_names(cpuinfo: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Name of an ARM or Qualcomm core by the fields implementer and part of MIDR (ARM's technical reference manuals; for Qualcomm
-/// `arch/arm64/include/asm/cputype.h` of Linux).
-fn core_name(implementer: &str, part: &str) -> Option<&'static str> {
-    Some(match (implementer, part) {
-        ("0x41", "0xc07") => "Cortex-A7",
-        ("0x41", "0xc09") => "Cortex-A9",
-        ("0x41", "0xc0e") => "Cortex-A17",
-        ("0x41", "0xc0f") => "Cortex-A15",
-        ("0x41", "0xd03") => "Cortex-A53",
-        ("0x41", "0xd04") => "Cortex-A35",
-        ("0x41", "0xd05") => "Cortex-A55",
-        ("0x41", "0xd07") => "Cortex-A57",
-        ("0x41", "0xd08") => "Cortex-A72",
-        ("0x41", "0xd09") => "Cortex-A73",
-        ("0x41", "0xd0a") => "Cortex-A75",
-        ("0x41", "0xd0b") => "Cortex-A76",
-        ("0x41", "0xd0d") => "Cortex-A77",
-        ("0x41", "0xd41") => "Cortex-A78",
-        ("0x41", "0xd42") => "Cortex-A78AE",
-        ("0x41", "0xd44") => "Cortex-X1",
-        ("0x41", "0xd46") => "Cortex-A510",
-        ("0x41", "0xd47") => "Cortex-A710",
-        ("0x41", "0xd48") => "Cortex-X2",
-        ("0x51", "0x802") => "Kryo 385 Gold",
-        ("0x51", "0x803") => "Kryo 385 Silver",
-        ("0x51", "0x804") => "Kryo 485 Gold",
-        ("0x51", "0x805") => "Kryo 485 Silver",
-        _ => return None,
-    })
-}
+/// Names of ARM and Qualcomm cores, one a line, after the fields implementer and part of MIDR (ARM's technical reference manuals; for
+/// Qualcomm `arch/arm64/include/asm/cputype.h` of Linux).
+const CORES: &str = include_str!("cores.txt");
 
 #[cfg(test)]
 mod tests {
