@@ -86,7 +86,7 @@ pub(super) struct AnalyzeArgs {
 
     /// Names of the policies to compare (empty: all that can run here). Not a flag: `reproduce` sets it.
     #[arg(skip)]
-    pub(super) policies: &'static [&'static str],
+    pub(super) policies: Vec<String>,
 
     /// Where `repeated` cuts the frontier: the share of its arcs in the first part, in thousandths
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
@@ -339,7 +339,7 @@ impl AnalyzeArgs {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
             let how = Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() };
             let Compared { policies, contestants, baseline, watts, evaluation } =
-                compare(config, prepared, &graph.name, roots, Among::Names(self.policies), &how, |_| Ok(0))?;
+                compare(config, prepared, &graph.name, roots, Among::Names(&self.policies), &how, |_| Ok(0))?;
             if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
                 warnings.push(format!(
                     "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",

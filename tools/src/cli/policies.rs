@@ -157,7 +157,7 @@ pub(super) enum Among<'a> {
     /// These, on the device if there is one; if empty, all default policies that can run here.
     Policies(&'a [Policy]),
     /// The default policies that have these names (if empty, all) and can run here, each with its default placement.
-    Names(&'a [&'a str]),
+    Names(&'a [String]),
 }
 
 /// Compares policies by searches from `roots` of the graph `name`. `baseline` chooses among the contestants, before the searches begin.
@@ -176,8 +176,10 @@ pub(super) fn compare(
         Among::Names(names) => {
             let mut all = contestants(&[], on_device)?;
             // A name matches as a whole, or without its parameters; "... on the device" is another contestant.
-            let is_one =
-                |name: &str| names.contains(&name) || (!name.contains(' ') && names.contains(&name.split(':').next().unwrap_or(name)));
+            let is_one = |name: &str| {
+                let kind = name.split(':').next().filter(|_| !name.contains(' '));
+                names.iter().any(|wanted| wanted == name || Some(wanted.as_str()) == kind)
+            };
             all.retain(|contestant| names.is_empty() || is_one(&contestant.name));
             all
         }

@@ -1,8 +1,12 @@
 //! `socbfs reproduce`: a paper's experiments on this machine.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use clap::{ArgMatches, Args, FromArgMatches};
+use serde::Deserialize;
 
 use super::{
     analyze::{self, AnalyzeArgs},
@@ -83,172 +87,64 @@ const PAPERS: [(&str, &str); 4] = [
     ("sunway", "Zhou et al. 2021: its graphs; its figures are of a supercomputer"),
 ];
 
-/// A graph of a paper.
-struct Wanted {
-    /// Its name in the paper.
-    name: &'static str,
-    /// Where it comes from.
-    from: From,
-}
-
-enum From {
-    /// The generator, the scale (log2 of the number of vertices, rounded up) and the edges per vertex.
-    Generator(&'static str, u32, u64),
-    /// Beginnings of file names, and where to get them.
-    File(&'static [&'static str], &'static str),
-    /// Why it is not available.
-    Nowhere(&'static str),
-}
-
-const SNAP: &str = "https://snap.stanford.edu/data/";
-const PARBOIL: &str = "http://impact.crhc.illinois.edu/parboil/parboil.aspx";
-const DIMACS: &str = "https://www.diag.uniroma1.it/challenge9/download.shtml";
-const REPOSITORY: &str = "https://networkrepository.com/";
-const SUITE_SPARSE: &str = "https://sparse.tamu.edu/";
-
-const fn file(name: &'static str, files: &'static [&'static str], source: &'static str) -> Wanted {
-    Wanted { name, from: From::File(files, source) }
-}
-
-const fn kronecker(name: &'static str, generator: &'static str, scale: u32) -> Wanted {
-    Wanted { name, from: From::Generator(generator, scale, 16) }
-}
-
-const fn rodinia(name: &'static str, generator: &'static str, scale: u32) -> Wanted {
-    Wanted { name, from: From::Generator(generator, scale, 3) }
-}
-
-const ZHANG: [Wanted; 5] = [
-    kronecker("scale 22", "kronecker:22", 22),
-    kronecker("scale 23", "kronecker:23", 23),
-    kronecker("scale 24", "kronecker:24", 24),
-    kronecker("scale 25", "kronecker:25", 25),
-    kronecker("scale 26", "kronecker:26", 26),
-];
-const REMIS: [Wanted; 13] = [
-    rodinia("graph1M", "rodinia:1048576", 20),
-    rodinia("graph2M", "rodinia:2097152", 21),
-    rodinia("graph4M", "rodinia:4194304", 22),
-    rodinia("graph8M", "rodinia:8388608", 23),
-    rodinia("graph16M", "rodinia:16777216", 24),
-    kronecker("kron", "kronecker:21", 21),
-    Wanted { name: "rmat", from: From::Nowhere("the thesis does not give its parameters") },
-    file("google", &["web-Google"], SNAP),
-    file("youtube", &["com-youtube", "com-Youtube"], SNAP),
-    file("amazon", &["com-amazon", "com-Amazon"], SNAP),
-    file("roadCA", &["roadNet-CA"], SNAP),
-    file("NY", &["dimacs-NY", "USA-road-d.NY"], DIMACS),
-    file("SF", &["SF_1M", "SF."], PARBOIL),
-];
-const SURF: [Wanted; 8] = [
-    file("soc-livejournal (LJ)", &["soc-LiveJournal1", "soc-livejournal"], REPOSITORY),
-    file("soc-orkut (OR)", &["soc-orkut", "com-orkut"], REPOSITORY),
-    file("soc-pokec (PK)", &["soc-pokec"], REPOSITORY),
-    file("cit-patent (PT)", &["cit-Patents", "cit-patent"], REPOSITORY),
-    file("bio-mouse-gene (MG)", &["bio-mouse-gene"], REPOSITORY),
-    file("bio-human-gene1 (HG)", &["bio-human-gene1"], REPOSITORY),
-    file("socfb-uci-uni (UU)", &["socfb-uci-uni"], REPOSITORY),
-    file("indochina-2004 (IC)", &["indochina-2004"], REPOSITORY),
-];
-const SUNWAY: [Wanted; 4] = [
-    file("freescale1", &["Freescale1", "freescale1"], SUITE_SPARSE),
-    file("cage15", &["cage15"], SUITE_SPARSE),
-    file("road_usa", &["road_usa"], SUITE_SPARSE),
-    file("europe_osm", &["europe_osm"], SUITE_SPARSE),
-];
-
 /// What is run for a paper.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Experiments {
-    /// Names the page.
-    name: &'static str,
-    /// The paper's graphs.
-    graphs: &'static [Wanted],
-    /// The policies to compare.
-    policies: &'static [&'static str],
-    /// Generated graphs of the same kinds, used if none of the paper's graphs is available, each with its scale.
-    stand_ins: &'static [(&'static str, u32)],
-    /// Small generated graphs, for --quick, each with its scale.
-    small: &'static [(&'static str, u32)],
+    paper: Paper,
+    /// The file of the page, unless --html names another.
+    page: PathBuf,
     /// The analyses that the paper draws.
-    only: &'static str,
+    only: String,
     /// Whether energy is measured without being asked for.
     energy: bool,
+    /// The policies to compare.
+    policies: Vec<String>,
+    /// Generated graphs of the same kinds, used if none of the paper's graphs is available, each with its scale.
+    stand_ins: Vec<(String, u32)>,
+    /// Small generated graphs, for --quick, each with its scale.
+    small: Vec<(String, u32)>,
+    graphs: Vec<Wanted>,
 }
 
-static OF_ZHANG: Experiments = Experiments {
-    name: "zhang",
-    graphs: &ZHANG,
-    policies: &["auto", "adaptive", "selective", "cost-model:zhang", "daga", "yasui", "tc", "bc", "tg", "tgm", "bg", "bgc"],
-    stand_ins: &[("kronecker:20", 20)],
-    small: &[("kronecker:10", 10), ("kronecker:11", 11)],
-    only: "profile,levels,heat,performance,remapping",
-    energy: true,
-};
-static OF_REMIS: Experiments = Experiments {
-    name: "remis",
-    graphs: &REMIS,
-    policies: &[
-        "auto",
-        "adaptive",
-        "selective",
-        "concurrent",
-        "asynchronous",
-        "remis-selective",
-        "remis-concurrent",
-        "tc",
-        "bc",
-        "tg",
-        "tgm",
-        "bg",
-        "bgc",
-    ],
-    stand_ins: &[("rodinia:1048576", 20), ("kronecker:20", 20)],
-    small: &[("rodinia:4096", 12), ("kronecker:10", 10)],
-    only: "profile,redundant,repeated,split,levels,handover,performance",
-    energy: true,
-};
-static OF_SURF: Experiments = Experiments {
-    name: "surf",
-    graphs: &SURF,
-    policies: &["surf", "enterprise", "alpha-beta", "gunrock", "mlp", "auto", "tc", "bc"],
-    stand_ins: &[
-        ("kronecker:20", 20),
-        ("rmat:20", 20),
-        ("uniform:20", 20),
-        ("kronecker:18,edgefactor=64", 18),
-        ("uniform:18,edgefactor=4", 18),
-        ("grid:500x500", 18),
-    ],
-    small: &[("kronecker:10", 10), ("rmat:10", 10), ("uniform:10", 10)],
-    only: "profile,surf,performance",
-    energy: false,
-};
-static OF_SUNWAY: Experiments = Experiments {
-    name: "sunway",
-    graphs: &SUNWAY,
-    policies: &["auto", "tc", "bc"],
-    stand_ins: &[("grid:500x500", 18), ("uniform:20,edgefactor=4", 20)],
-    small: &[("grid:40x40", 11), ("uniform:10,edgefactor=4", 10)],
-    only: "profile,ranks,performance",
-    energy: false,
-};
+/// A graph of a paper, by its name there.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Wanted {
+    /// A generated graph, with log2 of the number of vertices (rounded up) and the edges per vertex.
+    Generated {
+        name: String,
+        generator: String,
+        scale: u32,
+        #[serde(default = "graph500_factor")]
+        edge_factor: u64,
+    },
+    /// A file: the beginnings of its name, and where to get it.
+    File { name: String, files: Vec<String>, source: String },
+    /// A graph that is not available.
+    Nowhere { name: String, why: String },
+}
 
-fn experiments(paper: Paper) -> &'static Experiments {
-    match paper {
-        Paper::Zhang => &OF_ZHANG,
-        Paper::Remis => &OF_REMIS,
-        Paper::Surf => &OF_SURF,
-        Paper::Sunway => &OF_SUNWAY,
+fn graph500_factor() -> u64 {
+    16
+}
+
+impl Experiments {
+    fn of(paper: Paper) -> Result<Self, Failure> {
+        let all: Result<HashMap<String, Vec<Self>>, _> = toml::from_str(include_str!("reproduce.toml"));
+        let all = all.map_err(|error| Failure::because("reproduce.toml", &error))?;
+        let own = all.into_values().flatten().find(|own| own.paper == paper);
+        own.ok_or_else(|| Failure::new(format!("reproduce.toml lacks {paper:?}")))
     }
 }
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
-    let experiments = experiments(arguments.paper);
-    let graphs = arguments.graphs(experiments)?;
-    let page = Output::open(&arguments.html.clone().unwrap_or_else(|| PathBuf::from(format!("{}.html", experiments.name))))?;
+    let experiments = Experiments::of(arguments.paper)?;
+    let graphs = arguments.graphs(&experiments)?;
+    let page = Output::open(arguments.html.as_ref().unwrap_or(&experiments.page))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
-    let mut words: Vec<String> = ["analyze", "--only", experiments.only, "--turns", turns, "--roots", roots].map(str::to_owned).into();
+    let mut words: Vec<String> = ["analyze", "--only", &experiments.only, "--turns", turns, "--roots", roots].map(str::to_owned).into();
     words.extend(["--patience".to_owned(), arguments.patience.to_string()]);
     if arguments.energy.is_asked(given) || experiments.energy {
         words.extend(["--energy".to_owned(), "auto".to_owned()]);
@@ -284,7 +180,7 @@ fn parsed(words: &[String]) -> Result<ArgMatches, Failure> {
 /// The graphs that are searched, and those that are left out.
 struct Graphs {
     /// The paper's name of a graph (`None`: the graph replaces the paper's), and the graph as an argument of `analyze`.
-    searched: Vec<(Option<&'static str>, String)>,
+    searched: Vec<(Option<String>, String)>,
     /// Graphs of the paper that are not searched, each with the reason.
     missing: Vec<(String, String)>,
 }
@@ -294,10 +190,10 @@ impl Graphs {
     fn compare(&self, paper: Paper, quick: bool, analysis: &mut Analysis, ended: Option<&str>) {
         let (searched, mut missing) = (&self.searched, self.missing.clone());
         if let Some(reason) = ended {
-            let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| *name);
-            missing.extend(rest.map(|name| (name.to_owned(), reason.to_owned())));
+            let rest = searched.iter().skip(analysis.graphs.len()).filter_map(|(name, _)| name.clone());
+            missing.extend(rest.map(|name| (name, reason.to_owned())));
         }
-        let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some(((*name)?.to_owned(), graph.name.clone())));
+        let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some((name.clone()?, graph.name.clone())));
         let named: Vec<(String, String)> = named.collect();
         analysis.paper = Some(PaperComparison::new(paper, quick, analysis, named, missing));
     }
@@ -308,32 +204,36 @@ impl ReproduceArgs {
         let files = self.data.as_deref().map(files_of).transpose()?.unwrap_or_default();
         let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new() };
         let available = available_memory(Path::new(ROOT)).unwrap_or(u64::MAX);
-        for wanted in experiments.graphs {
-            let found = match wanted.from {
-                From::Generator(generator, ..) if self.quick => Err(format!("--quick leaves it out: {generator} makes it")),
-                From::Generator(generator, scale, _) if scale > self.largest => {
-                    Err(format!("--largest leaves it out: {generator} makes it"))
+        for wanted in &experiments.graphs {
+            let (name, found) = match wanted {
+                Wanted::Generated { name, generator, scale, edge_factor } => (
+                    name,
+                    if self.quick {
+                        Err(format!("--quick leaves it out: {generator} makes it"))
+                    } else if *scale > self.largest {
+                        Err(format!("--largest leaves it out: {generator} makes it"))
+                    } else if kronecker_bytes(*scale, *edge_factor) > available / 2 {
+                        // Twice the memory of one search, since policies and devices have states of their own.
+                        Err(format!("{generator} does not fit the memory of this machine"))
+                    } else {
+                        Ok(generator.clone())
+                    },
+                ),
+                Wanted::File { name, .. } if self.quick => (name, Err("--quick leaves out files".to_owned())),
+                Wanted::File { name, files: starts, source } => {
+                    (name, named(&files, starts).map(str::to_owned).ok_or(format!("from {source}, into the folder of --data")))
                 }
-                // Twice the memory of one search, since policies and devices have states of their own.
-                From::Generator(generator, scale, factor) if kronecker_bytes(scale, factor) > available / 2 => {
-                    Err(format!("{generator} does not fit the memory of this machine"))
-                }
-                From::Generator(generator, ..) => Ok(generator.to_owned()),
-                From::File(..) if self.quick => Err("--quick leaves out files".to_owned()),
-                From::File(names, source) => {
-                    named(&files, names).map(str::to_owned).ok_or(format!("from {source}, into the folder of --data"))
-                }
-                From::Nowhere(why) => Err(why.to_owned()),
+                Wanted::Nowhere { name, why } => (name, Err(why.clone())),
             };
             match found {
-                Ok(graph) => graphs.searched.push((Some(wanted.name), graph)),
-                Err(why) => graphs.missing.push((wanted.name.to_owned(), why)),
+                Ok(graph) => graphs.searched.push((Some(name.clone()), graph)),
+                Err(why) => graphs.missing.push((name.clone(), why)),
             }
         }
         if graphs.searched.is_empty() {
-            let others = if self.quick { experiments.small } else { experiments.stand_ins };
+            let others = if self.quick { &experiments.small } else { &experiments.stand_ins };
             let small_enough = others.iter().filter(|(_, scale)| *scale <= self.largest);
-            graphs.searched.extend(small_enough.map(|&(graph, _)| (None, graph.to_owned())));
+            graphs.searched.extend(small_enough.map(|(graph, _)| (None, graph.clone())));
             if let (true, Some(least)) = (graphs.searched.is_empty(), others.iter().map(|(_, scale)| scale).min()) {
                 return Err(Failure::new(format!("--largest {} leaves out every graph", self.largest))
                     .cure(format!("give --largest {least} or more{}", if self.quick { "" } else { ", or --quick with small graphs" })));
@@ -360,11 +260,11 @@ fn files_of(folder: &Path) -> Result<Vec<String>, Failure> {
 const COMPANIONS: [&str; 2] = [".co.", ".cmty."];
 
 /// The first of `files` that is a graph whose name begins with one of `names`.
-fn named<'f>(files: &'f [String], names: &[&str]) -> Option<&'f str> {
+fn named<'f>(files: &'f [String], names: &[impl AsRef<str>]) -> Option<&'f str> {
     files.iter().map(String::as_str).find(|file| {
         let name = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_companion = COMPANIONS.iter().any(|part| format!("{name}.").contains(part));
-        !is_companion && names.iter().any(|wanted| name.starts_with(wanted))
+        !is_companion && names.iter().any(|wanted| name.starts_with(wanted.as_ref()))
     })
 }
 
@@ -377,10 +277,20 @@ mod tests {
     fn the_table_of_the_thesis_has_a_row_for_each_of_its_graphs() {
         let analysis = Analysis::new(crate::bench::Environment::default(), Vec::new());
         let cells = PaperComparison::new(Paper::Remis, false, &analysis, Vec::new(), Vec::new()).cells;
-        for wanted in &REMIS {
-            let start = format!("{}, million ", wanted.name);
+        for wanted in Experiments::of(Paper::Remis).unwrap().graphs {
+            let (Wanted::Generated { name, .. } | Wanted::File { name, .. } | Wanted::Nowhere { name, .. }) = wanted;
+            let start = format!("{name}, million ");
             let own: Vec<&Claim> = cells.iter().filter(|cell| cell.what.starts_with(&start)).collect();
-            assert_eq!(own.len(), 2, "{}: {own:?}", wanted.name);
+            assert_eq!(own.len(), 2, "{name}: {own:?}");
+        }
+    }
+
+    #[test]
+    fn every_paper_has_experiments_with_policies_that_exist() {
+        for paper in [Paper::Zhang, Paper::Remis, Paper::Surf, Paper::Sunway] {
+            for policy in Experiments::of(paper).unwrap().policies {
+                assert!(policy.parse::<socbfs::policy::Policy>().is_ok(), "{paper:?}: {policy}");
+            }
         }
     }
 
