@@ -224,13 +224,9 @@ fn list(root: &Path, json: bool) -> Result<(), Failure> {
             .collect();
         return print_json(&rows);
     }
-    let mut text = String::new();
-    for (name, _, soc, detected) in rows {
-        let mark = if detected { "detected" } else { "" };
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{}", format!("{name:<20}{soc:<38}{mark}").trim_end());
-    }
-    print(&text)
+    let mark = |detected: bool| if detected { "detected" } else { "" };
+    let line = |(name, _, soc, detected)| format!("{}\n", format!("{name:<20}{soc:<38}{}", mark(detected)).trim_end());
+    print(&rows.into_iter().map(line).collect::<String>())
 }
 
 fn detected(detection: &Detection) -> String {
@@ -424,16 +420,14 @@ fn entries_text(entries: &[Entry], place: &str) -> String {
     let width =
         |text: fn(&Entry) -> &str, most: usize| entries.iter().map(|entry| text(entry).chars().count()).max().unwrap_or(0).min(most);
     let (keys, values) = (width(|entry| &entry.key, 60), width(|entry| &entry.value, 30));
-    let mut text = String::new();
-    for entry in entries {
+    let line = |entry: &Entry| {
         let mark = if entry.estimate { "estimate" } else { "" };
         let source = entry.source.as_deref().map_or_else(String::new, |source| format!("# {source}"));
         let origin = format!("{place}:{}", entry.line);
         let purpose = board::key(&entry.key).map_or_else(String::new, |key| format!("[{}]", key.purpose));
         let row =
             format!("{:<keys$}  {:<values$}  {origin:<w$}  {mark:<8}  {purpose} {source}", entry.key, entry.value, w = place.len() + 4);
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{}", row.trim_end());
-    }
-    text
+        format!("{}\n", row.trim_end())
+    };
+    entries.iter().map(line).collect()
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use socbfs::power::Watts;
 
-use super::graph500::INVALID;
+use super::{cells::written, graph500::INVALID};
 use crate::bench::{BoardRecord, DriverRecord, Environment, Record, Temperature};
 use socbfs::{
     stats,
@@ -16,10 +16,7 @@ pub fn board(record: &BoardRecord) -> String {
     if !record.valid {
         return INVALID.to_owned();
     }
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, record);
-    text
+    written(|out| write(out, record))
 }
 
 fn write(out: &mut String, record: &BoardRecord) -> fmt::Result {
@@ -153,21 +150,16 @@ fn notes(record: &BoardRecord) -> Vec<String> {
     let why = |run: &Record| run.energy.reason().unwrap_or("nothing was measured").to_owned();
     let without: Vec<Option<String>> = record.runs.iter().map(|run| (!has_energy(run)).then(|| why(run))).collect();
     let reasons = by_scale(record.runs.iter().zip(&without).map(|(run, reason)| (run.graph.scale, reason.as_slice())));
-    notes.extend(reasons.into_iter().map(|(scales, reason)| match scales {
-        Some(scales) => format!("No watts ({scales}): {reason}."),
-        None => format!("No watts: {reason}."),
-    }));
+    notes.extend(reasons.into_iter().map(|(scales, reason)| format!("No watts{scales}: {reason}.")));
     notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
     let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
-    notes.extend(warnings.into_iter().map(|(scales, warning)| match scales {
-        Some(scales) => format!("Warning ({scales}): {warning}"),
-        None => format!("Warning: {warning}"),
-    }));
+    notes.extend(warnings.into_iter().map(|(scales, warning)| format!("Warning{scales}: {warning}")));
     notes
 }
 
-/// Every warning (or reason) of several runs once, with the scales of the runs that have it (`None`: all have it).
-pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(Option<String>, &'w str)> {
+/// Every warning (or reason) of several runs once, with the scales of the runs that have it, as in " (scale 20)"; empty: all
+/// have it.
+pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(String, &'w str)> {
     let all = runs.len();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for (scale, warnings) in runs {
@@ -178,8 +170,12 @@ pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String
             }
         }
     }
-    let place = |scales: &[String]| format!("{} {}", if scales.len() == 1 { "scale" } else { "scales" }, scales.join(", "));
-    found.into_iter().map(|(warning, scales)| ((scales.len() != all).then(|| place(&scales)), warning)).collect()
+    let place = |scales: &[String]| match scales.len() {
+        count if count == all => String::new(),
+        1 => format!(" (scale {})", scales[0]),
+        _ => format!(" (scales {})", scales.join(", ")),
+    };
+    found.into_iter().map(|(warning, scales)| (place(&scales), warning)).collect()
 }
 
 /// Escapes what would break a table.

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::cells::{Cell, Table, aligned};
+use super::cells::{Cell, Table, aligned, written};
 use socbfs::{
     measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers},
     words::{counted, mteps, seconds},
@@ -53,10 +53,7 @@ fn contest(candidates: &[Candidate]) -> Table {
 
 /// The calibration as text: the machine, a table of strategies, and the policy that `auto` uses.
 pub fn calibration(report: &CalibrationReport) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, report);
-    text
+    written(|out| write(out, report))
 }
 
 fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {

@@ -109,6 +109,14 @@ pub(super) fn number(value: f64) -> String {
     if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
 }
 
+/// The text that `write` writes.
+pub(super) fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String {
+    let mut text = String::new();
+    // Writing to a String can't fail.
+    let _ = write(&mut text);
+    text
+}
+
 /// Width of the names before the values of a run.
 const NAMES: usize = 15;
 

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::cells::{Cell, Table, aligned_by};
+use super::cells::{Cell, Table, aligned_by, written};
 use socbfs::{
     measure::{HandoverTable, HandoverTimes, WayTimes},
     memory::SharingMode,
@@ -98,10 +98,7 @@ fn sizes(table: &HandoverTable) -> Vec<u64> {
 
 /// The devices as text.
 pub fn devices(all: &Devices) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, all);
-    text
+    written(|out| write(out, all))
 }
 
 fn write(out: &mut String, all: &Devices) -> fmt::Result {

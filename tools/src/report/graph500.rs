@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::cells::written;
 use crate::bench::{EnergyRecord, EnergySummary, Record, Summary};
 use socbfs::{
     stats::{self, RateSummary},
@@ -17,10 +18,7 @@ pub(super) const INVALID: &str = "No results printed for invalid run.\n";
 /// The report of `record`, or the line that replaces it if a root failed validation or the run has no speed.
 pub fn graph500(record: &Record) -> String {
     let Some(summary) = record.summary.as_ref().filter(|_| record.valid) else { return INVALID.to_owned() };
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, record, summary);
-    text
+    written(|out| write(out, record, summary))
 }
 
 fn write(out: &mut String, record: &Record, summary: &Summary) -> fmt::Result {

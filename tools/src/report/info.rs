@@ -1,7 +1,5 @@
 //! The size and shape of a graph, as text.
 
-use std::fmt::Write;
-
 use socbfs::{
     graph::GraphInfo,
     words::{counted, general, grouped},
@@ -37,12 +35,7 @@ pub fn info(info: &GraphInfo) -> String {
             ),
         ),
     ];
-    let mut text = String::new();
-    for (name, value) in rows {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{name:<16}{value}");
-    }
-    text
+    rows.into_iter().map(|(name, value)| format!("{name:<16}{value}\n")).collect()
 }
 
 #[cfg(test)]

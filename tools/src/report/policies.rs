@@ -8,7 +8,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    cells::{Cell, Col, Table, aligned, piped},
+    cells::{Cell, Col, Table, aligned, piped, written},
     energy::joules,
 };
 use crate::{
@@ -159,17 +159,12 @@ type Writer = fn(&mut String, &Table) -> fmt::Result;
 
 /// The report as text.
 pub fn policies(report: &PoliciesReport) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, report, aligned);
-    text
+    written(|out| write(out, report, aligned))
 }
 
 /// The report as markdown.
 pub fn policies_markdown(report: &PoliciesReport) -> String {
-    let mut text = String::new();
-    let _ = write(&mut text, report, piped);
-    text
+    written(|out| write(out, report, piped))
 }
 
 fn write(out: &mut String, report: &PoliciesReport, table: Writer) -> fmt::Result {

@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use super::{cells::row, energy};
+use super::{
+    cells::{row, written},
+    energy,
+};
 use crate::bench::{Record, Summary};
 use socbfs::{
     graph::Order,
@@ -12,10 +15,7 @@ use socbfs::{
 
 /// The run as text: machine, graph, layout, search, validation, figures, energy, warnings.
 pub fn table(record: &Record) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, record);
-    text
+    written(|out| write(out, record))
 }
 
 fn write(out: &mut String, record: &Record) -> fmt::Result {

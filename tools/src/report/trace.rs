@@ -1,8 +1,6 @@
 //! One search as text, level by level.
 
-use std::fmt::Write;
-
-use super::cells::{Cell, Table, aligned_by};
+use super::cells::{Cell, Table, aligned_by, written};
 use crate::{analysis::ExactLevel, bench::ChosenPolicy};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
@@ -36,10 +34,7 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
             ("probes", &|(_, of)| Cell::word(of.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)))),
         ],
     );
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = aligned_by(&mut text, "", &table, &|_| false);
-    text
+    written(|out| aligned_by(out, "", &table, &|_| false))
 }
 
 /// The number of the level, or the range of levels, of a record.
@@ -53,13 +48,11 @@ pub(super) fn levels_of(record: &LevelRecord) -> String {
 
 /// The bounds with which a policy places levels, a line each: the key in a board profile, the value, and where it came from.
 pub fn bands(bands: &[Bound]) -> String {
-    let mut text = String::new();
-    for band in bands {
+    let line = |band: &Bound| {
         let value = band.value.map_or_else(|| "never".to_owned(), grouped);
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<32}{value:<16}{}", format!("adaptive.{}", band.key), band.origin);
-    }
-    text
+        format!("{:<32}{value:<16}{}\n", format!("adaptive.{}", band.key), band.origin)
+    };
+    bands.iter().map(line).collect()
 }
 
 /// The policy that decided, the reason for it, and its bounds.

@@ -1,6 +1,6 @@
 //! What ranks sent each other, level by level.
 
-use super::cells::{Cell, Table, aligned_by};
+use super::cells::{Cell, Table, aligned_by, written};
 use socbfs_cluster::LevelTraffic;
 
 /// A table with one line for each level, from the traffic of every rank: the most bytes that a rank received, the bytes that all ranks
@@ -23,10 +23,7 @@ pub fn traffic(ranks: &[Vec<LevelTraffic>]) -> String {
             ("imbalance", &|&level| Cell::word(format!("{:.2}", imbalance(level)))),
         ],
     );
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = aligned_by(&mut text, "", &table, &|_| false);
-    text
+    written(|out| aligned_by(out, "", &table, &|_| false))
 }
 
 #[cfg(test)]

@@ -191,10 +191,7 @@ pub(super) fn board(board: &BoardRecord, record: &Value) -> Document {
     let mut document = begin("A board over several scales", record, &["board", "opencl"]);
     document.warnings.extend(runs.iter().filter(|run| !run.valid).map(|run| format!("{}: a tree failed validation", run.graph.source)));
     let warnings = by_scale(runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
-    document.warnings.extend(warnings.into_iter().map(|(scales, warning)| match scales {
-        Some(scales) => format!("{scales}: {warning}"),
-        None => warning.to_owned(),
-    }));
+    document.warnings.extend(warnings.into_iter().map(|(scales, warning)| format!("{warning}{scales}")));
     document.warnings.extend(board.left_out.iter().map(|scale| format!("scale {} is left out: {}", scale.scale, scale.reason)));
     document.sections = vec![Section { title: "All scales".into(), figures: vec![scales(runs)], ..Section::default() }];
     document.sections.extend(runs.iter().map(section));

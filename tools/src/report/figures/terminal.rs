@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Chart, Document, Figure, Heat, Plot, Table, number};
-use crate::report::cells::aligned_by;
+use crate::report::cells::{aligned_by, written};
 use socbfs::words::general;
 
 /// Length of the longest bar in characters.
@@ -17,10 +17,7 @@ pub const PLAIN: &str = "\x1b[0m";
 
 /// The document as sentences, bars and tables, with `colours` if that is set.
 pub fn text(document: &Document, colours: bool) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write(&mut text, document, colours);
-    text
+    written(|out| write(out, document, colours))
 }
 
 fn write(out: &mut String, document: &Document, colours: bool) -> fmt::Result {
