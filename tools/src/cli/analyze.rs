@@ -1,9 +1,6 @@
 //! `socbfs analyze`: the papers' counts and plots.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args, ValueEnum};
 use serde::{Deserialize, Serialize};
@@ -16,7 +13,7 @@ use super::{
 use crate::shell::{
     config::{GraphsArgs, without_effect},
     error::Failure,
-    output::{Output, both, print_documents, take_stdout, value},
+    output::{Output, OutputArgs, both, print_documents, take_stdout, value},
     progress::{self, Progress},
     so_far::SoFar,
     source::{self, Source, with_graph_help},
@@ -92,13 +89,8 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
 
-    /// Write a page of charts: one file that needs no network ("-": standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    html: Option<PathBuf>,
-
-    /// Write the record, from which `socbfs report` makes the page ("-": standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 /// An analysis.
@@ -140,8 +132,7 @@ const DEVICE: &str = "name one with --device NAME (`socbfs devices` lists them)"
 const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let page = arguments.html.as_deref().map(Output::open).transpose()?;
+    let (json, page) = arguments.output.open()?;
     let so_far = so_far(json, page, closed);
     let words = so_far.last_words();
     let ended = analysis(arguments, matches, &so_far);

@@ -14,11 +14,11 @@ use crate::shell::config::ClusterArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
-    output::{self, Output, both},
+    output::{self, Output, OutputArgs, both},
     progress::{self, Progress},
     say,
     so_far::SoFar,
-    source::{self, FormatParser, Source, with_graph_help},
+    source::{self, READ, Source, with_graph_help},
 };
 use crate::{
     bench::{CalibrationRecord, ChosenPolicy, ParallelRecord},
@@ -78,7 +78,7 @@ pub(super) struct BenchArgs {
     pub(super) seed: u64,
 
     /// Format of the file, if its name and content do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph", requires = "graph")]
+    #[arg(long, value_name = "FORMAT", value_parser = READ, help_heading = "Graph", requires = "graph")]
     format: Option<Format>,
 
     #[command(flatten)]
@@ -107,13 +107,8 @@ pub(super) struct BenchArgs {
     #[arg(long, value_name = "LIST", default_value = "16..=22", help_heading = "Output")]
     pub(super) scales: Scales,
 
-    /// Write the whole record, raw times and levels included, as JSON ("-": standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) json: Option<PathBuf>,
-
-    /// Write a page of charts: one file that needs no network ("-": standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
 
     /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
     ///
@@ -190,8 +185,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
     }
     let mut config = arguments.search.resolve(matches)?;
-    let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let (json, html) = arguments.output.open()?;
     let trace = arguments.trace.as_deref().map(Output::open).transpose()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));

@@ -35,8 +35,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             .cure("choose the scales with --scales; one scale is enough"));
     }
     let config = arguments.search.resolve(matches)?;
-    let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let (json, html) = arguments.output.open()?;
     if arguments.trace.is_some() {
         return Err(Failure::new("--trace is for one graph, and --report board searches several").cure("omit one of the two"));
     }

@@ -422,7 +422,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         }
         for_ranks(&arguments.layout, matches, &["html", "trace", "scales", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
-        let json = arguments.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
+        let json = arguments.output.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
         arguments.energy.check(&config.profile)?;
         // Before the process is bound to CPUs, and before the graph is read, so that the CPUs, the load and the temperatures are those
         // that the run found.

@@ -13,7 +13,7 @@ use crate::shell::{
     output::Output,
     progress::Progress,
     say,
-    source::{FormatParser, Source, with_graph_help},
+    source::{READ, Source, WRITTEN, with_graph_help},
 };
 use socbfs::{
     graph::EdgeList,
@@ -42,11 +42,11 @@ pub(super) struct ConvertArgs {
     output: PathBuf,
 
     /// Format of IN, if its name and content do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
+    #[arg(long, value_name = "FORMAT", value_parser = READ)]
     from: Option<Format>,
 
     /// Format of OUT, if its name does not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
+    #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
     to: Option<Format>,
 
     /// Write a directed graph: arcs as they are. A symmetric .mtx file gives them in both directions

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::convert;
 use crate::shell::{
     error::Failure,
-    source::{self, FormatParser, Source},
+    source::{self, Source, WRITTEN},
 };
 use socbfs::input::{Format, generate::Generator};
 
@@ -34,7 +34,7 @@ struct Target {
     output: PathBuf,
 
     /// Format of the file, if its name does not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::WRITTEN)]
+    #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
     to: Option<Format>,
 }
 

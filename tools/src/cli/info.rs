@@ -9,7 +9,7 @@ use crate::shell::{
     error::Failure,
     output::{print, print_json},
     progress::Progress,
-    source::{FormatParser, Source, with_graph_help},
+    source::{READ, Source, with_graph_help},
 };
 use socbfs::{graph, input::Format};
 
@@ -33,7 +33,7 @@ pub(super) struct InfoArgs {
     json: bool,
 
     /// Format of the file, if its name and content do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
+    #[arg(long, value_name = "FORMAT", value_parser = READ)]
     format: Option<Format>,
 }
 

@@ -1,6 +1,6 @@
 //! `socbfs policies`: policies side by side.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{ArgMatches, Args};
 
@@ -11,7 +11,7 @@ use super::{
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
-    output::{Output, publish},
+    output::{OutputArgs, publish},
     progress::{self, Progress},
     say,
     so_far::SoFar,
@@ -83,13 +83,8 @@ pub(super) struct PoliciesArgs {
     #[arg(long, help_heading = "Output")]
     markdown: bool,
 
-    /// Write everything, levels included, as JSON ("-": standard output)
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    json: Option<PathBuf>,
-
-    /// Write a page of charts: one file that needs no network
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    html: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -99,8 +94,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
     let sources = arguments.graphs.sources()?;
     let only = arguments.policies()?;
-    let json = arguments.json.as_deref().map(Output::open).transpose()?;
-    let html = arguments.html.as_deref().map(Output::open).transpose()?;
+    let (json, html) = arguments.output.open()?;
     let asked = arguments.energy.is_asked(matches);
     if asked {
         arguments.energy.check(&config.profile)?;

@@ -11,7 +11,7 @@ use crate::shell::{
     error::Failure,
     output::{Output, both, print},
     progress, say,
-    source::{self, FormatParser, Source, with_graph_help},
+    source::{self, READ, Source, with_graph_help},
 };
 use crate::{
     analysis::{Levels, count_as_policies},
@@ -68,7 +68,7 @@ pub(super) struct RunArgs {
     pub(super) exact: bool,
 
     /// Format of the file, if its name and content do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    #[arg(long, value_name = "FORMAT", value_parser = READ, help_heading = "Graph")]
     pub(super) format: Option<Format>,
 
     #[command(flatten)]

@@ -9,7 +9,7 @@ use crate::shell::{
     error::Failure,
     output::{both, print},
     progress::Progress,
-    source::{FormatParser, Source, with_graph_help},
+    source::{READ, Source, with_graph_help},
 };
 use socbfs::{
     graph::Vertex,
@@ -56,7 +56,7 @@ pub(super) struct ValidateArgs {
     pub(super) directed: bool,
 
     /// Format of the graph file, if its name and content do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ)]
+    #[arg(long, value_name = "FORMAT", value_parser = READ)]
     pub(super) format: Option<Format>,
 
     /// With mpirun: only rank 0 has the file GRAPH

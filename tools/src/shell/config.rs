@@ -1,9 +1,8 @@
 //! Flags of every command that searches.
 
 use std::{
-    env,
-    ffi::OsStr,
-    fs,
+    env, fs,
+    marker::PhantomData,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
     str::FromStr,
@@ -11,7 +10,7 @@ use std::{
 };
 
 use clap::{
-    Arg, ArgMatches, Args, Command,
+    ArgMatches, Args, Command,
     builder::{PathBufValueParser, PossibleValue, PossibleValuesParser, Resettable, TypedValueParser},
     parser::ValueSource,
 };
@@ -21,7 +20,7 @@ use super::{
     VARIABLES,
     error::Failure,
     output::protect,
-    source::{FormatParser, Source},
+    source::{Listed, READ, Source},
 };
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
@@ -139,7 +138,7 @@ pub(crate) struct SearchArgs {
     cpus: Option<CpuList>,
 
     /// Policy that decides direction and device of each level; parameters follow a colon, as in alpha-beta:15,18 [default: auto]
-    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = PolicyParser)]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = POLICIES)]
     policy: Option<PolicyArg>,
 
     /// Vector instructions: scalar, neon, avx2, avx512 [default: the best that this CPU and this build have]
@@ -233,26 +232,17 @@ impl FromStr for PolicyArg {
     }
 }
 
-/// Parses a policy, and lists the policies in `--help` and for shell completions.
-#[derive(Debug, Clone, Copy)]
-struct PolicyParser;
-
-impl TypedValueParser for PolicyParser {
-    type Value = PolicyArg;
-
-    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<PolicyArg, clap::Error> {
-        <PolicyArg as FromStr>::from_str.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+const POLICIES: Listed<PolicyArg> = Listed(
+    || {
         let named = policy::known().map(|known| {
             let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
-            PossibleValue::new(known.kind).help(format!("{}{parameters}", known.summary))
+            (known.kind, format!("{}{parameters}", known.summary))
         });
-        let replay = PossibleValue::new("replay:FILE").help("root by root the plans of a record that `bench --json` wrote");
-        Some(Box::new(named.chain([replay])))
-    }
-}
+        let replay = ("replay:FILE", "root by root the plans of a record that `bench --json` wrote".to_owned());
+        named.chain([replay]).collect()
+    },
+    PhantomData,
+);
 
 /// The profile that the user names, or the one that fits this machine. No output of the command may replace its file.
 pub(crate) fn profile(name: Option<&Path>) -> Result<Profile, Failure> {
@@ -341,7 +331,7 @@ pub(crate) struct GraphsArgs {
     graphs: Vec<PathBuf>,
 
     /// Format of the files, if their names and contents do not determine it
-    #[arg(long, value_name = "FORMAT", value_parser = FormatParser::READ, help_heading = "Graph")]
+    #[arg(long, value_name = "FORMAT", value_parser = READ, help_heading = "Graph")]
     format: Option<Format>,
 
     #[command(flatten)]

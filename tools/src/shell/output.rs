@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::Args;
 use serde::Serialize;
 
 use super::{error::Failure, shown};
@@ -15,6 +16,25 @@ use crate::report::{
     html,
 };
 use socbfs::files::{self, AtomicFile, Claim};
+
+/// Where a command that measures writes its record.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Write the whole record, raw times and levels included, as JSON, from which `socbfs report` makes the page ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a page of charts: one file that needs no network ("-": standard output)
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl OutputArgs {
+    /// Opens the outputs for the record and for the page.
+    pub(crate) fn open(&self) -> Result<(Option<Output>, Option<Output>), Failure> {
+        Ok((self.json.as_deref().map(Output::open).transpose()?, self.html.as_deref().map(Output::open).transpose()?))
+    }
+}
 
 /// Prints a result on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

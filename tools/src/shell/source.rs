@@ -3,6 +3,7 @@
 use std::{
     error::Error,
     ffi::OsStr,
+    marker::PhantomData,
     path::{Path, PathBuf},
     str::FromStr,
     time::Instant,
@@ -42,29 +43,28 @@ GRAPH is a file or a generator:
   grid:WIDTHxHEIGHT  grid, some edges deleted    [,deletion=0.05,seed=1]
 Write ./kronecker:20 for a file whose name looks like a generator.";
 
-/// Parses the name of a format, and lists the readable or writable formats in `--help` and for shell completions.
+/// Parses a value, and lists values in `--help` and for shell completions, each with its help. Others may be valid too.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct FormatParser(&'static [Format]);
+pub(crate) struct Listed<T: 'static>(pub(crate) fn() -> Vec<(&'static str, String)>, pub(crate) PhantomData<fn() -> T>);
 
-impl FormatParser {
-    /// For a file that is read.
-    pub(crate) const READ: Self = Self(&Format::ALL);
-    /// For a file that is written.
-    pub(crate) const WRITTEN: Self = Self(&Format::WRITABLE);
-}
+impl<T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync> TypedValueParser for Listed<T> {
+    type Value = T;
 
-impl TypedValueParser for FormatParser {
-    type Value = Format;
-
-    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<Format, clap::Error> {
-        // `Format` also accepts names that `possible_values` does not list.
-        <Format as FromStr>::from_str.parse_ref(command, argument, value)
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<T, clap::Error> {
+        T::from_str.parse_ref(command, argument, value)
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(|format| PossibleValue::new(format.name()).help(format.summary()))))
+        Some(Box::new((self.0)().into_iter().map(|(name, help)| PossibleValue::new(name).help(help))))
     }
 }
+
+/// The parser for a format that is read.
+pub(crate) const READ: Listed<Format> =
+    Listed(|| Format::ALL.map(|format| (format.name(), format.summary().to_string())).into(), PhantomData);
+/// The parser for a format that is written.
+pub(crate) const WRITTEN: Listed<Format> =
+    Listed(|| Format::WRITABLE.map(|format| (format.name(), format.summary().to_string())).into(), PhantomData);
 
 /// A graph to be read or generated.
 #[derive(Debug, Clone, PartialEq)]
