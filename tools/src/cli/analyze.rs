@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     bench::{ROOT, graph_record},
     energy::EnergyArgs,
-    policies::{Among, Compared, compare, energies},
+    policies::{Among, Compare, compare},
 };
 use crate::shell::{
     config::{GraphsArgs, without_effect},
@@ -20,8 +20,8 @@ use crate::shell::{
 };
 use crate::{
     analysis::{
-        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, PolicyComparison, RankScaling, SearchedRoot, count, dropped_inputs,
-        mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep,
+        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, RankScaling, SearchedRoot, count, dropped_inputs, mapped_levels,
+        profile, rank_scaling, redundant, remapped, repeated, split_sweep,
     },
     bench::{Environment, LayoutRecord, RootSource},
     calibrate::{LevelTable, Turns},
@@ -328,25 +328,21 @@ impl AnalyzeArgs {
         }
         if COMPARED.into_iter().any(|kind| self.wants(kind)) {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
-            let how = Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() };
-            let Compared { policies, contestants, baseline, watts, evaluation } =
-                compare(config, prepared, &graph.name, roots, Among::Names(&self.policies), &how, |_| Ok(0))?;
-            if let Some(done) = evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
+            let asked = Compare {
+                among: Among::Names(&self.policies),
+                turns: Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() },
+                baseline: None,
+                energy: edges.map(|edges| (&self.energy, edges)),
+                exact: counts,
+            };
+            let compared = compare(config, prepared, &graph.name, roots, &asked)?;
+            if let Some(done) = compared.evaluation.roots.iter().map(|root| root.turns).min().filter(|&done| done < turns) {
                 warnings.push(format!(
                     "{}: policies were compared in {done} of {turns} turns: searches took longer than --patience {}",
                     graph.name, self.patience
                 ));
             }
-            let (energy, no_energy) = match edges {
-                Some(edges) => match energies(&self.energy, config, edges, prepared, roots, &contestants, baseline)? {
-                    Ok(energy) => (Some(energy), None),
-                    Err(reason) => (None, Some(reason)),
-                },
-                None => (None, None),
-            };
-            let edges = prepared.search.layout().stats().edges;
-            graph.policies =
-                Some(PolicyComparison { policies, turns, edges, watts, exact: counts.to_vec(), evaluation, energy, no_energy });
+            graph.policies = Some(compared);
         }
         Ok(())
     }

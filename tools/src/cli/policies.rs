@@ -18,9 +18,9 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    analysis::PolicyComparison,
+    analysis::{ExactLevel, PolicyComparison},
     bench::{EnergyError, EnergyRecord, Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
-    calibrate::{Contestant, Evaluation, Turns, evaluate},
+    calibrate::{Contestant, Turns, evaluate},
     report::{self, PoliciesReport, PolicyGraph},
 };
 use socbfs::{
@@ -135,17 +135,6 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     so_far.finish(ended)
 }
 
-/// The result of comparing policies on one graph.
-pub(super) struct Compared {
-    pub(super) policies: Vec<String>,
-    pub(super) contestants: Vec<Contestant>,
-    /// Index of the contestant with which the energy of the others is compared.
-    pub(super) baseline: usize,
-    /// Power of each strategy (`None`: not known).
-    pub(super) watts: Option<StrategyWatts>,
-    pub(super) evaluation: Evaluation,
-}
-
 /// Which policies to compare.
 pub(super) enum Among<'a> {
     /// These, on the device if there is one; if empty, all default policies that can run here.
@@ -154,18 +143,28 @@ pub(super) enum Among<'a> {
     Names(&'a [String]),
 }
 
-/// Compares policies by searches from `roots` of the graph `name`. `baseline` chooses among the contestants, before the searches begin.
+/// What to compare, and how.
+pub(super) struct Compare<'a> {
+    pub(super) among: Among<'a>,
+    pub(super) turns: Turns,
+    /// With which policy the energy of the others is compared; the first if `None`.
+    pub(super) baseline: Option<&'a str>,
+    /// What measures energy, and the edges to validate against; `None`: none is measured.
+    pub(super) energy: Option<(&'a EnergyArgs, &'a EdgeList)>,
+    /// Exact counts of the levels from the first root, if they are known.
+    pub(super) exact: &'a [ExactLevel],
+}
+
+/// Compares policies by searches from `roots` of the graph `name`.
 pub(super) fn compare(
     config: &Runtime,
     prepared: &mut Prepared<'_>,
     name: &str,
     roots: &[Vertex],
-    among: Among<'_>,
-    how: &Turns,
-    baseline: impl FnOnce(&[Contestant]) -> Result<usize, Failure>,
-) -> Result<Compared, Failure> {
+    asked: &Compare<'_>,
+) -> Result<PolicyComparison, Failure> {
     let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
-    let mut contestants = match among {
+    let mut contestants = match asked.among {
         Among::Policies(only) => contestants(only, on_device)?,
         Among::Names(names) => {
             let mut all = contestants(&[], on_device)?;
@@ -182,13 +181,21 @@ pub(super) fn compare(
         contestant.policy = as_configured(config, contestant, prepared, config.objective.value)?;
     }
     let watts = add_objectives(config, prepared, on_device, &mut contestants);
-    let baseline = baseline(&contestants)?;
+    let baseline = baseline(asked.baseline, &contestants)?;
     let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
-    let how = Turns { splits: on_device.is_some(), ..*how };
+    let how = Turns { splits: on_device.is_some(), ..asked.turns };
     let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
     let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
-    Ok(Compared { policies, contestants, baseline, watts, evaluation })
+    drop(progress);
+    let energy = asked.energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
+    let (energy, no_energy) = match energy {
+        Some(Ok(energy)) => (Some(energy), None),
+        Some(Err(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
+    let edges = prepared.search.layout().stats().edges;
+    Ok(PolicyComparison { policies, turns: how.turns, edges, watts, exact: asked.exact.to_vec(), evaluation, energy, no_energy })
 }
 
 /// The policy of `contestant` as a search uses it: with the parameters from the board, the calibration and measurements.
@@ -231,7 +238,7 @@ fn add_objectives(
 }
 
 /// Measures the energy of `contestants` in turn, after one validated search from each root. The inner `Err` gives the reason for no energy.
-pub(super) fn energies(
+fn energies(
     asked: &EnergyArgs,
     config: &Runtime,
     edges: &EdgeList,
@@ -274,33 +281,15 @@ impl PoliciesArgs {
             (setup.policy, setup.objective.value) = (Setting::flag(policy.clone()), Objective::Time);
         }
         let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
-        let how = Turns { turns: usize::from(self.turns), ..Turns::default() };
-        let named = |all: &[Contestant]| self.baseline(all);
-        let Compared { policies, contestants, baseline, watts, evaluation } =
-            compare(config, &mut prepared, &source.name(), &drawn, Among::Policies(only), &how, named)?;
-        let measured =
-            if with_energy { Some(energies(&self.energy, config, &edges, &mut prepared, &drawn, &contestants, baseline)?) } else { None };
-        let (energy, no_energy) = match measured {
-            Some(Ok(energy)) => (Some(energy), None),
-            Some(Err(reason)) => (None, Some(reason)),
-            None => (None, None),
+        let asked = Compare {
+            among: Among::Policies(only),
+            turns: Turns { turns: usize::from(self.turns), ..Turns::default() },
+            baseline: self.baseline.as_deref(),
+            energy: with_energy.then_some((&self.energy, &edges)),
+            exact: &[],
         };
-        let (name, layout) = (source.name(), layout.stats().clone());
-        let (turns, edges, exact) = (usize::from(self.turns), layout.edges, Vec::new());
-        let compared = PolicyComparison { policies, turns, edges, watts, exact, evaluation, energy, no_energy };
-        Ok(PolicyGraph { name, layout, compared })
-    }
-
-    /// Index of the contestant with which --energy compares the others.
-    fn baseline(&self, contestants: &[Contestant]) -> Result<usize, Failure> {
-        let Some(name) = &self.baseline else { return Ok(0) };
-        let whole = contestants.iter().position(|contestant| contestant.name == *name);
-        // The name may also omit the parameters.
-        let kind = || contestants.iter().position(|contestant| contestant.name.split(':').next() == Some(name));
-        whole.or_else(kind).ok_or_else(|| {
-            let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
-            Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
-        })
+        let compared = compare(config, &mut prepared, &source.name(), &drawn, &asked)?;
+        Ok(PolicyGraph { name: source.name(), layout: layout.stats().clone(), compared })
     }
 
     /// The policies of `--only`.
@@ -316,6 +305,18 @@ impl PoliciesArgs {
         }
         all.iter().map(PolicyArg::compared).collect()
     }
+}
+
+/// Index of the contestant of this name, with which --energy compares the others.
+fn baseline(name: Option<&str>, contestants: &[Contestant]) -> Result<usize, Failure> {
+    let Some(name) = name else { return Ok(0) };
+    let whole = contestants.iter().position(|contestant| contestant.name == name);
+    // The name may also omit the parameters.
+    let kind = || contestants.iter().position(|contestant| contestant.name.split(':').next() == Some(name));
+    whole.or_else(kind).ok_or_else(|| {
+        let known = contestants.iter().map(|contestant| contestant.name.as_str()).collect::<Vec<_>>().join("; ");
+        Failure::new(format!("--baseline: {name} is not compared here; these are: {known}"))
+    })
 }
 
 /// The policies to compare: `only`, or if it is empty all that can run here. With a device, those that decide only directions run on the
