@@ -36,13 +36,19 @@ pub fn try_remove_temporaries() {
 
 fn remove_all(registered: MutexGuard<'static, BTreeSet<PathBuf>>) {
     for path in &*registered {
-        let _ = fs::remove_file(path); // on failure the file or its folder is gone already: nothing more can be done
+        remove(path);
     }
     // The list stays locked: a thread that wants to make a temporary waits until the process ends.
     std::mem::forget(registered);
 }
 
-/// The path of a file that is removed on drop, unless `persist` has renamed it.
+fn remove(path: &Path) {
+    if fs::remove_file(path).is_err() {
+        let _ = fs::remove_dir_all(path); // on failure it or its folder is gone already: nothing more can be done
+    }
+}
+
+/// The path of a file or a folder that is removed on drop, unless `persist` has renamed it.
 #[derive(Debug)]
 pub struct Temporary(PathBuf);
 
@@ -102,7 +108,7 @@ impl Drop for Temporary {
     fn drop(&mut self) {
         let mut registered = temporaries();
         registered.remove(&self.0);
-        let _ = fs::remove_file(&self.0); // as in `remove_all`
+        remove(&self.0);
     }
 }
 

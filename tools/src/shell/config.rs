@@ -75,7 +75,7 @@ pub(crate) struct RootArgs {
 pub(crate) struct Root {
     path: PathBuf,
     /// The folder of a manifest's files, which exists as long as this value.
-    _unpacked: Option<Arc<Unpacked>>,
+    _unpacked: Option<Arc<files::Temporary>>,
 }
 
 impl std::ops::Deref for Root {
@@ -89,16 +89,6 @@ impl std::ops::Deref for Root {
 impl From<PathBuf> for Root {
     fn from(path: PathBuf) -> Self {
         Self { path, _unpacked: None }
-    }
-}
-
-/// A folder that is removed on drop.
-#[derive(Debug)]
-struct Unpacked(PathBuf);
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // on failure nothing more can be done
     }
 }
 
@@ -116,13 +106,10 @@ fn unpacked(file: &Path) -> Result<Root, String> {
     let place = file.display().to_string();
     let text = files::read_text(file, files::Kind::Stream, files::CONFIGURATION).map_err(|error| error.to_string())?;
     let make = |path: &Path| fs::DirBuilder::new().mode(0o700).create(path);
-    let ((), temporary) = files::Temporary::make(&env::temp_dir(), "socbfs-machine-", make)
+    let ((), folder) = files::Temporary::make(&env::temp_dir(), "socbfs-machine-", make)
         .map_err(|error| format!("no folder can be made in {}: {error}", env::temp_dir().display()))?;
-    let unpacked = Unpacked(temporary.path().to_owned());
-    // What is removed is a folder and not a file.
-    std::mem::forget(temporary);
-    unpack(&text, &place, &unpacked.0).map_err(|error| words::with_causes(&error.to_string(), &error))?;
-    Ok(Root { path: unpacked.0.clone(), _unpacked: Some(Arc::new(unpacked)) })
+    unpack(&text, &place, folder.path()).map_err(|error| words::with_causes(&error.to_string(), &error))?;
+    Ok(Root { path: folder.path().to_owned(), _unpacked: Some(Arc::new(folder)) })
 }
 
 /// Flags of every command that searches.
