@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::report::{Comparison, ComparisonError, Run, figures, html};
+use crate::report::{Comparison, Run, figures, html};
 use crate::shell::{
     error::Failure,
-    output::{Output, both, print, protect, take_stdout},
+    output::{Output, both, print, read, take_stdout},
 };
 use socbfs::files;
 
@@ -49,13 +49,11 @@ pub(super) fn run(arguments: &CompareArgs) -> Result<(), Failure> {
     let html = arguments.html.as_deref().map(Output::open).transpose()?;
     let names = [&arguments.a, &arguments.b].map(|path| path.display().to_string());
     let load = |path: &PathBuf, name: &str| {
-        protect(path)?;
-        let text = files::read_text(path, files::Kind::Stream, files::RECORD)
-            .map_err(|error| Failure::because(&format!("can't read {name}"), &error))?;
-        Run::parse(&text, name).map_err(|error| failure(&error))
+        let text = read(path, files::Kind::Stream, files::RECORD)?;
+        Ok::<_, Failure>(Run::parse(&text, name)?)
     };
     let runs = [load(&arguments.a, &names[0])?, load(&arguments.b, &names[1])?];
-    let comparison = Comparison::new((&names[0], &runs[0]), (&names[1], &runs[1]), arguments.force).map_err(|error| failure(&error))?;
+    let comparison = Comparison::new((&names[0], &runs[0]), (&names[1], &runs[1]), arguments.force)?;
     for (field, [left, right]) in &comparison.differences {
         log::warn!("{field} differs: {left} | {right}");
     }
@@ -75,12 +73,4 @@ fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Resul
     }
     let ratio = figures::compared(&runs[0].record, &runs[1].record);
     html.finish_page(&html::page(&documents, Some(&ratio)))
-}
-
-fn failure(error: &ComparisonError) -> Failure {
-    let failure = Failure::because("", error);
-    match error.cure() {
-        Some(cure) => failure.cure(cure),
-        None => failure,
-    }
 }

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::shell::{
     error::Failure,
-    output::{Output, both, print_documents, protect},
+    output::{Output, both, print_documents, read},
 };
 use crate::{
     bench::read_record,
@@ -52,10 +52,8 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let (mut documents, mut names) = (Vec::new(), BTreeSet::new());
     for path in &arguments.records {
         let name = path.display().to_string();
-        let unread = |error: &(dyn std::error::Error + 'static)| Failure::because(&format!("can't read {name}"), error).cure(CURE);
-        protect(path)?;
-        let text = files::read_text(path, files::Kind::Stream, files::RECORD).map_err(|error| unread(&error))?;
-        let record = read_record(&text).map_err(|error| unread(&error))?;
+        let text = read(path, files::Kind::Stream, files::RECORD).map_err(|failure| failure.or_cure(CURE))?;
+        let record = read_record(&text).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(CURE))?;
         let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;
         names.extend(document.sections.iter().flat_map(|section| &section.figures).map(|figure| figure.id));
         if let Some(wanted) = &arguments.figure {

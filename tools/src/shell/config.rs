@@ -19,7 +19,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use super::{
     VARIABLES,
     error::Failure,
-    output::protect,
+    output::{protect, read},
     source::{Listed, READ, Source},
 };
 use crate::{bench::read_plans, board::unpack};
@@ -257,19 +257,15 @@ impl PolicyArg {
             Self::Named(policy) => Ok((policy.clone(), None)),
             Self::Replay(file) => {
                 let name = file.display().to_string();
-                protect(file)?;
-                let text = files::read_text(file, files::Kind::Stream, files::RECORD).map_err(|error| {
-                    Failure::because(&format!("can't read {name}"), &error).cure("write a record with `socbfs bench --json FILE`")
-                })?;
+                let text = read(file, files::Kind::Stream, files::RECORD)
+                    .map_err(|failure| failure.or_cure("write a record with `socbfs bench --json FILE`"))?;
                 let recorded = read_plans(&text, &name)?;
                 Ok((Policy::Replay(recorded.replay().clone()), Some(recorded)))
             }
             Self::Network(form, file) => {
                 let name = file.display().to_string();
-                protect(file)?;
                 let cure = "write weights with `socbfs train`, or omit the file to use the built-in weights for the CPU";
-                let text = files::read_text(file, files::Kind::Regular, files::CONFIGURATION)
-                    .map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(cure))?;
+                let text = read(file, files::Kind::Regular, files::CONFIGURATION).map_err(|failure| failure.or_cure(cure))?;
                 let network = Mlp::parse(&text).and_then(|network| Mlp::of(*form, &network.weights()));
                 let network = network.map_err(|error| Failure::because(&name, &error).cure(cure))?;
                 Ok((Policy::Mlp(network.from_origin(&name)), None))

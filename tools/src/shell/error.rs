@@ -58,6 +58,14 @@ impl Failure {
         }
     }
 
+    /// As [`Failure::cure`], if there is something that the user can do.
+    fn maybe_cure(self, cure: Option<impl Into<String>>) -> Self {
+        match cure {
+            Some(cure) => self.cure(cure),
+            None => self,
+        }
+    }
+
     /// As [`Failure::cure`], unless there is a cure already.
     pub(crate) fn or_cure(self, cure: &str) -> Self {
         if matches!(self, Self::Error { cure: Some(_), .. }) { self } else { self.cure(cure) }
@@ -129,11 +137,13 @@ plain!(
 
 impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
-        let failure = Self::because("", &error);
-        match error.cure() {
-            Some(cure) => failure.cure(cure),
-            None => failure,
-        }
+        Self::because("", &error).maybe_cure(error.cure())
+    }
+}
+
+impl From<crate::report::ComparisonError> for Failure {
+    fn from(error: crate::report::ComparisonError) -> Self {
+        Self::because("", &error).maybe_cure(error.cure())
     }
 }
 

@@ -121,6 +121,12 @@ pub(crate) fn protect(path: &Path) -> Result<(), Failure> {
     files::protect(path).map_err(|error| unwritable(path, &error))
 }
 
+/// The text of the file at `path`, which no output of this command replaces.
+pub(crate) fn read(path: &Path, kind: files::Kind, most: u64) -> Result<String, Failure> {
+    protect(path)?;
+    files::read_text(path, kind, most).map_err(|error| Failure::because(&format!("can't read {}", path.display()), &error))
+}
+
 /// The failure for an output at `path` that can't be opened.
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
     let failure = Failure::because(&format!("can't write {}", path.display()), error);
