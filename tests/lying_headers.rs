@@ -64,10 +64,7 @@ fn small_zstd_files_take_little_memory() {
     let before = peak_resident_bytes().unwrap();
     let error = read(&path, &ReadOptions::default()).unwrap_err().to_string();
     let taken = peak_resident_bytes().unwrap() - before;
-    assert!(
-        error.contains("the zstd data are damaged (a block would become more than 128 KiB)") && taken < 64 << 20,
-        "{taken} bytes taken: {error}"
-    );
+    assert!(error.contains("the zstd data are damaged") && taken < 64 << 20, "{taken} bytes taken: {error}");
 }
 
 fn allocations_follow_the_file_not_its_header() {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{GAIN, thresholds::roots};
+use super::{GAIN, searched::roots};
 use crate::{
     bfs::GpuKernel,
     graph::Vertex,

@@ -1,9 +1,9 @@
 //! The cost of bottom-up levels on a device, relative to top-down ones.
 
-use super::thresholds::{fastest, roots, timed};
+use super::searched::{Took, fastest, own_ns, probes, roots, timed};
 use crate::{
-    bfs::{Direction, LevelRecord, LevelStats, Placement, Strategy},
-    policy::{CostModel, LevelDevice, Policy, SampledCosts, expected_probes},
+    bfs::{Direction, LevelStats, Placement, Strategy},
+    policy::{CostModel, LevelDevice, Policy, SampledCosts},
     search::{Search, SearchError},
 };
 
@@ -16,36 +16,6 @@ const LEAST_ARCS: u64 = 1 << 18;
 
 /// Largest result, in thousandths; the smallest one is its inverse. Anything beyond would be a disturbance.
 const MOST_PERMILLE: f64 = 16_000.0;
-
-/// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(super) struct Took {
-    ns: f64,
-    should_ns: f64,
-}
-
-impl Took {
-    pub(super) fn add(&mut self, ns: f64, should_ns: f64) {
-        self.ns += ns;
-        self.should_ns += should_ns;
-    }
-
-    /// The measured time over the other (`None`: there was none).
-    pub(super) fn factor(self) -> Option<f64> {
-        (self.ns > 0.0 && self.should_ns > 0.0).then(|| self.ns / self.should_ns)
-    }
-}
-
-/// The neighbours that an unvisited vertex looks at: sampled, else expected.
-pub(super) fn probes(stats: &LevelStats) -> f64 {
-    let list = stats.unvisited_edges as f64 / stats.unvisited_vertices.max(1) as f64;
-    stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from)
-}
-
-/// Nanoseconds of the level itself.
-pub(super) fn own_ns(record: &LevelRecord) -> f64 {
-    record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64
-}
 
 /// The times of a device's levels in both directions.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

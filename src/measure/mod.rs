@@ -7,6 +7,7 @@ mod contest;
 mod directions;
 mod handover;
 mod parallel;
+mod searched;
 mod thresholds;
 mod trained;
 mod watts;

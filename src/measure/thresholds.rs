@@ -1,23 +1,12 @@
 //! Measures, on the graph that is searched, how much work a level needs for the GPU to be the faster device.
 
-use std::time::Duration;
-
-use super::directions::{Took, own_ns, probes};
+use super::searched::{Took, fastest, own_ns, probes, roots, timed};
 use crate::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
-    graph::{NONE, Vertex},
+    graph::Vertex,
     policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, StrategyCost},
     search::{Search, SearchError},
 };
-
-/// Number of roots besides the one with most edges, spread over the vertices.
-const ROOTS: usize = 3;
-/// Searches from each root by each policy. The policies take turns, so that other load disturbs all of them; the fastest search counts.
-const TURNS: usize = 3;
-
-/// A policy that took more than this many times as long as the fastest one is not measured again: on roads, a handover at each level takes
-/// a hundred times as long as the search.
-const LOST: u32 = 4;
 
 /// Bands that change the device within a search are chosen only if searches take less than this share of the time of the best bands so far.
 const GAIN: f64 = 0.97;
@@ -199,19 +188,6 @@ fn selective(adaptive: Adaptive) -> Policy {
     Policy::Adaptive(Box::new(adaptive.selective()))
 }
 
-/// The vertex with most edges, and up to [`ROOTS`] others that have edges.
-pub(super) fn roots(search: &Search<'_>) -> Vec<Vertex> {
-    let degrees = search.layout().input_degrees();
-    let most = (0..degrees.len()).max_by_key(|&v| degrees[v]);
-    let step = (degrees.len() / ROOTS).max(1);
-    let spread =
-        (0..ROOTS).filter_map(|i| (i * step..degrees.len()).find(|&v| degrees[v] > 0 && search.layout().to_internal(v as Vertex) != NONE));
-    let mut roots: Vec<Vertex> = most.into_iter().chain(spread).map(|v| v as Vertex).collect();
-    roots.sort_unstable();
-    roots.dedup();
-    roots
-}
-
 /// The fastest searches from all roots by one policy.
 #[derive(Default, Clone)]
 struct Searches {
@@ -237,35 +213,6 @@ fn in_turn(
     });
     search.set_looks_ahead(true);
     result
-}
-
-/// The fastest search from this root by each policy: its time and its records.
-pub(super) fn fastest(
-    search: &mut Search<'_>,
-    kinds: &[(Policy, LevelDevice)],
-    root: Vertex,
-) -> Result<Vec<(Duration, Vec<LevelRecord>)>, SearchError> {
-    let mut best = vec![(Duration::MAX, Vec::new()); kinds.len()];
-    // The first search by each policy is a warm-up: pages, caches, kernels that a driver finishes at their first launch.
-    for turn in 0..=TURNS {
-        let least = best.iter().map(|best| best.0).min().unwrap_or(Duration::MAX);
-        for ((policy, runs), best) in kinds.iter().zip(&mut best) {
-            if turn > 1 && best.0 > least.saturating_mul(LOST) {
-                continue;
-            }
-            search.set_policy(policy.clone(), *runs)?;
-            let elapsed = search.run(root)?.elapsed;
-            if turn > 0 && elapsed < best.0 {
-                *best = (elapsed, search.records().to_vec());
-            }
-        }
-    }
-    Ok(best)
-}
-
-/// The records whose time is that of their level alone: that of level 0 includes the reset of the state.
-pub(super) fn timed(records: &[LevelRecord]) -> impl Iterator<Item = &LevelRecord> {
-    records.iter().filter(|record| record.stats.level > 0)
 }
 
 /// The time of the CPU's levels of one direction divided by their time by [`CostModel::shipped`] (`None`: there were none).
