@@ -221,7 +221,8 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
         let (part, size, own) = (self.part, self.part.deal.ranks, self.part.deal.rank);
-        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair, and its arc is not among those that are searched.
+        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair, and its arc is not among those that are
+        // searched.
         let is_leaf = self.stats.level == 0 && self.stats.vertices == self.stats.unvisited_vertices;
         self.place();
         if is_leaf {

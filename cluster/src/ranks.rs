@@ -1,7 +1,7 @@
 //! The operations that a cluster needs of a message-passing library: a few collective ones, each called by all ranks in the same order.
 //!
-//! An operation does not return an error: if a rank is lost, MPI ends the whole run. No operation allocates. Numbers are sent as they lie in
-//! memory, so all machines have the same byte order.
+//! An operation does not return an error: if a rank is lost, MPI ends the whole run. No operation allocates. Numbers are sent as they lie
+//! in memory, so all machines have the same byte order.
 
 use std::{
     cell::Cell,

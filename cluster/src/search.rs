@@ -143,7 +143,8 @@ pub(super) trait Runner: Engine<Error = Halt> {
     fn begin_isolated(&mut self) -> Result<(), Halt>;
     /// Gives each leaf its parent if that parent was reached. Parents of vertices that were not reached are [`NONE`] afterwards.
     fn finish(&mut self) -> Result<(), Halt>;
-    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched. All ranks call it.
+    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched. All ranks call
+    /// it.
     fn leaf_is_deepest(&mut self, root: Vertex) -> bool;
 
     fn threads(&self) -> usize {
