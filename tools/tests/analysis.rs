@@ -13,7 +13,10 @@ use socbfs::{
     input::{ReadOptions, generate::Generator, read},
     search::{Search, SearchOptions},
 };
-use socbfs_tools::analysis::{ExactLevel, Levels, count, redundant, repeated};
+use socbfs_tools::{
+    analysis::{Levels, count, redundant, repeated},
+    record::ExactLevel,
+};
 
 fn levels(layout: &Layout, root: u32) -> Levels {
     let options = SearchOptions { threads: 2, ..SearchOptions::default() };

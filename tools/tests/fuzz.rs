@@ -13,9 +13,11 @@ use socbfs::{
     policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::Form},
 };
 use socbfs_tools::{
-    bench::{Environment, read_plans},
+    bench::read_plans,
     calibrate::{MeasuredGraph, Partial, PartialHeader},
-    report::{self, Comparison, PoliciesReport, PolicyGraph, Run, read_array},
+    record::Environment,
+    record::{PoliciesReport, PolicyGraph},
+    report::{self, Comparison, Run, read_array},
     train::RecordsFile,
 };
 

@@ -13,7 +13,10 @@ use socbfs::{
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
-use socbfs_tools::analysis::{ExactLevel, Levels, count};
+use socbfs_tools::{
+    analysis::{Levels, count},
+    record::ExactLevel,
+};
 
 use crate::searches::{devices, is_one_in_three, is_rusticl, is_slow};
 

@@ -14,7 +14,10 @@ use socbfs::{
     policy::{Adaptive, Bands, LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
-use socbfs_tools::calibrate::{LevelTable, LevelTimes, Turns, fit, measure_levels, training_graph};
+use socbfs_tools::{
+    calibrate::{Turns, fit, measure_levels, training_graph},
+    record::{LevelTable, LevelTimes},
+};
 
 /// A board: nanoseconds of a level by any plan, and of a handover.
 struct Board {

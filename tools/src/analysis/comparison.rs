@@ -1,45 +1,19 @@
 //! Policies compared with the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
 
-use serde::{Deserialize, Serialize};
+use crate::record::{Dropped, DroppedInput, PolicyComparison, Remapped};
 
-use super::ExactLevel;
 use crate::{
-    bench::PoliciesEnergy,
-    calibrate::{Directions, Evaluation, Judged, LevelTable, LevelTimes, RootEvaluation},
+    record::{Directions, Judged, RootEvaluation},
+    record::{LevelTable, LevelTimes},
 };
 use socbfs::{
     bfs::Direction,
-    board::StrategyWatts,
     graph::Layout,
     policy::{
         Mlp,
         mlp::{Form, SURF_INPUTS, surf_inputs},
     },
 };
-
-/// Policies on one graph.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PolicyComparison {
-    /// The policies, in the order of every evaluation.
-    pub policies: Vec<String>,
-    /// Number of searches by each policy and strategy.
-    pub turns: usize,
-    /// Edges of the whole graph.
-    pub edges: u64,
-    /// Power while levels run by each strategy (`None`: not known).
-    pub watts: Option<StrategyWatts>,
-    /// Exact counts of the levels from the first root (empty: not counted; the evaluation has the estimates that policies read).
-    #[serde(default)]
-    pub exact: Vec<ExactLevel>,
-    /// Times and plans of the policies.
-    pub evaluation: Evaluation,
-    /// Energy of the policies, measured in alternating windows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub energy: Option<PoliciesEnergy>,
-    /// Why `energy` is absent although it was requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub no_energy: Option<String>,
-}
 
 impl PolicyComparison {
     /// Index of `policy` among the policies: by its whole name, else by its name without parameters.
@@ -98,23 +72,6 @@ impl PolicyComparison {
     }
 }
 
-/// What dropping the vertices without edges saves (Zhang 2018, table 6).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Remapped {
-    /// Vertices of the input.
-    pub before: u64,
-    /// Vertices with an edge to another vertex.
-    pub after: u64,
-    /// Share of the vertices that is dropped.
-    pub saved: f64,
-    /// Whether the layout renumbers vertices.
-    pub renumbered: bool,
-    /// Time of the step that orders vertices, in seconds.
-    pub seconds: f64,
-    /// Share of that step in the time of construction.
-    pub share: f64,
-}
-
 /// Vertices that the construction of `layout` dropped, and the time that renumbering took.
 pub fn remapped(layout: &Layout) -> Remapped {
     let stats = layout.stats();
@@ -128,29 +85,6 @@ pub fn remapped(layout: &Layout) -> Remapped {
         seconds,
         share: seconds / layout.construction_time().as_secs_f64().max(1e-9),
     }
-}
-
-/// SURF's network without one of its inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DroppedInput {
-    /// The input, by the paper's name; "none" for the whole network.
-    pub input: String,
-    /// Accuracy by graph of the shipped network with the input held at its mean (`None`: a level has one direction only, or no level
-    /// counts).
-    pub accuracy: Vec<Option<f64>>,
-    /// Accuracy by graph of networks trained without the input on the other graphs (empty: [`Dropped::not_retrained`] says why).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub retrained: Vec<Option<f64>>,
-}
-
-/// SURF's network without each of its inputs, over all graphs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Dropped {
-    /// One entry for each network; the first has all inputs.
-    pub inputs: Vec<DroppedInput>,
-    /// Why networks were not trained for all inputs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_retrained: Option<String>,
 }
 
 /// Names of SURF's inputs, in its order.

@@ -1,7 +1,7 @@
 //! Exact counts of the levels of one search.
 
+use crate::record::ExactLevel;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use socbfs::{
     graph::{Layout, NONE, Place, Vertex},
@@ -57,30 +57,6 @@ impl Levels {
     pub fn frontier(&self, level: u32) -> Vec<Vertex> {
         (0..self.of.len() as Vertex).into_par_iter().filter(|&v| self.of[v as usize] == level).collect()
     }
-}
-
-/// Exact counts of one level t of a search. F_t is the set of its vertices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ExactLevel {
-    /// t; the root has level 0.
-    pub level: u32,
-    /// Vertices of F_t.
-    pub vertices: u64,
-    /// Arcs that leave F_t: what a top-down step explores.
-    pub arcs: u64,
-    /// Vertices of F_(t+1): each is discovered by one arc.
-    pub discovering: u64,
-    /// Arcs from F_t to F_(t+1) beyond the discovering ones.
-    pub repeat: u64,
-    /// Arcs from F_t to levels up to t.
-    pub backward: u64,
-    /// Neighbours that a bottom-up step looks at. Each vertex outside F_0 to F_t looks at its incoming arcs in the stored order, up to the
-    /// first neighbour in F_t or to the end.
-    pub probes: u64,
-    /// Vertices outside F_0 to F_t with an incoming arc, including those that are never reached.
-    pub unvisited_vertices: u64,
-    /// Arcs into these vertices.
-    pub unvisited_arcs: u64,
 }
 
 /// Counts of one level by one thread.

@@ -1,49 +1,14 @@
 //! The cost of handing memory over, around every level and by size (Remis 2016, figures 4.2 and 4.3).
 
-use serde::{Deserialize, Serialize};
+use crate::record::{MappedLevel, MappedLevels};
 
 use socbfs::{
     bfs::{LevelRecord, Strategy},
     graph::Vertex,
-    measure::HandoverTable,
-    memory::SharingMode,
     policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::median,
 };
-
-/// Cost of the handover to one device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DeviceHandover {
-    /// The device.
-    pub device: String,
-    /// The sharing mode that searches use.
-    pub way: SharingMode,
-    /// Cost of every sharing mode, by size.
-    pub table: HandoverTable,
-}
-
-/// The levels of a search on the CPU, in nanoseconds: medians over the turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MappedLevels {
-    /// Level by level.
-    pub levels: Vec<MappedLevel>,
-    /// The largest arrays that are handed over: name and size in bytes.
-    pub arrays: Vec<(String, u64)>,
-}
-
-/// One level, top-down.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct MappedLevel {
-    /// Number of the level.
-    pub level: u32,
-    /// Time in memory of the host alone.
-    pub plain_ns: f64,
-    /// Time in memory that is shared with the device, and handed to it and back before the level.
-    pub mapped_ns: f64,
-    /// Time of the handover alone, there and back.
-    pub handover_ns: f64,
-}
 
 /// Measures the search from `root`, top-down on the CPU. `plain` has no device; `shared` hands its state to the device and back before
 /// every level. The two alternate, `turns` times. Leaves the policies of both changed.

@@ -1,42 +1,12 @@
 //! One search over several ranks (Zhou et al. 2021, figure 6).
 
-use serde::{Deserialize, Serialize};
+use crate::record::{RankScaling, RankTimes};
 
 use socbfs::{
     graph::{EdgeList, Order, Vertex},
     stats::median,
 };
 use socbfs_cluster::{ClusterError, ClusterOptions, ClusterSearch, Exchange, Part, ThreadRanks};
-
-/// The same search over different numbers of ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RankScaling {
-    /// The root, as an original number.
-    pub root: Vertex,
-    /// Number of searches that measure each time; the median counts.
-    pub turns: usize,
-    /// The times, by exchange and number of ranks.
-    pub times: Vec<RankTimes>,
-}
-
-/// One exchange and number of ranks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RankTimes {
-    /// `found`: each rank sends all others which vertices it found; `pairs`: a queue for each owner and an all-to-all, as in the paper.
-    pub exchange: String,
-    /// Number of ranks; each is one thread of this process.
-    pub ranks: usize,
-    /// The slowest rank's time, in seconds: median over the turns.
-    pub seconds: f64,
-    /// The time with one rank over this time (1 if one rank was not measured).
-    pub speedup: f64,
-    /// Bytes that ranks received from others, all levels and ranks.
-    pub received: u64,
-    /// Levels, the root's included.
-    pub levels: u32,
-    /// Vertices reached, the root included.
-    pub reached: u64,
-}
 
 /// The result of one rank.
 struct OfRank {

@@ -1,42 +1,12 @@
 //! Work that both halves of an asynchronous search do (Remis 2016, figures 5.5 to 5.7).
 
-use serde::{Deserialize, Serialize};
+use crate::record::{Repeated, SplitLevel};
 
 use super::Levels;
 use socbfs::graph::{Csr, Layout, NONE, Vertex};
 
 /// Most levels at which a search is divided; in a longer search they are evenly spaced.
 pub const MOST_SPLITS: usize = 32;
-
-/// The vertices that both halves of an asynchronous search find, for a search divided at each of its levels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Repeated {
-    /// Share of the frontier's arcs in the first half, in thousandths.
-    pub share_permille: u16,
-    /// One entry for each level, in ascending order.
-    pub splits: Vec<SplitLevel>,
-}
-
-/// The search divided at one level k.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SplitLevel {
-    /// k.
-    pub level: u32,
-    /// y2: share of the reached vertices that are on levels up to k.
-    pub traversed: f64,
-    /// y1 by the thesis' rule (each half counts all of F_0 to F_k as visited): share of the reached vertices that both halves find.
-    pub repeated_thesis: f64,
-    /// y1 by this engine's rule: the other half of F_k counts as not visited.
-    pub repeated_ours: f64,
-    /// Levels that the first half (with the lower vertex numbers) still searches, by the thesis' rule.
-    pub depth_a: u32,
-    /// Levels that the second half still searches, by the thesis' rule.
-    pub depth_b: u32,
-    /// Levels that remain for the undivided search: D - k.
-    pub left: u32,
-    /// Depth of the deeper half minus `left`.
-    pub extra_levels: i64,
-}
 
 /// Divides the search of `levels` at each level of at least two vertices that is not the last, at [`MOST_SPLITS`] levels at most. F_k is
 /// sorted by original vertex number and cut where `share_permille` of its arcs are reached.

@@ -1,9 +1,9 @@
 //! A level split between CPU and GPU, over a range of shares (Remis 2016, figure 5.13).
 
-use serde::{Deserialize, Serialize};
+use crate::record::{SplitDirection, SplitShare, SplitSweep};
 
 use socbfs::{
-    bfs::{Direction, GpuKernel, LevelPlan, Strategy},
+    bfs::{GpuKernel, LevelPlan, Strategy},
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
@@ -12,55 +12,6 @@ use socbfs::{
 
 /// Shares of the GPU that are measured, in thousandths.
 const SHARES: [u16; 11] = [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
-
-/// The level with most arcs, split between CPU and GPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SplitSweep {
-    /// Number of the level.
-    pub level: u32,
-    /// Arcs that leave its frontier.
-    pub arcs: u64,
-    /// Number of searches that measure each time; the median counts.
-    pub turns: usize,
-    /// Results by the GPU's kernel: TG, TGM, BG, BGC.
-    pub directions: Vec<SplitDirection>,
-}
-
-/// The level in one direction, by one kernel of the GPU.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SplitDirection {
-    /// The direction.
-    pub direction: Direction,
-    /// The kernel of the GPU's part.
-    pub kernel: GpuKernel,
-    /// Times by share, in ascending order.
-    pub shares: Vec<SplitShare>,
-    /// The share with the shortest `both_ns`, in thousandths.
-    pub best_permille: u16,
-    /// The share at which the GPU's part, run alone, begins to take longer than the CPU's, interpolated between the measured shares
-    /// (`None`: there is no such share).
-    pub crossing_permille: Option<f64>,
-    /// Time of the faster device with the whole level over that of the best share: above 1, splitting pays.
-    pub gain: f64,
-}
-
-/// One share. Times are in nanoseconds. A part's time runs from its start (for the GPU: its first kernel) to its end, without copies,
-/// handover and merging.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct SplitShare {
-    /// The GPU's share in thousandths.
-    pub gpu_permille: u16,
-    /// Time of the CPU's part while the GPU is idle.
-    pub cpu_ns: f64,
-    /// Time of the GPU's part while the CPU is idle.
-    pub gpu_ns: f64,
-    /// Time until both parts are done, run at the same time.
-    pub both_ns: f64,
-    /// Time of the whole level with both parts at the same time, copies, handover and merging included.
-    pub level_ns: f64,
-    /// `both_ns` over the longer of the parts run alone: above 1, they slow each other down.
-    pub contention: f64,
-}
 
 /// Measures level `level` of the search from `root`, whose frontier has `arcs` arcs: `turns` times each share, in an order that changes
 /// from turn to turn. Leaves the policy of the search changed.

@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use socbfs::power::{Energy, Meter, RailEnergy};
 
-use super::{
-    RootRecord,
-    energy::{EnergyError, EnergyOptions, EnergyRecord, EnergyWindow, MeasuredEnergy, check_levels, searches},
-};
+use super::energy::{EnergyError, EnergyOptions, check_levels, searches};
+use crate::record::{EnergyRecord, EnergyWindow, MeasuredEnergy, RootRecord};
 use socbfs_cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
 /// The sensors of a rank, as sent to all ranks.

@@ -1,22 +1,20 @@
 //! The record of a benchmark run: raw values, so that every derived number can be checked.
 
-use std::{borrow::Cow, fmt, time::Duration};
+use crate::record::{CalibrationRecord, ChosenPolicy, LayoutRecord, ParallelRecord, RootRecord, SearchRecord, ValidationRecord};
+use std::{fmt, time::Duration};
 
 use serde::{
-    Deserialize, Deserializer, Serialize,
+    Deserialize, Deserializer,
     de::{Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
 
-use super::{ClusterRecord, EnergyRecord, Environment, Summary};
 use socbfs::{
     bfs::LevelRecord,
     cpu::Simd,
-    graph::{Layout, LayoutStats, Order, StepRecord, Vertex},
+    graph::{Layout, Order},
     measure::ParallelKey,
-    measure::{Decider, Measured},
-    policy::{Form, Objective},
-    runtime::{Bound, Choice, FoundCalibration, Origin, Runtime, SearchDevice, Setting},
+    runtime::{Choice, FoundCalibration, Runtime, Setting},
     search::Outcome,
 };
 
@@ -98,73 +96,6 @@ impl<'de> Visitor<'de> for Reader {
     }
 }
 
-/// A whole benchmark run, in the form of its JSON. Times are in seconds except where a name says otherwise.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Record {
-    /// [`SCHEMA`].
-    pub schema: Cow<'static, str>,
-    /// [`SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// Machine, system, build, command, time.
-    pub environment: Environment,
-    /// The graph that was searched.
-    pub graph: GraphRecord,
-    /// The layout of the graph.
-    pub layout: LayoutRecord,
-    /// The settings of the search.
-    pub search: SearchRecord,
-    /// The distribution over ranks, and their traffic (`None`: one process).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<ClusterRecord>,
-    /// Number of roots that were requested.
-    pub roots_asked: usize,
-    /// Every root passed the five checks.
-    pub valid: bool,
-    /// One entry for every root searched, in the order searched.
-    pub roots: Vec<RootRecord>,
-    /// Statistics (`None` where a root failed validation or a search traversed no edge: then there is no speed).
-    pub summary: Option<Summary>,
-    /// Energy, or why it was not measured.
-    pub energy: EnergyRecord,
-    /// Possible disturbances of the figures.
-    pub warnings: Vec<String>,
-}
-
-/// The graph as its source gives it.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct GraphRecord {
-    /// File name, or the generator with every parameter.
-    pub source: String,
-    /// True for a generated graph.
-    pub generated: bool,
-    /// log2 of the vertices, rounded up (Graph500's SCALE; exact for a Kronecker graph).
-    pub scale: u32,
-    /// Edges per vertex, rounded (Graph500's edgefactor; exact for a Kronecker graph).
-    pub edge_factor: u64,
-    /// Whether arcs keep their direction.
-    pub directed: bool,
-    /// Time to read or generate the graph.
-    pub acquisition_seconds: f64,
-    /// Counts of vertices and edges.
-    #[serde(flatten)]
-    pub counts: LayoutStats,
-}
-
-/// The searched structure and how it was built.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct LayoutRecord {
-    /// Order that was requested.
-    pub order_asked: Order,
-    /// Order that was chosen.
-    pub order: Order,
-    /// Time of the whole construction, from edge list in memory to searchable structure.
-    pub construction_seconds: f64,
-    /// Bytes of the structure.
-    pub bytes: u64,
-    /// The steps of construction.
-    pub steps: Vec<StepRecord>,
-}
-
 impl LayoutRecord {
     /// The record of `layout`, for which `order_asked` was requested.
     pub fn new(layout: &Layout, order_asked: Order) -> Self {
@@ -176,35 +107,6 @@ impl LayoutRecord {
             steps: layout.steps().to_vec(),
         }
     }
-}
-
-/// The settings of the search.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SearchRecord {
-    /// The requested policy, as on the command line.
-    pub policy: String,
-    /// The policy that planned the levels, and why it was chosen.
-    pub chosen: ChosenPolicy,
-    /// Threads that searched.
-    pub threads: usize,
-    /// Vector instructions of the search.
-    pub simd: Simd,
-    /// CPUs to which the threads were bound, in order (empty: not bound).
-    pub cpus: Vec<usize>,
-    /// Name of the board profile.
-    pub board: String,
-    /// OpenCL devices (none: the CPU alone).
-    pub devices: Vec<SearchDevice>,
-    /// Thresholds between CPU and GPU, where they were measured before the search.
-    pub thresholds: Option<Measured>,
-    /// Thresholds from which threads share a level (empty over ranks, which use a different rule).
-    pub parallel: Vec<ParallelRecord>,
-    /// Why the search continued without its devices, if it did.
-    pub fallen_back: Option<String>,
-    /// The calibration from which the policy and the thresholds of threads may come (`None`: none was used).
-    pub calibration: Option<CalibrationRecord>,
-    /// The objective of the cost model.
-    pub objective: Objective,
 }
 
 impl SearchRecord {
@@ -227,17 +129,6 @@ impl SearchRecord {
     }
 }
 
-/// A threshold for levels that threads share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParallelRecord {
-    /// Key of the threshold in the table `cpu` of a board profile.
-    pub key: Cow<'static, str>,
-    /// Value of the threshold.
-    pub value: u64,
-    /// Where the value came from.
-    pub origin: Origin,
-}
-
 impl ParallelRecord {
     /// The thresholds of searches by `runtime` with this calibration.
     pub fn all(runtime: &Runtime, calibration: Option<&FoundCalibration>) -> Vec<Self> {
@@ -246,39 +137,11 @@ impl ParallelRecord {
     }
 }
 
-/// The policy that planned the levels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ChosenPolicy {
-    /// The policy, as on the command line.
-    pub policy: String,
-    /// Where the policy came from: a flag, the environment, a board, a calibration, or built in.
-    pub origin: Origin,
-    /// Why this policy was chosen.
-    pub reason: String,
-    /// The bounds with which the policy places levels (empty: it has none).
-    pub bands: Vec<Bound>,
-}
-
 impl From<&Choice> for ChosenPolicy {
     fn from(choice: &Choice) -> Self {
         let policy = choice.policy.to_string();
         Self { policy, origin: choice.origin, reason: choice.reason.clone(), bands: choice.bands.clone() }
     }
-}
-
-/// The calibration that was used.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CalibrationRecord {
-    /// File of the calibration.
-    pub file: String,
-    /// Date of the calibration, RFC 3339 in UTC.
-    pub date: String,
-    /// Commit of socbfs that made it.
-    pub commit: String,
-    /// Terms of its model.
-    pub form: Form,
-    /// What plans the levels where `auto` minimises time on the CPU, or on a device that was named.
-    pub auto: Decider,
 }
 
 impl From<&FoundCalibration> for CalibrationRecord {
@@ -291,28 +154,6 @@ impl From<&FoundCalibration> for CalibrationRecord {
             auto: calibration.decider(),
         }
     }
-}
-
-/// The search from one root.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RootRecord {
-    /// The root, as an original number.
-    pub root: Vertex,
-    /// Vertices reached, the root included.
-    pub reached: u64,
-    /// Levels of the tree, the root's included.
-    pub levels: u32,
-    /// Edges for TEPS: both ends reached; repeats counted, self-loops not.
-    pub edges: u64,
-    /// Time from the call to the parents in original numbers (`None` where validation failed).
-    pub seconds: Option<f64>,
-    /// Part of `seconds` that mapped parents back to original numbers (0 where the layout has these numbers, `None` where validation
-    /// failed).
-    pub mapping_seconds: Option<f64>,
-    /// Result of the five checks.
-    pub validation: ValidationRecord,
-    /// The records of the levels (empty where validation failed).
-    pub level_records: Vec<LevelRecord>,
 }
 
 impl RootRecord {
@@ -339,17 +180,6 @@ impl RootRecord {
             level_records: if passed { level_records } else { Vec::new() },
         }
     }
-}
-
-/// The result of the five checks for one root.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ValidationRecord {
-    /// Whether all five checks passed.
-    pub passed: bool,
-    /// The first check that failed, with its vertices.
-    pub violation: Option<String>,
-    /// Time of the checks.
-    pub seconds: f64,
 }
 
 /// Graph500's SCALE and edgefactor of a graph that was not generated from them: the smallest SCALE whose 2^SCALE holds all vertices, and

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::RootRecord;
+use crate::record::RootRecord;
 use socbfs::{
     bfs::LevelRecord,
     graph::{EdgeList, Layout, NONE, Vertex},

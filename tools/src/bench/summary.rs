@@ -1,31 +1,7 @@
 //! Statistics over the roots of a run.
 
-use serde::{Deserialize, Serialize};
-
-use super::RootRecord;
+use crate::record::{RootRecord, Summary};
 use socbfs::stats::{self, RateSummary};
-
-/// Statistics of a run in which every root passed validation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Summary {
-    /// Number of roots.
-    pub roots: usize,
-    /// Seconds of a search, mapping back to original numbers included.
-    pub seconds: stats::Summary,
-    /// Edges for TEPS of a search.
-    pub edges: stats::Summary,
-    /// Traversed edges per second, mapping included.
-    pub teps: RateSummary,
-    /// Traversed edges per second without the mapping back to original numbers.
-    pub teps_without_mapping: RateSummary,
-    /// Share of the search time that the mapping took (0: the layout does not renumber vertices).
-    pub mapping_share: f64,
-    /// Harmonic mean over the roots of (edges of the whole graph / time): the metric of Remis 2016. It also counts edges that were not
-    /// traversed, so it can't be compared with TEPS.
-    pub whole_graph_edges_per_second: f64,
-    /// Seconds of the five checks of a tree.
-    pub validation_seconds: stats::Summary,
-}
 
 impl Summary {
     /// The statistics of `roots` over a graph of `graph_edges` edges. `None` where there is no root, a root failed validation, or a search
@@ -62,7 +38,7 @@ impl Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::ValidationRecord;
+    use crate::record::ValidationRecord;
 
     fn root(edges: u64, seconds: Option<f64>) -> RootRecord {
         RootRecord {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Build, ClusterRoot, Record, RootRecord, Summary};
+use crate::record::{Build, ClusterRoot, Record, RootRecord, Summary};
 use socbfs::{stats::RateSummary, words::mteps};
 
 /// A search is an outlier if it takes this many times the median of comparable searches.
@@ -155,7 +155,7 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::ValidationRecord;
+    use crate::record::ValidationRecord;
 
     /// The warning about ten searches of 1 ms, of which the first `small` reach few edges instead.
     fn with_small(small: u32, edges: u64, seconds: f64) -> Option<String> {

@@ -2,8 +2,8 @@
 
 use super::{Change, edit};
 use crate::{
-    bench::Environment,
     calibrate::{ComparisonError, best_work_group, measure_work_groups},
+    record::Environment,
 };
 use socbfs::{
     board,

@@ -1,6 +1,6 @@
 //! What bottom-up levels cost on a device relative to top-down ones, from tables of levels.
 
-use super::LevelTable;
+use crate::record::LevelTable;
 use socbfs::{
     bfs::{Direction, Strategy},
     measure::DirectionCosts,

@@ -1,10 +1,9 @@
 //! Compares policies with the per-level oracle: their decisions, and what these cost.
 
+use crate::record::{Directions, Evaluation, Judged, LevelTable, RootEvaluation};
 use std::time::Instant;
 
-use serde::{Deserialize, Serialize};
-
-use super::levels::{self, LevelTable, Turns};
+use super::levels::{self, Turns};
 use socbfs::{
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
@@ -22,64 +21,6 @@ pub struct Contestant {
     pub policy: Policy,
     /// Where its levels run, if it decides directions only.
     pub runs: LevelDevice,
-}
-
-/// The results on one graph: every policy from every root.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Evaluation {
-    /// The results of each root.
-    pub roots: Vec<RootEvaluation>,
-}
-
-/// The results of searches from one root.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RootEvaluation {
-    /// Edges of the search by Graph500's rule.
-    pub edges: u64,
-    /// The cost of every level by every strategy.
-    pub table: LevelTable,
-    /// The result of the oracle: its plans replayed.
-    pub oracle: Judged,
-    /// The results of the policies, in the order given.
-    pub policies: Vec<Judged>,
-    /// Searches by each policy (0: the record is older than this field).
-    #[serde(default)]
-    pub turns: usize,
-}
-
-/// The figures of a policy from one root.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
-    /// Its plan for each level.
-    pub plans: Vec<LevelPlan>,
-    /// Time of the levels in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for
-    /// all.)
-    pub elapsed_ns: f64,
-    /// Time from the call to the tree in nanoseconds, with mapping of the parents: median over the turns.
-    pub total_ns: f64,
-    /// Median over the turns of the policy's time divided by the oracle's time of the same turn.
-    pub over_oracle: f64,
-    /// Time spent deciding, sampling included, in nanoseconds: median over the turns.
-    pub decision_ns: f64,
-    /// The cost of its levels by the table (`None`: it has plans that were not measured).
-    pub table_ns: Option<f64>,
-    /// Its directions against the faster one of each level, as SURF counts (section 5.2). `None` if only one was measured.
-    pub directions: Option<Directions>,
-    /// Number of levels with the same plan as the oracle's.
-    pub as_oracle: usize,
-}
-
-/// Directions compared with the faster one of each level.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Directions {
-    /// Number of levels compared.
-    pub levels: usize,
-    /// Number of levels in the faster direction.
-    pub right: usize,
-    /// Nanoseconds between the faster and the slower direction, summed over all levels.
-    pub saveable_ns: f64,
-    /// The same sum over the levels in the faster direction.
-    pub saved_ns: f64,
 }
 
 impl Directions {

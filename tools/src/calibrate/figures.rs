@@ -1,6 +1,6 @@
 //! Figures of every strategy over all measured levels.
 
-use super::LevelTable;
+use crate::record::LevelTable;
 use socbfs::{
     bfs::{Direction, LevelStats, Strategy},
     measure::StrategyNumbers,

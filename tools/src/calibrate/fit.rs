@@ -3,11 +3,8 @@
 //! First, each strategy's terms are fitted by least squares without negative coefficients. A model has to decide well rather than to
 //! predict well, so then each term is moved by up to the factor [`MOST`] as long as the model's plans for the same searches cost less.
 
-use super::{
-    figures::zhang_edges,
-    levels::{LevelTable, LevelTimes, SHARES},
-    plan::plans_ns,
-};
+use super::{figures::zhang_edges, plan::plans_ns};
+use crate::record::{LevelTable, LevelTimes, SHARES};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
     policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},

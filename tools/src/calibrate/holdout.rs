@@ -3,10 +3,10 @@
 use socbfs::measure::{Candidate, Contest, Decider};
 
 use super::{
-    LevelTable,
     fit::{fit, fit_zhang},
     plan::table_regret,
 };
+use crate::record::LevelTable;
 use socbfs::policy::{CostModel, Policy};
 
 /// Number of parts into which the graphs are divided. Each part judges the models that were fitted to all others.

@@ -5,9 +5,8 @@
 //! that every strategy runs after every other one at every level. The cheapest path through the table is the per-level oracle with which
 //! policies are compared.
 
+use crate::record::{LevelTable, LevelTimes, SHARES, STRATEGIES};
 use std::time::{Duration, Instant};
-
-use serde::{Deserialize, Serialize};
 
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
@@ -18,11 +17,6 @@ use socbfs::{
     search::{Search, SearchError},
     stats::Summary,
 };
-
-const STRATEGIES: usize = Strategy::ALL.len();
-
-/// Shares of the GPU, in thousandths, at which split levels are measured.
-pub const SHARES: [u16; 3] = [250, 500, 750];
 
 /// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
 /// changes to any other strategy.
@@ -45,34 +39,6 @@ impl Default for Turns {
     fn default() -> Self {
         Self { turns: 5, patience: Duration::from_secs(20), contest: Duration::MAX, splits: false }
     }
-}
-
-/// The cost of each level of a search from one root by each strategy.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelTable {
-    /// The root, as an original number.
-    pub root: Vertex,
-    /// The measured strategies.
-    pub strategies: Vec<Strategy>,
-    /// The levels; the last one finds nothing.
-    pub levels: Vec<LevelTimes>,
-}
-
-/// One level. Times are in nanoseconds, indexed by [`Strategy`] in the order of [`Strategy::ALL`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LevelTimes {
-    /// The counts that a policy may see, with all samples. Counts that depend on earlier plans are those of a top-down search.
-    pub stats: LevelStats,
-    /// Number of vertices found.
-    pub found: u64,
-    own: [Option<f64>; STRATEGIES],
-    /// As `own`, but the mean of the turns instead of their first quartile.
-    #[serde(default)]
-    mean: [Option<f64>; STRATEGIES],
-    after: [[Option<f64>; STRATEGIES]; STRATEGIES],
-    /// Split levels, by [`GpuKernel`] and share: with the handovers of splitting, but without a change from another strategy.
-    #[serde(default)]
-    shared: [[Option<f64>; SHARES.len()]; GpuKernel::ALL.len()],
 }
 
 /// The strategy of one device that leaves the state as `plan` does. A split level leaves it with the CPU.

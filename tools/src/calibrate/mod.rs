@@ -17,12 +17,12 @@ mod work_group;
 
 pub use comparison::ComparisonError;
 pub use directions::bottom_up_permille;
-pub use evaluation::{Contestant, Directions, Evaluation, Judged, RootEvaluation, evaluate};
+pub use evaluation::{Contestant, evaluate};
 pub use figures::numbers;
 pub use fit::{fit, fit_zhang};
 pub use holdout::held_out;
 pub use json_lines::{JsonLines, complete_lines};
-pub use levels::{LevelTable, LevelTimes, SHARES, Turns, measure as measure_levels};
+pub use levels::{Turns, measure as measure_levels};
 pub use parallel::measure_parallel;
 pub use partial::{Header, MeasuredGraph, OTHER_BUILD, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};

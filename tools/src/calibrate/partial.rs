@@ -6,7 +6,8 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{JsonLines, LevelTable, complete_lines};
+use super::{JsonLines, complete_lines};
+use crate::record::LevelTable;
 use socbfs::memory::SharingMode;
 
 /// Name of the format, in every header.

@@ -1,6 +1,6 @@
 //! The plans of a policy for measured levels, made without running them, and their cost.
 
-use super::LevelTable;
+use crate::record::LevelTable;
 use socbfs::{
     bfs::{GpuKernel, LevelPlan, LevelStats, Planner},
     policy::{LevelDevice, Policy, PolicyPlanner},

@@ -19,12 +19,12 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    analysis::{
-        Analysis, DeviceHandover, ExactLevel, GraphAnalysis, Levels, RankScaling, SearchedRoot, count, dropped_inputs, mapped_levels,
-        profile, rank_scaling, redundant, remapped, repeated, split_sweep,
-    },
-    bench::{Environment, LayoutRecord, RootSource},
-    calibrate::{LevelTable, Turns},
+    analysis::{Levels, count, dropped_inputs, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
+    bench::RootSource,
+    calibrate::Turns,
+    record::LevelTable,
+    record::{Analysis, DeviceHandover, ExactLevel, GraphAnalysis, RankScaling, SearchedRoot},
+    record::{Environment, LayoutRecord},
     report::{figures, html},
 };
 use socbfs::{

@@ -21,11 +21,9 @@ use crate::shell::{
     source::{self, READ, Source, with_graph_help},
 };
 use crate::{
-    bench::{CalibrationRecord, ChosenPolicy, ParallelRecord},
-    bench::{
-        EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, RootSource, SCHEMA, SCHEMA_VERSION, SearchRecord,
-        Summary, available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings,
-    },
+    bench::{RootSource, SCHEMA, SCHEMA_VERSION, available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings},
+    record::{CalibrationRecord, ChosenPolicy, ParallelRecord},
+    record::{EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord, Summary},
     report,
 };
 use socbfs::{

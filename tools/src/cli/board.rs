@@ -16,8 +16,8 @@ use crate::shell::{
     source::{self, Source},
 };
 use crate::{
-    bench::{CalibrationRecord, ChosenPolicy},
     board::{init as first_profile, manifest, tune},
+    record::{CalibrationRecord, ChosenPolicy},
     report,
 };
 use socbfs::{

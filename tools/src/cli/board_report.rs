@@ -13,9 +13,8 @@ use crate::shell::{
     source::{self, Source},
 };
 use crate::{
-    bench::{
-        BoardIdentity, BoardRecord, DriverRecord, Drivers, Environment, LeftOut, Record, available_memory, kronecker_bytes, temperatures,
-    },
+    bench::{available_memory, kronecker_bytes, temperatures},
+    record::{BoardIdentity, BoardRecord, DriverRecord, Drivers, Environment, LeftOut, Record},
     report,
 };
 use socbfs::{

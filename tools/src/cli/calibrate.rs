@@ -19,11 +19,13 @@ use crate::shell::{
     so_far::{continuing, partial_of},
 };
 use crate::{
-    bench::{Build, Environment, RootSource, available_memory, roots},
+    bench::{RootSource, available_memory, roots},
     calibrate::{
-        self, LevelTable, MeasuredGraph, Partial, PartialHeader, PowerWindows, StrategyPowers, TRAINING_GRAPHS, Turns, best_work_group,
-        fit, fit_zhang, held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
+        self, MeasuredGraph, Partial, PartialHeader, PowerWindows, StrategyPowers, TRAINING_GRAPHS, Turns, best_work_group, fit, fit_zhang,
+        held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
     },
+    record::LevelTable,
+    record::{Build, Environment},
     report::{self, CalibrationReport},
 };
 use socbfs::power::Meter;

@@ -24,11 +24,9 @@ use crate::shell::{
     tell,
 };
 use crate::{
-    bench::{
-        ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, MeasuredRoots, RootSource, SearchRecord, measure_cluster,
-        roots, temperatures,
-    },
+    bench::{MeasuredRoots, RootSource, measure_cluster, roots, temperatures},
     doctor::{Diagnosis, RankFacts, examine_ranks},
+    record::{ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, SearchRecord},
     report::{self, ArrayFormat, ArrayWriter, Column, read_array},
 };
 use socbfs::{

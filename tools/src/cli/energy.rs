@@ -25,7 +25,8 @@ use crate::shell::{
     say,
 };
 use crate::{
-    bench::{EnergyError, EnergyOptions, EnergyRecord, RootRecord, measure_energy},
+    bench::{EnergyError, EnergyOptions, measure_energy},
+    record::{EnergyRecord, RootRecord},
     report,
 };
 use socbfs::{

@@ -18,10 +18,12 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    analysis::{ExactLevel, PolicyComparison},
-    bench::{EnergyError, EnergyRecord, Environment, PoliciesEnergy, RootSource, measure, measure_policies_energy},
+    bench::{EnergyError, RootSource, measure, measure_policies_energy},
     calibrate::{Contestant, Turns, evaluate},
-    report::{self, PoliciesReport, PolicyGraph},
+    record::{EnergyRecord, Environment, PoliciesEnergy},
+    record::{ExactLevel, PolicyComparison},
+    record::{PoliciesReport, PolicyGraph},
+    report::{self},
 };
 use socbfs::{
     bfs::Strategy,

@@ -19,8 +19,8 @@ use crate::shell::{
     output::Output,
 };
 use crate::{
-    analysis::{Analysis, Paper, PaperComparison},
     bench::{available_memory, kronecker_bytes},
+    record::{Analysis, Paper, PaperComparison},
 };
 
 const EXAMPLES: &str = "\
@@ -271,11 +271,11 @@ fn named<'f>(files: &'f [String], names: &[impl AsRef<str>]) -> Option<&'f str> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Claim;
+    use crate::record::Claim;
 
     #[test]
     fn the_table_of_the_thesis_has_a_row_for_each_of_its_graphs() {
-        let analysis = Analysis::new(crate::bench::Environment::default(), Vec::new());
+        let analysis = Analysis::new(crate::record::Environment::default(), Vec::new());
         let cells = PaperComparison::new(Paper::Remis, false, &analysis, Vec::new(), Vec::new()).cells;
         for wanted in Experiments::of(Paper::Remis).unwrap().graphs {
             let (Wanted::Generated { name, .. } | Wanted::File { name, .. } | Wanted::Nowhere { name, .. }) = wanted;

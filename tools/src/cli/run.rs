@@ -15,7 +15,7 @@ use crate::shell::{
 };
 use crate::{
     analysis::{Levels, count_as_policies},
-    bench::ChosenPolicy,
+    record::ChosenPolicy,
     report::{self, ArrayFormat, Column, write_array},
 };
 use socbfs::{

@@ -18,8 +18,8 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    bench::Environment,
     calibrate::Turns,
+    record::Environment,
     report::{Cell, Table, aligned},
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use socbfs::power::Watts;
 
 use super::{cells::written, graph500::INVALID};
-use crate::bench::{BoardRecord, DriverRecord, Environment, Record, Temperature};
+use crate::record::{BoardRecord, DriverRecord, Environment, Record, Temperature};
 use socbfs::{
     stats,
     words::{bytes, counted, general, grouped, mteps},
@@ -187,7 +187,7 @@ fn text(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        bench::{BoardIdentity, Drivers, EnergyRecord, LeftOut},
+        record::{BoardIdentity, Drivers, EnergyRecord, LeftOut},
         report::tests::{measured_energy, record},
     };
 

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::{POLICIES_SCHEMA, possible::possible};
 use crate::{
     analysis,
-    bench::{BOARD_SCHEMA, EnergyRecord, Record, SCHEMA, SCHEMA_VERSION, Summary, read_record},
+    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
+    record::{EnergyRecord, Record, Summary},
 };
 use socbfs::{
     graph::Vertex,
@@ -313,7 +314,7 @@ fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String;
 mod tests {
     use super::*;
     use crate::{
-        bench::{ClusterRecord, ClusterRoot, RankDeviceRecord},
+        record::{ClusterRecord, ClusterRoot, RankDeviceRecord},
         report::tests::{measured_energy, record},
     };
     use socbfs::{

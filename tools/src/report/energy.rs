@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use socbfs::power::{Joules, Watts};
 
 use super::{cells::row, trace::direction};
-use crate::bench::{EnergyRecord, EnergySummary, Model};
+use crate::record::{EnergyRecord, EnergySummary, Model};
 use socbfs::{
     stats,
     words::{general, grouped, seconds},

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::cells::written;
-use crate::bench::{EnergyRecord, EnergySummary, Record, Summary};
+use crate::record::{EnergyRecord, EnergySummary, Record, Summary};
 use socbfs::{
     stats::{self, RateSummary},
     words::general,

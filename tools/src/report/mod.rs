@@ -28,7 +28,7 @@ pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use graph500::graph500;
 pub use info::info;
-pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PoliciesReport, PolicyGraph, policies, policies_markdown};
+pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, policies, policies_markdown};
 pub use table::table;
 pub use timeline::timeline;
 pub use trace::{bands, chosen, trace};
@@ -52,9 +52,12 @@ pub(crate) mod tests {
     use socbfs::power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
 
     use super::*;
-    use crate::bench::{
-        ChosenPolicy, EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record,
-        RootRecord, SCHEMA, SCHEMA_VERSION, SearchRecord, StrategyPower, Summary, ValidationRecord,
+    use crate::{
+        bench::{SCHEMA, SCHEMA_VERSION},
+        record::{
+            ChosenPolicy, EnergyRecord, EnergySummary, EnergyWindow, Environment, GraphRecord, LayoutRecord, MeasuredEnergy, Model, Record,
+            RootRecord, SearchRecord, StrategyPower, Summary, ValidationRecord,
+        },
     };
     use socbfs::{
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},

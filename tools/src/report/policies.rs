@@ -1,23 +1,18 @@
 //! Policies side by side, as text and as markdown.
 
-use std::{
-    borrow::Cow,
-    fmt::{self, Write},
-};
-
-use serde::{Deserialize, Serialize};
+use crate::record::{PoliciesReport, PolicyGraph};
+use std::fmt::{self, Write};
 
 use super::{
     cells::{Cell, Col, Table, aligned, piped, written},
     energy::joules,
 };
 use crate::{
-    analysis::PolicyComparison,
-    bench::{Environment, PolicyEnergy},
-    calibrate::{Directions, Judged, RootEvaluation},
+    record::PolicyComparison,
+    record::PolicyEnergy,
+    record::{Directions, Judged, RootEvaluation},
 };
 use socbfs::{
-    graph::LayoutStats,
     stats::Summary,
     words::{counted, general},
 };
@@ -27,34 +22,6 @@ pub const POLICIES_SCHEMA: &str = "socbfs-policies";
 
 /// Version of the record format.
 pub const POLICIES_SCHEMA_VERSION: u32 = 2;
-
-/// The record of `socbfs policies`.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct PoliciesReport {
-    /// [`POLICIES_SCHEMA`].
-    pub schema: Cow<'static, str>,
-    /// [`POLICIES_SCHEMA_VERSION`].
-    pub schema_version: u32,
-    /// Machine, system, build, command, time.
-    pub environment: Environment,
-    /// The results by graph.
-    pub graphs: Vec<PolicyGraph>,
-    /// What a reader has to know, such as an error that ended the comparison.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
-}
-
-/// The results on one graph.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PolicyGraph {
-    /// File or generator.
-    pub name: String,
-    /// Counts of the searched structure.
-    pub layout: LayoutStats,
-    /// The policies: those that need a device are missing if it can't be used for this graph.
-    #[serde(flatten)]
-    pub compared: PolicyComparison,
-}
 
 impl PolicyGraph {
     /// Whether every root has a result of every policy. A record that was edited may lack some.
@@ -237,10 +204,12 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
 mod tests {
     use super::*;
     use crate::{
-        calibrate::{Evaluation, LevelTable, LevelTimes},
+        record::Evaluation,
+        record::{LevelTable, LevelTimes},
         report::{figures, tests::record},
     };
     use socbfs::bfs::{LevelStats, Strategy};
+    use socbfs::graph::LayoutStats;
 
     /// Levels that take `ms`, of a search whose mapping takes 1 ms more.
     fn judged(ms: f64) -> Judged {

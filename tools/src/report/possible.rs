@@ -1,6 +1,6 @@
 //! Checks a recorded run for what no run can have: such a record was edited, or put together from several.
 
-use crate::bench::Record;
+use crate::record::Record;
 
 /// Checks the times and the number of roots of `run`. The error is what is impossible.
 pub(super) fn possible(run: &Record) -> Result<(), String> {

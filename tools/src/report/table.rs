@@ -6,7 +6,7 @@ use super::{
     cells::{row, written},
     energy,
 };
-use crate::bench::{Record, Summary};
+use crate::record::{Record, Summary};
 use socbfs::{
     graph::Order,
     policy::Objective,

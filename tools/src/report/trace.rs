@@ -1,7 +1,7 @@
 //! One search as text, level by level.
 
 use super::cells::{Cell, Table, aligned_by, written};
-use crate::{analysis::ExactLevel, bench::ChosenPolicy};
+use crate::{record::ChosenPolicy, record::ExactLevel};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
     runtime::Bound,

@@ -23,8 +23,8 @@ use super::{
     source::Source,
 };
 use crate::{
-    bench::Environment,
     calibrate::{Header, OTHER_BUILD, Partial},
+    record::Environment,
 };
 use socbfs::{
     runtime::{self, CalibrationChoice, Runtime},

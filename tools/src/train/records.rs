@@ -8,7 +8,10 @@ use std::{
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::calibrate::{JsonLines, LevelTable, LevelTimes, complete_lines};
+use crate::{
+    calibrate::{JsonLines, complete_lines},
+    record::{LevelTable, LevelTimes},
+};
 use socbfs::{
     bfs::{Direction, LevelStats},
     board::CpuList,

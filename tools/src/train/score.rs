@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::records::SearchSample;
-use crate::calibrate::{Directions, plans};
+use crate::{calibrate::plans, record::Directions};
 use socbfs::policy::{LevelDevice, Policy, PolicyPlanner};
 
 /// The score of a policy on one graph.

@@ -4,8 +4,7 @@ mod zhang;
 
 use serde::Deserialize;
 
-use super::{Analysis, Claim, GraphAnalysis, Paper, PaperComparison, PolicyComparison};
-use crate::calibrate::Judged;
+use crate::record::{Analysis, Claim, GraphAnalysis, Judged, Paper, PaperComparison, PolicyComparison};
 use socbfs::stats::Summary;
 
 const NO_DEVICE: &str = "needs an OpenCL device";
@@ -291,8 +290,9 @@ fn claim(what: String, place: &str, paper: f64, ours: Option<f64>, note: &str, w
 mod tests {
     use super::*;
     use crate::{
-        bench::{Environment, GraphRecord},
-        calibrate::{Evaluation, LevelTable, RootEvaluation},
+        record::LevelTable,
+        record::{Environment, GraphRecord},
+        record::{Evaluation, RootEvaluation},
     };
     use socbfs::{graph::LayoutStats, policy::Policy};
 

@@ -1,7 +1,7 @@
 //! Table 5 of Zhang et al. 2018.
 
-use super::{Claim, NO_DEVICE, Ours};
-use crate::analysis::GraphAnalysis;
+use super::{NO_DEVICE, Ours};
+use crate::record::{Claim, GraphAnalysis};
 use socbfs::bfs::Strategy;
 
 /// Table 5, scale 26: seconds by level (from 1) and strategy.
@@ -55,7 +55,7 @@ struct Row<'a> {
     level: usize,
     scale: u32,
     fastest: f64,
-    times: &'a crate::calibrate::LevelTimes,
+    times: &'a crate::record::LevelTimes,
 }
 
 impl<'a> Row<'a> {

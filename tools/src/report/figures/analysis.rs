@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, begin, policies};
-use crate::analysis::{
+use crate::record::{
     Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
     Profile, RankScaling, Redundant, RedundantLevel, Remapped, Repeated, SplitDirection, SplitLevel, SplitShare, SplitSweep,
 };
@@ -469,7 +469,7 @@ fn paper(found: &PaperComparison) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::RedundantLevel;
+    use crate::record::RedundantLevel;
     use socbfs::{measure::HandoverTable, memory::SharingMode};
 
     #[test]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, number};
 use crate::{
-    bench::{BoardRecord, EnergyWindow, Record, RootRecord},
+    record::{BoardRecord, EnergyWindow, Record, RootRecord},
     report::{
         board::by_scale,
         comparison::{TWO_SIDED_95, interval, root_ratios, verdict},
@@ -259,7 +259,7 @@ pub fn compared(a: &Record, b: &Record) -> Section {
 mod tests {
     use super::*;
     use crate::{
-        bench::{BoardIdentity, Drivers, EnergySummary, LeftOut},
+        record::{BoardIdentity, Drivers, EnergySummary, LeftOut},
         report::tests::{level, measured_energy, record},
     };
 

@@ -15,7 +15,8 @@ pub use super::cells::{Cell, Table};
 use super::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, cells::number, possible::possible};
 use crate::{
     analysis::{SCHEMA as ANALYSIS_SCHEMA, SCHEMA_VERSION as ANALYSIS_VERSION},
-    bench::{BOARD_SCHEMA, BoardRecord, SCHEMA, SCHEMA_VERSION},
+    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION},
+    record::BoardRecord,
 };
 pub use bench::compared;
 pub use terminal::{COLOURS, PLAIN, text};

@@ -4,10 +4,12 @@ use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Heat, Section, Series, Table, begin, number};
 use crate::{
-    analysis::{Dropped, DroppedInput, PolicyComparison},
-    bench::PolicyEnergy,
-    calibrate::{Judged, LevelTable, RootEvaluation},
-    report::{PoliciesReport, trace::about},
+    record::LevelTable,
+    record::PoliciesReport,
+    record::PolicyEnergy,
+    record::{Dropped, DroppedInput, PolicyComparison},
+    record::{Judged, RootEvaluation},
+    report::trace::about,
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
@@ -458,7 +460,10 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibrate::{Directions, Evaluation, LevelTimes};
+    use crate::{
+        record::LevelTimes,
+        record::{Directions, Evaluation},
+    };
     use socbfs::bfs::LevelStats;
 
     /// A graph on which the one policy takes `ms`, and whose directions were compared or not.

@@ -1,0 +1,27 @@
+//! Records: all that is written and read as JSON. Types without behaviour; the rooms that make and show them have it.
+
+mod analysis;
+mod board;
+mod cluster;
+mod energy;
+mod environment;
+mod policies;
+mod run;
+
+pub use analysis::{
+    Analysis, Claim, DeviceHandover, Dropped, DroppedInput, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison,
+    PolicyComparison, Profile, RankScaling, RankTimes, Redundant, RedundantLevel, Remapped, Repeated, SearchedRoot, SplitDirection,
+    SplitLevel, SplitShare, SplitSweep,
+};
+pub use board::{BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
+pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, RankDeviceRecord};
+pub use energy::{
+    DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy, StrategyPower,
+    StrategyTime,
+};
+pub use environment::{Build, Cpu, Environment, System, Temperature};
+pub(crate) use policies::STRATEGIES;
+pub use policies::{Directions, Evaluation, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES};
+pub use run::{
+    CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,
+};
