@@ -1,6 +1,7 @@
 //! What the papers count and plot about searches, as data (Zhang 2018, Remis 2016, SURF 2022, Sunway 2021).
 //!
-//! All values are exact counts or measurements, never the estimates that policies read. [`Analysis`](crate::record::Analysis) is the record that
+//! All values are exact counts or measurements, never the estimates that policies read. [`Analysis`](crate::record::Analysis) is the record
+//! that
 //! `socbfs analyze --json` writes and `socbfs report` reads; [`mod@crate::report`] makes figures from it.
 
 mod comparison;
