@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bench::{ROOT, graph_record},
-    energy::EnergyArgs,
     policies::{Among, Compare, compare},
 };
+use crate::shell::energy::EnergyArgs;
 use crate::shell::{
     config::{GraphsArgs, without_effect},
     error::Failure,

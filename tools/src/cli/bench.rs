@@ -8,9 +8,9 @@ use std::{
 
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
-use super::energy::EnergyArgs;
 #[cfg(feature = "mpi")]
 use crate::shell::config::ClusterArgs;
+use crate::shell::energy::EnergyArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,

@@ -8,7 +8,7 @@ use std::{
 
 use clap::{ArgMatches, Args};
 
-use super::energy::SensorArgs;
+use crate::shell::energy::SensorArgs;
 use crate::shell::{
     config::{SearchArgs, without_effect},
     error::Failure,

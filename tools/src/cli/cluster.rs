@@ -11,10 +11,10 @@ use clap::{ArgMatches, parser::ValueSource};
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
-    energy::lost,
     run::{Array, RunArgs, summary},
     validate::{ValidateArgs, report_verdict},
 };
+use crate::shell::energy::lost;
 use crate::shell::{
     config::{ClusterArgs, LayoutArgs, SearchArgs, without_effect},
     error::Failure,

@@ -16,13 +16,11 @@ use clap::Args;
 use serde::Deserialize;
 use socbfs::power::{Tree, discover};
 
-use super::{
-    energy::profile_at,
-    sensors::{automatic, started},
-};
+use super::sensors::{automatic, started};
 use crate::doctor::{
     DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus, open_device,
 };
+use crate::shell::energy::profile_at;
 use crate::shell::{
     config::{self, RootArgs},
     error::Failure,

@@ -4,10 +4,8 @@ use std::path::Path;
 
 use clap::{ArgMatches, Args};
 
-use super::{
-    bench::ROOT,
-    energy::{EnergyArgs, kept},
-};
+use super::bench::ROOT;
+use crate::shell::energy::{EnergyArgs, kept};
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use super::{
     analyze::{self, AnalyzeArgs},
     bench::ROOT,
-    energy::EnergyArgs,
 };
+use crate::shell::energy::EnergyArgs;
 use crate::shell::{
     config::{by_name, with_variables},
     error::Failure,

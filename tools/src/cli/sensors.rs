@@ -11,8 +11,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use socbfs::power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
 
-use super::energy::{GLANCE, profile_at, seconds_in};
 use crate::doctor::SensorProbe;
+use crate::shell::energy::{GLANCE, profile_at, seconds_in};
 use crate::shell::{
     config::RootArgs,
     error::Failure,

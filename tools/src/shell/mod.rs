@@ -1,6 +1,7 @@
 //! What commands share: the flags of searches and graphs, errors with their cures, outputs, progress, signals.
 
 pub(crate) mod config;
+pub(crate) mod energy;
 pub(crate) mod error;
 pub(crate) mod fatal;
 pub(crate) mod interrupt;

@@ -1,0 +1,279 @@
+//! The flags of sensors and of energy.
+
+use std::{path::Path, time::Duration};
+
+use clap::{ArgMatches, Args, parser::ValueSource};
+use socbfs::power::{Meter, Profile, SelectError, Selection, Skipped, Source, Tree, discover};
+
+use super::{
+    config::{self, Root, root},
+    error::Failure,
+    output::protect,
+    progress::Progress,
+};
+#[cfg(feature = "mpi")]
+use crate::bench::measure_cluster_energy;
+use crate::{
+    bench::{EnergyError, EnergyOptions, measure_energy},
+    record::{EnergyRecord, RootRecord},
+};
+use socbfs::{
+    graph::Layout,
+    runtime,
+    search::{Search, SearchOptions},
+};
+
+/// Where to look for sensors, and which of them to use.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Energy")]
+pub(crate) struct SensorArgs {
+    /// auto (the sensors that the last line of `socbfs sensors` names), off, or a comma-separated list of sensors to add up: FAMILY,
+    /// FAMILY:ID, FAMILY:LABEL, or a meter: smartpower2:/dev/ttyUSB0, smartpower3:udp:6000, wt310:/dev/usbtmc0, external:FILE (lines of
+    /// seconds and watts)
+    #[arg(long, value_name = "SENSOR", env = "SOCBFS_ENERGY", hide_env_values = true, value_delimiter = ',', default_value = "auto")]
+    energy: Vec<String>,
+
+    /// Look for sensors below this folder, or in this manifest, instead of below /
+    #[arg(long, value_name = "DIR|FILE", default_value = "/", hide = true, value_parser = root())]
+    sysfs_root: Root,
+}
+
+/// The energy flags of `bench`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Energy")]
+pub(crate) struct EnergyArgs {
+    #[command(flatten)]
+    sensors: SensorArgs,
+
+    /// Minimum length of a window of searches, in seconds
+    #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().window.seconds, value_parser = parse_seconds)]
+    energy_seconds: f64,
+
+    /// Number of windows, over which the spread of the result is taken
+    #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
+    energy_repeats: usize,
+}
+
+fn parse_seconds(text: &str) -> Result<f64, String> {
+    seconds_in(text, 0.1, 86_400.0)
+}
+
+pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=1000) => Ok(count),
+        _ => Err("not a number from 1 to 1000".to_owned()),
+    }
+}
+
+pub(crate) fn seconds_in(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|value| (least..=most).contains(value));
+    number.ok_or_else(|| format!("not a number of seconds from {least} to {most}"))
+}
+
+/// The choice of sensors by `--energy`.
+enum Wish<'a> {
+    Off,
+    Auto,
+    Named(&'a [String]),
+}
+
+impl SensorArgs {
+    fn wish(&self) -> Result<Wish<'_>, Failure> {
+        match &self.energy[..] {
+            [one] if one == "auto" => Ok(Wish::Auto),
+            [one] if one == "off" => Ok(Wish::Off),
+            names if names.iter().any(|name| name == "auto" || name == "off" || name.is_empty()) => {
+                Err(Failure::new("--energy is auto, off, or a list of sensors").cure("`socbfs sensors` lists them"))
+            }
+            names => Ok(Wish::Named(names)),
+        }
+    }
+
+    pub(crate) fn sources(&self) -> Vec<Source> {
+        discover(&Tree::new(&*self.sysfs_root))
+    }
+
+    /// Starts the meter. The inner `Err` gives the reason why nothing is measured; the outer one is for a wrong `--energy`, and for sensors
+    /// that are named in it and can't be used.
+    pub(crate) fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
+        let refused = |error: SelectError, skipped: Vec<Skipped>| EnergyRecord {
+            skipped,
+            ..EnergyRecord::unavailable(error.to_string(), error.cure())
+        };
+        match self.wish()? {
+            Wish::Off => Ok(Err(EnergyRecord::unavailable("switched off with --energy off", None))),
+            Wish::Auto => {
+                let sources = self.sources();
+                let skipped = Selection::everything(sources, None).skipped().to_vec();
+                let started = Selection::automatic(self.sources(), profile).and_then(Meter::start);
+                if let Ok([first, rest @ ..]) = started.as_ref().map(Meter::missing) {
+                    let domains = rest.iter().fold(first.to_string(), |names, domain| format!("{names}, {domain}"));
+                    log::warn!(
+                        "the energy is without that of {domains}: the board profile counts it, and no sensor of it was found \
+                         (`socbfs sensors` lists the sensors; is the driver of the missing one loaded?)"
+                    );
+                }
+                Ok(started.map_err(|error| refused(error, skipped)))
+            }
+            Wish::Named(names) => {
+                for file in names.iter().filter_map(|name| name.strip_prefix("external:")) {
+                    protect(Path::new(file))?;
+                }
+                let meter = Selection::named(self.sources(), names, profile).and_then(Meter::start);
+                meter.map(Ok).map_err(|error| select_failure(&error))
+            }
+        }
+    }
+}
+
+/// A sensor error with its cure.
+fn select_failure(error: &SelectError) -> Failure {
+    let failure = Failure::because("can't measure energy", error);
+    match error.cure() {
+        Some(cure) => failure.cure(cure),
+        None => failure.cure("`socbfs sensors` shows the sensors, and why they can't be used"),
+    }
+}
+
+/// The power sensors in the profile at `path`, or in that of the detected board.
+pub(crate) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure> {
+    Ok(config::profile(path)?.power())
+}
+
+impl EnergyArgs {
+    /// Whether a flag or the environment asks for energy. Commands that need minutes for the measurement make it only on request.
+    pub(crate) fn is_asked(&self, matches: &ArgMatches) -> bool {
+        match matches.value_source("energy") {
+            Some(ValueSource::CommandLine) => true,
+            Some(ValueSource::EnvVariable) => !matches!(self.sensors.wish(), Ok(Wish::Off)),
+            _ => false,
+        }
+    }
+
+    /// Checks before the work begins that the sensors named in `--energy` can be used.
+    pub(crate) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
+        if let Wish::Named(_) = self.sensors.wish()? {
+            self.sensors.meter(board.power().as_ref())?.map_err(|_| Failure::new("no sensor"))?;
+        }
+        Ok(())
+    }
+
+    /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
+    /// the windows to measure.
+    pub(crate) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
+        let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
+        options.window.seconds = self.energy_seconds;
+        match self.sensors.meter(board.power().as_ref()) {
+            Ok(meter) => (meter, options),
+            Err(failure) => (Err(lost(&failure, true)), options),
+        }
+    }
+
+    /// Measures the energy of searches over ranks from the roots of `records`, by the sensors of every rank's board.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn measure_cluster<R: socbfs_cluster::Ranks>(
+        &self,
+        board: &runtime::Profile,
+        search: &mut socbfs_cluster::ClusterSearch<'_, R>,
+        ranks: &R,
+        records: &[RootRecord],
+    ) -> Result<EnergyRecord, Failure> {
+        let (meter, options) = self.windows(board);
+        let host = socbfs_cluster::Host::read(&self.sensors.sysfs_root);
+        let progress = (ranks.rank() == 0).then(|| Progress::still("Measuring energy", options.repeats as u64 + 1));
+        let mut finished = |done| {
+            if let Some(progress) = &progress {
+                progress.between(done);
+            }
+        };
+        let measured = measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished);
+        drop(progress);
+        Ok(kept(measured, ranks.rank() == 0)?.unwrap_or_else(|unavailable| unavailable))
+    }
+
+    /// Measures the energy of searches from the roots of `records`.
+    pub(crate) fn measure(
+        &self,
+        board: &runtime::Profile,
+        layout: &Layout,
+        search: Search<'_>,
+        search_options: &SearchOptions,
+        records: &[RootRecord],
+    ) -> Result<EnergyRecord, Failure> {
+        let (meter, options) = self.windows(board);
+        let meter = match meter {
+            Ok(meter) => meter,
+            Err(unavailable) => return Ok(unavailable),
+        };
+        let window = options.window.least_seconds(&meter);
+        // Idling and two strategies take a third of a window each.
+        let minutes = window * (options.repeats as f64 + 1.0) / 60.0;
+        if minutes > 1.5 {
+            log::warn!(
+                "this sensor has a new value every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
+                meter.slowest().as_millis()
+            );
+        }
+        let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
+        let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
+        drop(progress);
+        Ok(kept(measured, true)?.unwrap_or_else(|unavailable| unavailable))
+    }
+}
+
+/// The energy that was measured after validated searches, which are kept if that failed: the inner `Err` is then their record without
+/// energy, and this process warns if it `tells`. A search that differs from the validated one is an error all the same, and so is one that
+/// other ranks do not know of, since they would wait for this rank.
+pub(crate) fn kept<T>(measured: Result<T, EnergyError>, tells: bool) -> Result<Result<T, EnergyRecord>, Failure> {
+    match measured {
+        Ok(energy) => Ok(Ok(energy)),
+        Err(error @ EnergyError::Different { .. }) => Err(error.into()),
+        Err(EnergyError::Cluster(error)) if !error.is_of_all() => Err(error.into()),
+        Err(error) => Ok(Err(lost(&error.into(), tells))),
+    }
+}
+
+/// The record of a run whose energy could not be measured. This process warns of it if it `tells`.
+pub(crate) fn lost(failure: &Failure, tells: bool) -> EnergyRecord {
+    if tells {
+        log::warn!("no energy was measured: {failure}");
+    }
+    let cure = if let Failure::Error { cure, .. } = failure { cure.clone() } else { None };
+    EnergyRecord::unavailable(failure.to_string(), cure)
+}
+
+/// Time over which `socbfs sensors` measures the values that it shows.
+pub(crate) const GLANCE: Duration = Duration::from_millis(1000);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::MeasureError;
+    use socbfs::search::SearchError;
+    use socbfs_cluster::ClusterError;
+
+    #[test]
+    fn validated_searches_are_kept_unless_a_search_is_wrong_or_other_ranks_wait() {
+        let kept = |error: EnergyError| kept::<()>(Err(error), true).map(Result::unwrap_err);
+        let unavailable = kept(MeasureError::from(SearchError::Threads("no thread".into())).into()).unwrap();
+        assert_eq!(unavailable.reason(), Some("no thread"));
+        assert!(kept(ClusterError::Device { rank: 1, reason: "GPU".into() }.into()).is_ok());
+        // Only this rank knows of it.
+        assert_eq!(kept(ClusterError::Message { rank: 1 }.into()).unwrap_err().code(), 2);
+        assert_eq!(kept(EnergyError::Different { root: 0, found: 2, validated: 3 }).unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn energy_arguments_mean_auto_off_or_named_sensors() {
+        let arguments = |names: &[&str]| SensorArgs {
+            energy: names.iter().map(|&n| n.to_owned()).collect(),
+            sysfs_root: std::path::PathBuf::from("/nowhere").into(),
+        };
+        assert!(matches!(arguments(&["auto"]).wish(), Ok(Wish::Auto)));
+        assert!(matches!(arguments(&["off"]).wish(), Ok(Wish::Off)));
+        assert!(matches!(arguments(&["ina2xx", "powercap"]).wish(), Ok(Wish::Named(names)) if names.len() == 2));
+        assert!(arguments(&["auto", "ina2xx"]).wish().is_err());
+        let none = arguments(&["auto"]).meter(None).unwrap().unwrap_err();
+        assert!(none.reason().unwrap().contains("no power sensor"), "{none:?}");
+    }
+}
