@@ -135,12 +135,11 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     };
     let (framed, dotted) = (places(&oracle), places(&judged.plans));
     // The last row has the sums.
-    let mut cells: Vec<Vec<Option<f64>>> =
-        levels().map(|level| plans.iter().map(|&plan| own_ns(table, level, plan).map(|ns| ns / MS)).collect()).collect();
+    let mut cells: Vec<Vec<Option<f64>>> = levels().map(|level| plans.iter().map(|&plan| own_ns(table, level, plan)).collect()).collect();
     cells.push((0..plans.len()).map(|column| cells.iter().map(|row| row[column]).sum()).collect());
     let sums = &cells[table.levels.len()];
     // The strategies come first among the plans, and split levels after them.
-    let best = sums.iter().take(table.strategies.len()).flatten().copied().fold(f64::INFINITY, f64::min) * MS;
+    let best = sums.iter().take(table.strategies.len()).flatten().copied().fold(f64::INFINITY, f64::min);
     let sentence = format!(
         "The fastest single strategy takes {}, the oracle's plan {} with the cost of changing{}.",
         seconds(best / 1e9),
@@ -155,7 +154,7 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
         shown.add(head, sizes.iter().map(|sizes| sizes[place].clone()).chain([Cell::word("")]));
     }
     for (column, &plan) in plans.iter().enumerate() {
-        shown.add(plan_name(plan), cells.iter().map(|row| Cell::of(row[column], |ms| Cell::ns(ms * MS))));
+        shown.add(plan_name(plan), cells.iter().map(|row| Cell::of(row[column], Cell::ns)));
     }
     for (head, places, sum) in [("oracle", &framed, Some(oracle_ns)), (policy, &dotted, judged.table_ns)] {
         let chosen = levels().map(|level| Cell::word(places[level].map_or_else(|| "n/a".to_owned(), |place| plan_name(plans[place]))));
@@ -167,7 +166,7 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
         unit: "milliseconds; shade: times the fastest of the row".into(),
         framed,
         dotted,
-        cells,
+        cells: cells.into_iter().map(|row| row.into_iter().map(|ns| Some(ns? / MS)).collect()).collect(),
         legend: ["the oracle".into(), policy.clone()],
     };
     let source = "Zhang 2018, table 5 (its frontier size cannot be vertices: both counts are here)";
