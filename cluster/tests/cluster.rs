@@ -349,7 +349,7 @@ fn ranks_share_a_file_only_if_all_see_the_same_one() {
 #[test]
 fn real_graphs_are_searched_over_ranks() {
     let folder = std::env::var_os("SOCBFS_DATA")
-        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), std::path::PathBuf::from);
+        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data"), std::path::PathBuf::from);
     // Written without a print macro, whose output the test harness would capture.
     let skipped = |why: &str| {
         std::io::Write::write_all(

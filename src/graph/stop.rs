@@ -15,7 +15,7 @@ use super::GraphError;
 ///
 /// Consecutive small levels that the CPU runs in one step end after at most a million vertices. A device may run up to 16 steps, each a
 /// large level or up to 512 small ones, before the host can stop it. With a policy whose devices search independently
-/// ([`Policy::Asynchronous`](crate::policy::Policy::Asynchronous)), all levels from the point where the devices part are one step: a stop
+/// (`asynchronous`), all levels from the point where the devices part are one step: a stop
 /// takes effect only before that step.
 ///
 /// ```
