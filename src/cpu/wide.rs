@@ -46,6 +46,7 @@ pub(super) fn notes(layout: &Layout) -> Result<Slab<u16>, OutOfMemory> {
 }
 
 /// Stores the places of the vertices `queue[piece]` as notes of their neighbours.
+#[inline(always)] // compiled alone it is slower, by 3 % of a search of a uniform graph
 fn note(csr: &Csr, queue: &[Vertex], notes: &[AtomicU16], piece: Range<usize>) {
     for place in piece {
         if let Some(&ahead) = queue.get(place + AHEAD_OFFSETS) {
