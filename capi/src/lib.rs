@@ -479,6 +479,7 @@ pub unsafe extern "C" fn socbfs_runtime_new(
         if threads > 0 {
             settings.threads = Setting::flag(threads as usize);
         }
+        settings.check_threads()?;
         give(runtime, socbfs_runtime { runtime: settings });
         Ok(())
     })

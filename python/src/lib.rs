@@ -181,6 +181,7 @@ fn runtime((device, policy, board, threads): Settings) -> Result<Runtime, Failur
     if threads > 0 {
         runtime.threads = Setting::flag(threads);
     }
+    runtime.check_threads()?;
     Ok(runtime)
 }
 

@@ -168,6 +168,15 @@ impl Runtime {
         }
     }
 
+    /// Checks, before a graph is read or generated, that not more threads are to search than may.
+    ///
+    /// # Errors
+    /// [`RuntimeError::TooManyThreads`].
+    pub fn check_threads(&self) -> Result<(), RuntimeError> {
+        let threads = self.team().value;
+        if threads > MOST_THREADS { Err(RuntimeError::TooManyThreads(threads)) } else { Ok(()) }
+    }
+
     /// Replaces the policy. A record to replay belongs to the policy before, and goes with it.
     pub fn set_policy(&mut self, policy: Setting<Policy>) {
         self.policy = policy;
@@ -221,10 +230,8 @@ impl Runtime {
     pub fn apply(&self) -> Result<(), RuntimeError> {
         log::info!("board = {:?} ({})", self.profile.name(), self.profile.reason);
         self.check_calibration()?;
+        self.check_threads()?;
         let threads = self.team();
-        if threads.value > MOST_THREADS {
-            return Err(RuntimeError::TooManyThreads(threads.value));
-        }
         bind(self.cpus.value.numbers())?;
         for (name, origin, value) in [
             ("threads", threads.origin, threads.value.to_string()),
@@ -328,6 +335,7 @@ mod tests {
     #[test]
     fn too_many_threads_are_refused() {
         let many = Runtime { threads: Setting::flag(MOST_THREADS + 1), ..Runtime::new(profile(SETS_NONE)) };
+        assert!(matches!(many.check_threads(), Err(RuntimeError::TooManyThreads(_))));
         assert!(matches!(many.apply(), Err(RuntimeError::TooManyThreads(_))));
     }
 }

@@ -117,6 +117,7 @@ int main(void) {
     CHECK(socbfs_runtime_new("no such device", NULL, NULL, 0, &runtime) != SOCBFS_OK || runtime);
     socbfs_runtime_free(&runtime);
     CHECK(socbfs_runtime_new(NULL, "no-such-policy", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_runtime_new("cpu", NULL, NULL, 5000, &runtime) == SOCBFS_ARGUMENT);
     CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
     CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
 

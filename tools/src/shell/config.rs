@@ -383,6 +383,7 @@ impl SearchArgs {
         give(&mut runtime.parts, self.parts.map(usize::from), "parts", matches);
         give(&mut runtime.calibration, self.calibration.clone(), "calibration", matches);
         give(&mut runtime.objective, self.objective, "objective", matches);
+        runtime.check_threads()?;
         Ok(runtime)
     }
 }
