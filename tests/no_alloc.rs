@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 mod counting;
+mod implementations;
+mod reference;
+mod searches;
 
 use counting::calls;
 use socbfs::{
@@ -12,34 +15,12 @@ use socbfs::{
     search::{Output, Search, SearchOptions, Until},
 };
 
-fn graph(kind: &str) -> EdgeList {
-    let mut x = 5u64;
-    let mut next = |bound: u64| {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (x >> 33) % bound
-    };
-    let n = 20_000u64;
-    let edges = match kind {
-        "uniform" => (0..120_000).map(|_| [next(n) as u32, next(n) as u32]).collect(),
-        "skewed" => (0..120_000)
-            .map(|_| {
-                let bound = 1 + next(n);
-                let bound = 1 + next(bound);
-                [next(bound) as u32, next(n) as u32]
-            })
-            .collect(),
-        // A path, where the threads synchronise at each level; the last root has no edge.
-        _ => (1..4000).map(|v| [v - 1, v]).collect(),
-    };
-    EdgeList::new(n as usize, edges, Listing::Once).unwrap()
-}
-
 // There is no test harness, since its allocations would be counted.
 fn main() {
     let (mut combinations, mut layouts) = (0, 0);
     let every_combination = std::env::var_os("SOCBFS_TEST_ALL").is_some();
-    for kind in ["uniform", "skewed", "path"] {
-        let list = graph(kind);
+    for (kind, edges) in searches::large() {
+        let list = EdgeList::new(searches::LARGE as usize, edges, Listing::Once).unwrap();
         for order in [Order::Original, Order::Degree] {
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();

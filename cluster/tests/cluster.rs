@@ -12,11 +12,12 @@ use socbfs::{
     validate::validate,
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, Ranks, SharedFile, ThreadRanks, Tree, in_slices, read,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, Ranks, SharedFile, ThreadRanks, Tree, read,
     read_on_first,
 };
 
 use crate::{
+    gathered::whole,
     reference::Reference,
     searches::{all_combinations, is_tried},
 };
@@ -37,19 +38,6 @@ fn ways() -> Vec<ClusterOptions> {
 /// The tree of the last search, on rank 0.
 fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>) -> Vec<u32> {
     whole(ranks, part, search.parents_by_row(), (1, 1), 1000)
-}
-
-/// Gathers the value of every vertex on rank 0.
-fn whole(ranks: &impl Ranks, part: &Part, by_row: &[u32], root: (u32, u32), slice: usize) -> Vec<u32> {
-    let mut all = Vec::new();
-    in_slices(ranks, part, by_row, root, slice, &mut |values| {
-        assert!(values.len() <= slice);
-        all.extend_from_slice(values);
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(all.len(), if ranks.rank() == 0 { part.vertices() } else { 0 });
-    all
 }
 
 fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {

@@ -11,9 +11,10 @@ use socbfs::{
     memory::SharingMode,
     policy::{Band, Bands},
 };
-use socbfs_cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks, in_slices};
+use socbfs_cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks};
 
 use crate::{
+    gathered::whole,
     losing::{points, with_a_device_to_lose},
     reference::Reference,
     searches::{all_combinations, edges},
@@ -52,13 +53,7 @@ fn lose_over_ranks(
                     }
                     return Err(error.to_string());
                 }
-                let mut tree = Vec::new();
-                in_slices(ranks, &part, search.parents_by_row(), (root, root), 1000, &mut |values| {
-                    tree.extend_from_slice(values);
-                    Ok(())
-                })
-                .unwrap();
-                trees.push((root, tree));
+                trees.push((root, whole(ranks, &part, search.parents_by_row(), (root, root), 1000)));
             }
         }
         Ok::<_, String>((trees, search.fallen_back().map(str::to_owned)))
@@ -148,13 +143,7 @@ fn ranks_search_without_a_device_lost_during_setup_or_all_fail() {
                     .map_err(|error| (error.to_string(), error.source().map(ToString::to_string)))?;
                 let trees = [3, 700].map(|root| {
                     search.run(root).unwrap();
-                    let mut tree = Vec::new();
-                    in_slices(ranks, &part, search.parents_by_row(), (root, root), 1000, &mut |values| {
-                        tree.extend_from_slice(values);
-                        Ok(())
-                    })
-                    .unwrap();
-                    (root, tree)
+                    (root, whole(ranks, &part, search.parents_by_row(), (root, root), 1000))
                 });
                 Ok::<_, (String, Option<String>)>((trees, search.fallen_back().map(str::to_owned)))
             });

@@ -10,6 +10,8 @@ mod reference;
 #[path = "../../tests/searches/mod.rs"]
 mod searches;
 
+mod gathered;
+
 mod cluster;
 mod cluster_devices;
 mod faults;

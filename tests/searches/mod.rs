@@ -358,6 +358,16 @@ pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
         .collect()
 }
 
+/// Vertices of the graphs of [`large`].
+pub const LARGE: u32 = 20_000;
+
+/// Graphs, with their names, large enough for levels that several threads share. The last vertex of the path has no edge.
+pub fn large() -> [(&'static str, Vec<[u32; 2]>); 3] {
+    let random = |kind| edges(u64::from(LARGE), 120_000, 5, kind);
+    // On a path the threads synchronise at each level.
+    [("uniform", random(0)), ("skewed", random(1)), ("path", (1..4000).map(|v| [v - 1, v]).collect())]
+}
+
 /// Edges of two vertices with more arcs than a group of 32 expands by itself, and with many common neighbours.
 pub fn two_hubs(n: u32) -> Vec<[u32; 2]> {
     (2..n).flat_map(|v| [(v % 3 != 0).then_some([0, v]), (v % 3 != 1).then_some([1, v])]).flatten().collect()

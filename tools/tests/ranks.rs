@@ -5,26 +5,13 @@ use socbfs::{
     graph::{EdgeList, Order},
     input::generate::Generator,
 };
-use socbfs_cluster::{
-    ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, Ranks, SharedFile, ThreadRanks, in_slices, write_together,
-};
+use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, SharedFile, ThreadRanks, write_together};
 use socbfs_tools::{
     bench::{RootSource, roots},
     report::{ArrayFormat, ArrayWriter, Column, write_array},
 };
 
-/// Gathers the value of every vertex on rank 0.
-fn whole(ranks: &impl Ranks, part: &Part, by_row: &[u32], root: (u32, u32), slice: usize) -> Vec<u32> {
-    let mut all = Vec::new();
-    in_slices(ranks, part, by_row, root, slice, &mut |values| {
-        assert!(values.len() <= slice);
-        all.extend_from_slice(values);
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(all.len(), if ranks.rank() == 0 { part.vertices() } else { 0 });
-    all
-}
+use crate::gathered::whole;
 
 /// Ranks that write one file together write the same bytes as one process, with runs and blocks of any length.
 #[test]
