@@ -10,6 +10,8 @@ use socbfs::{
 };
 
 use super::{Environment, Evaluation, GraphRecord, LayoutRecord, PoliciesEnergy};
+#[cfg(test)]
+use super::{Judged, LevelTable, RootEvaluation};
 
 /// The analyses of some graphs on one machine. Times are in nanoseconds unless a name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,6 +148,29 @@ pub struct PolicyComparison {
     /// Why `energy` is absent although it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_energy: Option<String>,
+}
+
+#[cfg(test)]
+impl PolicyComparison {
+    /// Searches from one root that reach the whole graph, without energy.
+    pub(crate) fn of_root(policies: Vec<String>, root: RootEvaluation) -> Self {
+        Self {
+            policies,
+            turns: root.turns,
+            edges: root.edges,
+            watts: None,
+            exact: Vec::new(),
+            evaluation: Evaluation { roots: vec![root] },
+            energy: None,
+            no_energy: None,
+        }
+    }
+
+    /// One search of `edges` edges by `surf` alone.
+    pub(crate) fn by_surf(edges: u64, judged: Judged) -> Self {
+        let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
+        Self::of_root(vec!["surf".to_owned()], RootEvaluation { edges, table, oracle: judged.clone(), policies: vec![judged], turns: 1 })
+    }
 }
 
 /// What dropping the vertices without edges saves (Zhang 2018, table 6).

@@ -204,7 +204,6 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
 mod tests {
     use super::*;
     use crate::{
-        record::Evaluation,
         record::{LevelTable, LevelTimes},
         report::{figures, tests::record},
     };
@@ -215,13 +214,11 @@ mod tests {
     fn judged(ms: f64) -> Judged {
         Judged {
             plans: vec![Strategy::Tc.plan()],
-            elapsed_ns: 1e6 * ms,
             total_ns: 1e6 * (ms + 1.0),
             over_oracle: ms,
-            decision_ns: 0.0,
             table_ns: Some(1e6),
-            directions: None,
             as_oracle: 1,
+            ..Judged::taking(1e6 * ms)
         }
     }
 
@@ -230,16 +227,8 @@ mod tests {
         let levels = vec![LevelTimes::simulated(LevelStats::default(), 0, |_| Some(1e6), |_, _| 0.0)];
         let table = LevelTable { root: 7, strategies: Strategy::CPU.to_vec(), levels };
         let (oracle, judged) = (judged(1.0), policies.iter().map(|(_, ms)| judged(*ms)).collect());
-        let compared = PolicyComparison {
-            policies: policies.iter().map(|(name, _)| (*name).to_owned()).collect(),
-            turns: 1,
-            edges: 10,
-            watts: None,
-            exact: Vec::new(),
-            evaluation: Evaluation { roots: vec![RootEvaluation { edges: 10, table, oracle, policies: judged, turns: 1 }] },
-            energy: None,
-            no_energy: None,
-        };
+        let names = policies.iter().map(|(name, _)| (*name).to_owned()).collect();
+        let compared = PolicyComparison::of_root(names, RootEvaluation { edges: 10, table, oracle, policies: judged, turns: 1 });
         PolicyGraph { name: name.to_owned(), layout: LayoutStats { edges: 10, ..LayoutStats::default() }, compared }
     }
 

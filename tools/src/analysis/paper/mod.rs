@@ -289,11 +289,7 @@ fn claim(what: String, place: &str, paper: f64, ours: Option<f64>, note: &str, w
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        record::LevelTable,
-        record::{Environment, GraphRecord},
-        record::{Evaluation, RootEvaluation},
-    };
+    use crate::record::{Environment, GraphRecord};
     use socbfs::{graph::LayoutStats, policy::Policy};
 
     const PAPERS: [(Paper, &str); 3] =
@@ -340,30 +336,9 @@ mod tests {
         assert_eq!((counted("amazon", counts(), "vertices"), counted("NY", counts(), "vertices")), (Some(0.5), Some(0.75)));
     }
 
-    /// A search of 6000 edges by `surf`: 2 ms for the levels, of which it decides for 1 ms, and 1 ms to map the parents back.
+    /// A search of 6000 edges: 2 ms for the levels, of which it decides for 1 ms, and 1 ms to map the parents back.
     fn by_surf() -> PolicyComparison {
-        let judged = Judged {
-            plans: Vec::new(),
-            elapsed_ns: 2e6,
-            total_ns: 3e6,
-            over_oracle: 1.0,
-            decision_ns: 1e6,
-            table_ns: None,
-            directions: None,
-            as_oracle: 0,
-        };
-        let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
-        let root = RootEvaluation { edges: 6000, table, oracle: judged.clone(), policies: vec![judged], turns: 1 };
-        PolicyComparison {
-            policies: vec!["surf".to_owned()],
-            turns: 1,
-            edges: 6000,
-            watts: None,
-            exact: Vec::new(),
-            evaluation: Evaluation { roots: vec![root] },
-            energy: None,
-            no_energy: None,
-        }
+        PolicyComparison::by_surf(6000, Judged { total_ns: 3e6, decision_ns: 1e6, ..Judged::taking(2e6) })
     }
 
     #[test]

@@ -459,36 +459,12 @@ fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        record::LevelTimes,
-        record::{Directions, Evaluation},
-    };
+    use crate::{record::Directions, record::LevelTimes};
     use socbfs::bfs::LevelStats;
 
     /// A graph on which the one policy takes `ms`, and whose directions were compared or not.
     fn graph(ms: f64, directions: Option<Directions>) -> PolicyComparison {
-        let judged = Judged {
-            plans: Vec::new(),
-            elapsed_ns: ms * MS,
-            total_ns: ms * MS,
-            over_oracle: 1.0,
-            decision_ns: 0.0,
-            table_ns: None,
-            directions,
-            as_oracle: 0,
-        };
-        let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
-        let root = RootEvaluation { edges: 1, table, oracle: judged.clone(), policies: vec![judged], turns: 1 };
-        PolicyComparison {
-            policies: vec!["surf".to_owned()],
-            turns: 1,
-            edges: 1,
-            watts: None,
-            exact: Vec::new(),
-            evaluation: Evaluation { roots: vec![root] },
-            energy: None,
-            no_energy: None,
-        }
+        PolicyComparison::by_surf(1, Judged { directions, ..Judged::taking(ms * MS) })
     }
 
     #[test]
