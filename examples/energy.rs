@@ -13,7 +13,7 @@ use std::{
 
 use socbfs::{
     BuildOptions, Generator, Layout, Profile, Search, SearchOptions,
-    power::{Energy, Meter, Selection, Tree, discover},
+    power::{Energy, Meter, Selection, SystemFiles, discover},
 };
 
 /// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.
@@ -34,7 +34,7 @@ pub fn measure(selection: Selection, window: Duration) -> Result<(u32, Energy), 
 fn main() -> Result<(), Box<dyn Error>> {
     let seconds = env::args().nth(1).map_or(Ok(10), |seconds| seconds.parse())?;
     let names: Vec<String> = env::args().skip(2).collect();
-    let sources = discover(&Tree::new("/"));
+    let sources = discover(&SystemFiles::new("/"));
     // The board profile says which rails add up to what, with their signs and scales.
     let profile = Profile::detected()?.power();
     // A selection counts nothing twice. Its error says why none can be made, and what the user can do about it.

@@ -336,7 +336,7 @@ impl Joint {
 }
 
 /// One thread's part of a [`Joint`].
-struct Part {
+struct ThreadCounts {
     vertices: usize,
     arcs: u64,
     found: u64,
@@ -344,7 +344,7 @@ struct Part {
     deeper: u32,
 }
 
-impl Part {
+impl ThreadCounts {
     fn new() -> Self {
         Self { vertices: 0, arcs: 0, found: 0, of_search: [0; ROOTS], deeper: 0 }
     }
@@ -828,7 +828,7 @@ fn mark_seen<S: Sink>(
 ) {
     let seen = Shared::new(seen);
     share(team, queue.len(), QUEUED, alone, &|_, range| {
-        let mut part = Part::new();
+        let mut part = ThreadCounts::new();
         for &v in &queue[range] {
             let searches = frontier[v as usize];
             // SAFETY: queues hold vertices, each once.
@@ -857,7 +857,7 @@ fn bottom_up<S: Sink>(
         if limits.are_reached() {
             return;
         }
-        let mut part = Part::new();
+        let mut part = ThreadCounts::new();
         // SAFETY: ranges are handed out once, and lie inside both slices.
         let (seen, next) = unsafe {
             let own = |words: Shared<u64>| std::slice::from_raw_parts_mut(words.get().add(range.start), range.len());

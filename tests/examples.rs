@@ -7,7 +7,7 @@ use socbfs::{
     bfs::Direction,
     graph::NONE,
     input::generate::Generator,
-    power::{Selection, Tree, discover},
+    power::{Selection, SystemFiles, discover},
     validate::validate,
 };
 
@@ -60,7 +60,7 @@ fn a_device_is_chosen() {
 #[test]
 fn energy_is_measured_or_the_error_names_the_missing_sensor() {
     let machine = tempfile::tempdir().unwrap();
-    let error = Selection::automatic(discover(&Tree::new(machine.path())), None).unwrap_err();
+    let error = Selection::automatic(discover(&SystemFiles::new(machine.path())), None).unwrap_err();
     assert!(error.to_string().contains("no power sensor"), "{error}");
     // A battery that always reads 5 W.
     let sensor = machine.path().join("sys/class/power_supply/BAT0");
@@ -69,7 +69,7 @@ fn energy_is_measured_or_the_error_names_the_missing_sensor() {
         fs::write(sensor.join(file), text).unwrap();
     }
     let names = ["power-supply:BAT0".to_owned()];
-    let selection = Selection::named(discover(&Tree::new(machine.path())), &names, None).unwrap();
+    let selection = Selection::named(discover(&SystemFiles::new(machine.path())), &names, None).unwrap();
     let (searches, energy) = energy::measure(selection, Duration::from_millis(200)).unwrap();
     assert!(searches > 0 && energy.seconds >= 0.2, "{energy:?}");
     let watts = energy.joules.unwrap().0 / energy.seconds;

@@ -24,7 +24,7 @@ use bfs::{
     hybrid::HybridError,
     input::{Fault, InputError, ReadOptions},
     many::LevelNumber,
-    power::{Meter, Selection, Tree, Window},
+    power::{Meter, Selection, SystemFiles, Window},
     runtime::{Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::{with_causes, with_cure},
@@ -923,7 +923,7 @@ unsafe fn start_meter(
     // SAFETY: the caller's promise.
     let meter = unsafe { out(meter, "meter") }?;
     let profile = profile()?;
-    let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
+    let started = Selection::automatic(bfs::power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
     let started = started.map_err(|error| Failure::no_sensor(with_cure(&error, error.cure())))?;
     let scope = message::without_zeros(started.scope());
     give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });

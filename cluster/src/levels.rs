@@ -17,7 +17,7 @@ use std::{
 use super::{
     ClusterError, ClusterOptions, LevelTraffic, RankDevice,
     deal::Deal,
-    message::{self, Form, HEADER, Malformed, Message},
+    message::{self, HEADER, Malformed, Message, MessageKind},
     part::Part,
     ranks::{Ranks, sum},
     search::{Found, Runner, advance},
@@ -106,7 +106,7 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     fall_back: bool,
     /// Whether the device has written parents in the current search.
     device_has_found: bool,
-    /// By rank, at the end of a search: 0, or the [`Form`] that reports the failure of its device.
+    /// By rank, at the end of a search: 0, or the [`MessageKind`] that reports the failure of its device.
     verdicts: Vec<u8>,
     /// Row and parent of the first vertex searched, if this rank owns it: the root with itself, or the neighbour of a leaf that is the
     /// root.
@@ -309,16 +309,16 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             let wait_ns = nanoseconds(begin, Instant::now());
             last.add(LevelTraffic { received: others, sent: others, messages: 1, wait_ns, compute_ns: 0 });
         }
-        let has = |form: Form| self.verdicts.contains(&(form as u8));
-        if has(Form::Failed) {
+        let has = |form: MessageKind| self.verdicts.contains(&(form as u8));
+        if has(MessageKind::Failed) {
             return Err(Halt::Failed);
         }
-        if has(Form::Again) { Err(Halt::Again) } else { Ok(()) }
+        if has(MessageKind::Again) { Err(Halt::Again) } else { Ok(()) }
     }
 
     /// The form of a message that reports the failure of this rank's device.
-    fn failed_form(&self) -> Form {
-        if self.fall_back { Form::Again } else { Form::Failed }
+    fn failed_form(&self) -> MessageKind {
+        if self.fall_back { MessageKind::Again } else { MessageKind::Failed }
     }
 
     fn complete_parents(&mut self) {
@@ -551,11 +551,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         for rank in 0..ranks {
             let message = message(rank)?;
             match message.form {
-                Form::Failed => halt = Some(Halt::Failed),
-                Form::Again => halt = halt.or(Some(Halt::Again)),
-                Form::Rows | Form::Chunks | Form::Whole => {}
+                MessageKind::Failed => halt = Some(Halt::Failed),
+                MessageKind::Again => halt = halt.or(Some(Halt::Again)),
+                MessageKind::Rows | MessageKind::Chunks | MessageKind::Whole => {}
             }
-            all_rows &= message.form == Form::Rows;
+            all_rows &= message.form == MessageKind::Rows;
             nothing &= message.is_empty();
         }
         if let Some(halt) = halt {

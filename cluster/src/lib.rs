@@ -46,7 +46,7 @@ pub use self::{
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     reading::{read, read_on_first},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather},
-    validate::{ClusterValidator, Tree},
+    validate::{ClusterValidator, RankTree},
     writing::{SLICE, SharedFile, in_slices, write_together},
 };
 #[cfg(feature = "mpi")]

@@ -34,7 +34,7 @@ pub(super) struct Malformed;
 
 /// The form of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum MessageKind {
     Rows = 0,
     /// Chunks of [`CHUNK`] words.
     Chunks = 1,
@@ -60,7 +60,7 @@ pub(super) fn few(words: usize) -> usize {
 /// A message that was received.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Message<'m> {
-    pub(super) form: Form,
+    pub(super) form: MessageKind,
     pub(super) payload: &'m [u8],
 }
 
@@ -72,7 +72,7 @@ pub(super) fn length(message: &[u8]) -> usize {
 impl<'m> Message<'m> {
     /// Reads the message at the beginning of `bytes`, which contain at least a header.
     pub(super) fn read(bytes: &'m [u8]) -> Result<Self, Malformed> {
-        let forms = [Form::Rows, Form::Chunks, Form::Whole, Form::Again, Form::Failed];
+        let forms = [MessageKind::Rows, MessageKind::Chunks, MessageKind::Whole, MessageKind::Again, MessageKind::Failed];
         let form = *forms.get(usize::from(bytes[0])).ok_or(Malformed)?;
         Ok(Self { form, payload: bytes.get(HEADER..length(bytes)).ok_or(Malformed)? })
     }
@@ -82,7 +82,7 @@ impl<'m> Message<'m> {
         self.payload.is_empty()
     }
 
-    /// The rows of a message of the form [`Form::Rows`], in ascending order.
+    /// The rows of a message of the form [`MessageKind::Rows`], in ascending order.
     pub(super) fn rows(self) -> Rows<'m> {
         Rows { bytes: self.payload, next: 0 }
     }
@@ -116,14 +116,14 @@ impl Iterator for Rows<'_> {
     }
 }
 
-fn finish(form: Form, end: usize, out: &mut [u8]) -> usize {
+fn finish(form: MessageKind, end: usize, out: &mut [u8]) -> usize {
     out[0] = form as u8;
     out[1..HEADER].copy_from_slice(&((end - HEADER) as u32).to_le_bytes());
     end
 }
 
 /// Writes a message that consists of its form only. Returns its length.
-pub(super) fn write_form(form: Form, out: &mut [u8]) -> usize {
+pub(super) fn write_form(form: MessageKind, out: &mut [u8]) -> usize {
     finish(form, HEADER, out)
 }
 
@@ -141,7 +141,7 @@ pub(super) fn write_rows(rows: &[Vertex], out: &mut [u8]) -> usize {
         out[at] = gap as u8;
         at += 1;
     }
-    finish(Form::Rows, at, out)
+    finish(MessageKind::Rows, at, out)
 }
 
 /// The code of a chunk.
@@ -404,10 +404,13 @@ unsafe fn write_by<P: Pack>(before: &[u64], after: &[u64], out: &mut [u8]) -> us
         chunked += u64::from(CODE_BITS) + Code::choose(counts.0, counts.1).1;
     }
     if found == 0 {
-        return finish(Form::Rows, HEADER, out);
+        return finish(MessageKind::Rows, HEADER, out);
     }
-    let (form, words) =
-        if u64::from(CODE_BITS) + Code::choose(unvisited, found).1 < chunked { (Form::Whole, before.len()) } else { (Form::Chunks, CHUNK) };
+    let (form, words) = if u64::from(CODE_BITS) + Code::choose(unvisited, found).1 < chunked {
+        (MessageKind::Whole, before.len())
+    } else {
+        (MessageKind::Chunks, CHUNK)
+    };
     let mut bits = BitWriter { out, at: HEADER, held: 0, count: 0 };
     for (before, after) in before.chunks(words).zip(after.chunks(words)) {
         let (unvisited, found) = count(before, after);
@@ -474,7 +477,7 @@ unsafe fn read_by<P: Pack>(
 ) -> Result<(), Malformed> {
     let words = from.words(visited.len());
     let chunk = match message.form {
-        Form::Rows => {
+        MessageKind::Rows => {
             let mut rows = message.rows().peekable();
             for own in 0..words {
                 let mut bits = 0;
@@ -486,10 +489,10 @@ unsafe fn read_by<P: Pack>(
             }
             return if rows.next().is_none() { Ok(()) } else { Err(Malformed) };
         }
-        Form::Chunks => CHUNK,
-        Form::Whole => words.max(1),
+        MessageKind::Chunks => CHUNK,
+        MessageKind::Whole => words.max(1),
         // These messages have no vertices.
-        Form::Again | Form::Failed => return Err(Malformed),
+        MessageKind::Again | MessageKind::Failed => return Err(Malformed),
     };
     let mut bits = BitReader { bytes: message.payload, at: 0 };
     for begin in (0..words).step_by(chunk) {
@@ -566,7 +569,7 @@ mod tests {
         ended.map(|()| seen)
     }
 
-    fn check(before: &[u64], found: &[u64]) -> Form {
+    fn check(before: &[u64], found: &[u64]) -> MessageKind {
         let after: Vec<u64> = before.iter().zip(found).map(|(before, found)| before | found).collect();
         let want: Vec<u64> = before.iter().zip(&after).map(|(before, after)| after & !before).collect();
         let mut out = vec![0xaa; longest(before.len())];
@@ -594,16 +597,16 @@ mod tests {
         let mut few = open.clone();
         few[3] = 1 << 17;
         few[99] = 1 << 63;
-        assert_eq!(check(&open, &few), Form::Whole);
+        assert_eq!(check(&open, &few), MessageKind::Whole);
         let nearly: Vec<u64> = few.iter().map(|word| !word).collect();
-        assert_eq!(check(&open, &nearly), Form::Whole);
-        assert_eq!(check(&open, &[0x5555_5555_5555_5555; 100]), Form::Whole);
+        assert_eq!(check(&open, &nearly), MessageKind::Whole);
+        assert_eq!(check(&open, &[0x5555_5555_5555_5555; 100]), MessageKind::Whole);
         // Dense at the front, where the hubs are.
         let falling: Vec<u64> = (0..100).map(|word| if word < 32 { 0xffff_ff7f_ffff_feff } else { u64::from(word % 7 == 0) }).collect();
-        assert_eq!(check(&open, &falling), Form::Chunks);
-        assert_eq!(check(&open, &open), Form::Rows);
-        assert_eq!(check(&[u64::MAX; 40], &[0; 40]), Form::Rows);
-        assert_eq!(check(&[], &[]), Form::Rows);
+        assert_eq!(check(&open, &falling), MessageKind::Chunks);
+        assert_eq!(check(&open, &open), MessageKind::Rows);
+        assert_eq!(check(&[u64::MAX; 40], &[0; 40]), MessageKind::Rows);
+        assert_eq!(check(&[], &[]), MessageKind::Rows);
     }
 
     #[test]

@@ -29,7 +29,7 @@ use socbfs::{
 
 /// A tree to check.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct RankTree {
     /// Its root.
     pub root: Vertex,
     /// Parents of this rank's vertices, by row.
@@ -136,7 +136,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     ///
     /// # Panics
     /// If `parents` does not have one entry for every vertex, or `root` is not a vertex.
-    pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<Tree, String> {
+    pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<RankTree, String> {
         assert_eq!(parents.len(), self.part.vertices(), "a parent for every vertex");
         let fault = parents.iter().zip(0..).find_map(|(&parent, vertex)| match parent {
             _ if self.part.has_owner(vertex) => None,
@@ -153,14 +153,14 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         for (row, vertex) in self.part.own_vertices() {
             own[row] = parents[vertex as usize];
         }
-        Ok(Tree { root, parents: own })
+        Ok(RankTree { root, parents: own })
     }
 
     /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] if not reached.
     ///
     /// # Errors
     /// [`ClusterError::Message`].
-    pub fn levels_by_row(&self, tree: &Tree) -> Result<Vec<u32>, ClusterError> {
+    pub fn levels_by_row(&self, tree: &RankTree) -> Result<Vec<u32>, ClusterError> {
         let (levels, _) = self.find_levels(tree, &mut Children::default())?;
         let mut own = vec![NONE; tree.parents.len()];
         for (row, vertex) in self.part.own_vertices() {
@@ -173,7 +173,11 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError`], on all ranks if one of them has too little memory; [`ClusterError::Message`].
-    pub fn validate<'e, E: EdgeStream + 'e>(&self, edges: impl Into<Edges<'e, E>>, trees: &[Tree]) -> Result<Vec<Verdict>, ClusterError> {
+    pub fn validate<'e, E: EdgeStream + 'e>(
+        &self,
+        edges: impl Into<Edges<'e, E>>,
+        trees: &[RankTree],
+    ) -> Result<Vec<Verdict>, ClusterError> {
         let edges = &edges.into();
         let room = memory::check_available(self.bytes(trees.len()), "levels of the trees");
         all_or_none(self.ranks, room)?;
@@ -214,7 +218,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
 
     /// Visits all edges once for all trees. The levels of a vertex in all trees are adjacent in memory, and so are its parents, so an edge
     /// reads memory at few places, however many trees there are.
-    fn pass<L: Stored, E: EdgeStream>(&self, edges: &Edges<'_, E>, trees: &[Tree], levels: &[Levels]) -> Result<Passed, ClusterError> {
+    fn pass<L: Stored, E: EdgeStream>(&self, edges: &Edges<'_, E>, trees: &[RankTree], levels: &[Levels]) -> Result<Passed, ClusterError> {
         let (size, n) = (trees.len(), self.part.vertices());
         let mut level = vec![L::ABSENT; n * size];
         level.par_chunks_mut(size.max(1)).enumerate().for_each(|(v, of_vertex)| {
@@ -294,7 +298,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// The fault of a vertex of this rank that no edge joins to its parent.
-    fn stranger(&self, tree: &Tree, confirmed: impl Fn(usize) -> bool) -> Option<String> {
+    fn stranger(&self, tree: &RankTree, confirmed: impl Fn(usize) -> bool) -> Option<String> {
         let is_stranger = |&(row, vertex): &(usize, Vertex)| vertex != tree.root && tree.parents[row] != NONE && !confirmed(row);
         let (row, vertex) = self.part.own_vertices().find(is_stranger)?;
         Some(format!("vertex {vertex} has parent {}, but no edge joins them", tree.parents[row]))
@@ -305,7 +309,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::Message`].
-    fn find_levels(&self, tree: &Tree, children: &mut Children) -> Result<(Levels, Option<String>), ClusterError> {
+    fn find_levels(&self, tree: &RankTree, children: &mut Children) -> Result<(Levels, Option<String>), ClusterError> {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
         let mut rooted = false;
@@ -438,7 +442,7 @@ mod tests {
         ThreadRanks::run(3, |ranks| {
             let part = Part::build(&edges, Order::Auto, ranks).unwrap();
             let parent = |vertex| if vertex == 300 { 299 } else { 0 };
-            let mut tree = Tree { root: 0, parents: vec![NONE; part.input_degrees().len()] };
+            let mut tree = RankTree { root: 0, parents: vec![NONE; part.input_degrees().len()] };
             part.own_vertices().for_each(|(row, vertex)| tree.parents[row] = parent(vertex));
             for piece in [2, 3, MOST_AT_ONCE] {
                 let validator = ClusterValidator { piece, ..ClusterValidator::new(&part, ranks) };
@@ -498,7 +502,7 @@ mod tests {
         let edges = EdgeList::new(1 << 20, vec![[0, 1]], Listing::Once).unwrap();
         let errors = ThreadRanks::run(2, |ranks| {
             let part = Part::build(&edges, Order::Degree, ranks).unwrap();
-            let trees = vec![Tree { root: 0, parents: Vec::new() }; [1, 1 << 20][ranks.rank()]];
+            let trees = vec![RankTree { root: 0, parents: Vec::new() }; [1, 1 << 20][ranks.rank()]];
             ClusterValidator::new(&part, ranks).validate(&edges, &trees).unwrap_err()
         });
         assert!(matches!(errors[0], ClusterError::SetUp { rank: 1, .. }), "{errors:?}");

@@ -12,7 +12,7 @@ use socbfs::{
     validate::validate,
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, Ranks, SharedFile, ThreadRanks, Tree, read,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, SharedFile, ThreadRanks, read,
     read_on_first,
 };
 
@@ -64,7 +64,7 @@ fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
                             "{}",
                             what()
                         );
-                        own.push(Tree { root, parents: search.parents_by_row().to_vec() });
+                        own.push(RankTree { root, parents: search.parents_by_row().to_vec() });
                         // Graphs are shorter or longer than these slices.
                         trees.push(whole(ranks, &part, search.parents_by_row(), (root, root), 64));
                     }
@@ -219,7 +219,7 @@ fn wrong_trees_fail_on_every_rank() {
             for (row, vertex) in part.own_vertices() {
                 damage(vertex, &mut parents[row]);
             }
-            ClusterValidator::new(&part, ranks).validate(&list, &[Tree { root: 3, parents }]).unwrap().remove(0).map(|_| ())
+            ClusterValidator::new(&part, ranks).validate(&list, &[RankTree { root: 3, parents }]).unwrap().remove(0).map(|_| ())
         });
         assert!(verdicts.iter().all(|verdict| verdict == &verdicts[0]), "{verdicts:?}");
         let fault = verdicts[0].as_ref().unwrap_err();
@@ -309,7 +309,7 @@ fn files_are_read_by_all_ranks_together() {
             let part = Part::build(&slice, Order::Auto, ranks).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
             let outcome = search.run(1).unwrap();
-            let tree = Tree { root: 1, parents: search.parents_by_row().to_vec() };
+            let tree = RankTree { root: 1, parents: search.parents_by_row().to_vec() };
             let found = ClusterValidator::new(&part, ranks).validate(&slice, &[tree]).unwrap().remove(0).unwrap();
             assert_eq!((found.reached, found.edges), (outcome.reached, outcome.edges));
             whole_tree(ranks, &part, &search)
@@ -384,7 +384,7 @@ fn real_graphs_are_searched_over_ranks() {
                 let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
                 let trees = roots.map(|root| {
                     search.run(root).unwrap();
-                    Tree { root, parents: search.parents_by_row().to_vec() }
+                    RankTree { root, parents: search.parents_by_row().to_vec() }
                 });
                 let validator = ClusterValidator::new(&part, ranks);
                 for verdict in validator.validate(&slice, &trees).unwrap() {

@@ -14,7 +14,7 @@ use socbfs::{
     policy::{Band, Bands, Policy},
 };
 use socbfs_cluster::{
-    ClusterOptions, ClusterSearch, ClusterValidator, Part, Places, RankDevice, Ranks, ThreadRanks, Tree, in_slices, measured_bands,
+    ClusterOptions, ClusterSearch, ClusterValidator, Part, Places, RankDevice, RankTree, Ranks, ThreadRanks, in_slices, measured_bands,
 };
 
 use crate::{
@@ -97,7 +97,7 @@ fn check(graph: &Graph, reference: &Reference, size: usize, order: Order, option
             let runs_all = search.device().is_some() && own.device.as_ref().is_some_and(|device| device.places == Places::Every);
             assert!(levels > 0 || !is_connected || !runs_all, "{what}, root {root}: no level on the device of rank {}", ranks.rank());
             on_device += levels;
-            let tree = Tree { root, parents: search.parents_by_row().to_vec() };
+            let tree = RankTree { root, parents: search.parents_by_row().to_vec() };
             let found = validator.validate(&list, &[tree]).unwrap().remove(0);
             let found = found.unwrap_or_else(|fault| panic!("{what}, root {root}: {fault}"));
             assert_eq!((found.reached, found.levels, found.edges), (outcome.reached, outcome.levels, outcome.edges), "{what}, root {root}");

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{part::Part, units::Watts};
+use crate::{part::Component, units::Watts};
 
 /// An enum whose values have kebab-case names, the same on the command line, in JSON and in TOML.
 macro_rules! named {
@@ -192,7 +192,7 @@ pub struct Channel {
     /// What it covers when it is counted.
     pub scope: Scope,
     /// The part of the machine that it measures.
-    pub part: Part,
+    pub part: Component,
     /// The kind of value that it reads.
     pub signal: Signal,
     /// Interval at which the sensor has a new value.
@@ -205,15 +205,15 @@ impl Channel {
     /// A rail, whose `label` says what it feeds: the chip if nothing else is known, or the whole board if it is the board's input.
     pub(crate) fn rail(family: Family, id: String, label: Option<String>, refresh: Duration, place: String) -> Self {
         let (scope, part) = match label.as_deref() {
-            Some(label) if is_input(label) => (Scope::BoardInput, Part::board()),
-            _ => (Scope::SocRails, Part::rail(&id)),
+            Some(label) if is_input(label) => (Scope::BoardInput, Component::board()),
+            _ => (Scope::SocRails, Component::rail(&id)),
         };
         let domain = label.as_deref().and_then(Domain::of_label).unwrap_or(Domain::Soc);
         Self { family, id, label, domain, scope, part, signal: Signal::Power, refresh, place }
     }
 
     /// What a meter of the whole board, with its only channel, measures at `place`.
-    pub(crate) fn meter(family: Family, place: &str, scope: Scope, part: Part, refresh: Duration) -> Self {
+    pub(crate) fn meter(family: Family, place: &str, scope: Scope, part: Component, refresh: Duration) -> Self {
         let (id, place, domain) = (place.to_owned(), place.to_owned(), Domain::Board);
         Self { family, id, label: None, domain, scope, part, signal: Signal::Power, refresh, place }
     }

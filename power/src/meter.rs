@@ -429,7 +429,7 @@ mod tests {
     use super::*;
     use crate::{
         channel::{Channel, Domain, Family, Lost, Scope},
-        part::Part,
+        part::Component,
         source::Source,
         units::Watts,
     };
@@ -472,7 +472,7 @@ mod tests {
             label: None,
             domain: Domain::Package,
             scope: Scope::CpuPackage,
-            part: Part::rail(id),
+            part: Component::rail(id),
             signal,
             refresh: Duration::from_millis(5),
             place: String::new(),
@@ -618,8 +618,8 @@ mod tests {
     #[test]
     fn optional_sensors_that_fail_are_skipped_and_named() {
         let mut sources = vec![source("intel-rapl:0", COUNTER, 5.0, &never()), source("intel-rapl:0:2", COUNTER, 0.0, &never())];
-        sources[0].channels[0].part = Part::package(0);
-        sources[1].channels[0].part = Part::memory(0);
+        sources[0].channels[0].part = Component::package(0);
+        sources[1].channels[0].part = Component::memory(0);
         sources[1].channels[0].domain = Domain::Memory;
         let meter = Meter::start(Selection::automatic(sources, None).unwrap()).unwrap();
         assert_eq!(meter.sensors(), ["powercap:intel-rapl:0"]);

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// A node in the tree of parts: the wall outlet contains the board, the board its chip and its memory, the chip its packages, a package its
 /// cores. Two sensors may be added up only if neither part contains the other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Component {
     /// Path from the outermost part: `board/soc/package-0/core`. It is empty for the wall outlet, which contains everything.
     path: String,
     /// Kind and name of one of several shares of the part's load (the rails of a board, its batteries). Shares of one kind add up.
     share: Option<(String, String)>,
 }
 
-impl Part {
+impl Component {
     /// The wall outlet, which feeds everything.
     pub fn wall() -> Self {
         Self::at("")
@@ -82,7 +82,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for Component {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.path[..], &self.share) {
             ("", _) => f.write_str("wall outlet"),
@@ -98,23 +98,23 @@ mod tests {
 
     #[test]
     fn nested_parts_overlap() {
-        let package = Part::package(0);
+        let package = Component::package(0);
         for (one, other, overlap) in [
             (&package, &package, true),
             (&package, &package.inner("core"), true),
-            (&package, &Part::package(1), false),
-            (&Part::package(1), &Part::package(10), false),
-            (&package, &Part::memory(0), false),
-            (&package, &Part::board(), true),
-            (&Part::wall(), &Part::card("0"), true),
-            (&Part::rail("0-0040"), &Part::rail("0-0041"), false),
-            (&Part::rail("0-0040"), &package, true),
-            (&Part::rail("0-0040"), &Part::supply("0-0040"), true),
-            (&Part::rail("0-0040"), &Part::supply("BAT0"), true),
-            (&Part::supply("BAT0"), &Part::supply("BAT1"), false),
-            (&Part::supply("BAT0"), &Part::supply("BAT0"), true),
-            (&Part::supply("BAT0"), &Part::board(), true),
-            (&Part::supply("BAT0"), &package, true),
+            (&package, &Component::package(1), false),
+            (&Component::package(1), &Component::package(10), false),
+            (&package, &Component::memory(0), false),
+            (&package, &Component::board(), true),
+            (&Component::wall(), &Component::card("0"), true),
+            (&Component::rail("0-0040"), &Component::rail("0-0041"), false),
+            (&Component::rail("0-0040"), &package, true),
+            (&Component::rail("0-0040"), &Component::supply("0-0040"), true),
+            (&Component::rail("0-0040"), &Component::supply("BAT0"), true),
+            (&Component::supply("BAT0"), &Component::supply("BAT1"), false),
+            (&Component::supply("BAT0"), &Component::supply("BAT0"), true),
+            (&Component::supply("BAT0"), &Component::board(), true),
+            (&Component::supply("BAT0"), &package, true),
         ] {
             assert_eq!(one.overlaps(other), overlap, "{one} and {other}");
             assert_eq!(other.overlaps(one), overlap, "{other} and {one}");
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn parts_have_names() {
-        assert_eq!(Part::wall().to_string(), "wall outlet");
-        assert_eq!(Part::package(1).inner("core").to_string(), "board/soc/package-1/core");
-        assert_eq!(Part::supply("BAT0").to_string(), "supply BAT0 of the board");
+        assert_eq!(Component::wall().to_string(), "wall outlet");
+        assert_eq!(Component::package(1).inner("core").to_string(), "board/soc/package-1/core");
+        assert_eq!(Component::supply("BAT0").to_string(), "supply BAT0 of the board");
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     channel::{Channel, Domain, Family, Scope, Signal},
     families,
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
 };
@@ -250,7 +250,7 @@ impl Selection {
     /// [`SelectError`] for a name that no sensor has, a sensor that can't be used, and two sensors that measure the same.
     ///
     /// ```
-    /// use socbfs_power::{Meter, Selection, Tree, discover};
+    /// use socbfs_power::{Meter, Selection, SystemFiles, discover};
     ///
     /// # let machine = tempfile::tempdir()?;
     /// # let battery = machine.path().join("sys/class/power_supply/BAT0");
@@ -258,8 +258,8 @@ impl Selection {
     /// # for (file, text) in [("type", "Battery"), ("status", "Discharging"), ("power_now", "5000000"), ("voltage_now", "11000000")] {
     /// #     std::fs::write(battery.join(file), text)?;
     /// # }
-    /// # let tree = Tree::new(machine.path());
-    /// // A battery that always reads 5 W. `Tree::new("/")` is the running machine.
+    /// # let tree = SystemFiles::new(machine.path());
+    /// // A battery that always reads 5 W. `SystemFiles::new("/")` is the running machine.
     /// let meter = Meter::start(Selection::named(discover(&tree), &["power-supply:BAT0".to_owned()], None)?)?;
     /// let window = meter.begin();
     /// std::thread::sleep(std::time::Duration::from_millis(300));
@@ -411,7 +411,7 @@ fn skipped(sources: &[Source]) -> Vec<Skipped> {
 }
 
 /// The smaller of two parts that overlap, which would be counted twice.
-fn inner<'p>(one: &'p Part, other: &'p Part) -> &'p Part {
+fn inner<'p>(one: &'p Component, other: &'p Component) -> &'p Component {
     if one.to_string().len() >= other.to_string().len() { one } else { other }
 }
 
@@ -453,7 +453,7 @@ fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError
 
 /// Removes every pick that overlaps an earlier one.
 fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<Component> = Vec::new();
     for pick in picks.iter_mut().flatten() {
         match pick {
             Some(found) if parts.iter().any(|part| part.overlaps(&found.channel.part)) => *pick = None,
@@ -574,7 +574,7 @@ mod tests {
         fn sample(&mut self, _: &mut dyn Sink) {}
     }
 
-    fn source(family: Family, id: &str, label: &str, domain: Domain, scope: Scope, part: Part) -> Source {
+    fn source(family: Family, id: &str, label: &str, domain: Domain, scope: Scope, part: Component) -> Source {
         let signal = match family {
             Family::Powercap | Family::Perf => Signal::Counter { joules_per_count: 1e-6, range: 1 << 40 },
             _ => Signal::Power,
@@ -595,14 +595,14 @@ mod tests {
     }
 
     fn rapl() -> Vec<Source> {
-        let package = |index: u32| Part::package(index);
+        let package = |index: u32| Component::package(index);
         let zone = |id: &str, label: &str, domain, scope, part| source(Family::Powercap, id, label, domain, scope, part);
         vec![
             zone("intel-rapl:0", "package-0", Domain::Package, Scope::CpuPackage, package(0)),
             zone("intel-rapl:0:0", "core", Domain::Cpu, Scope::CpuPackage, package(0).inner("core")),
             zone("intel-rapl:0:1", "uncore", Domain::Gpu, Scope::CpuPackage, package(0).inner("uncore")),
-            zone("intel-rapl:0:2", "dram", Domain::Memory, Scope::CpuPackage, Part::memory(0)),
-            zone("intel-rapl:1", "psys", Domain::Board, Scope::BoardInput, Part::board()),
+            zone("intel-rapl:0:2", "dram", Domain::Memory, Scope::CpuPackage, Component::memory(0)),
+            zone("intel-rapl:1", "psys", Domain::Board, Scope::BoardInput, Component::board()),
             zone("intel-rapl:2", "package-1", Domain::Package, Scope::CpuPackage, package(1)),
             source(Family::Perf, "energy-pkg/0", "energy-pkg", Domain::Package, Scope::CpuPackage, package(0)),
             source(Family::Perf, "energy-pkg/1", "energy-pkg", Domain::Package, Scope::CpuPackage, package(1)),
@@ -611,7 +611,7 @@ mod tests {
     }
 
     fn rails() -> Vec<Source> {
-        let rail = |id: &str, label: &str, domain| source(Family::Ina2xx, id, label, domain, Scope::SocRails, Part::rail(id));
+        let rail = |id: &str, label: &str, domain| source(Family::Ina2xx, id, label, domain, Scope::SocRails, Component::rail(id));
         vec![
             rail("0-0040", "VDD_ARM", Domain::CpuBig),
             rail("0-0041", "", Domain::Soc),
@@ -667,7 +667,7 @@ mod tests {
         assert_eq!(counted(&Selection::automatic(denied(), None).unwrap()), ["amdgpu:0000:04:00.0"]);
         let mut with_card = denied();
         let channel = &mut with_card.last_mut().unwrap().channels[0];
-        (channel.scope, channel.domain, channel.part) = (Scope::Card, Domain::Gpu, Part::card("0000:04:00.0"));
+        (channel.scope, channel.domain, channel.part) = (Scope::Card, Domain::Gpu, Component::card("0000:04:00.0"));
         let error = Selection::automatic(with_card, None).unwrap_err();
         assert_eq!(error.cure().as_deref(), Some("chmod"), "{error}");
     }
@@ -710,7 +710,8 @@ mod tests {
         assert!(matches!(Selection::automatic(short, None), Err(SelectError::PackageMissing { .. })));
         // The packages are added up despite a mirror of a usable counter and despite unreadable memory.
         let mut sources = without(&[("intel-rapl:0:2", denied)]);
-        let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", Domain::Package, Scope::CpuPackage, Part::package(0));
+        let mut mirror =
+            source(Family::Powercap, "intel-rapl-mmio:0", "package-0", Domain::Package, Scope::CpuPackage, Component::package(0));
         mirror.sensor = Err(Unusable::Mirror { of: "powercap:intel-rapl:0".into() });
         sources.push(mirror);
         assert_eq!(counted(&Selection::automatic(sources, None).unwrap()), ["powercap:intel-rapl:0", "powercap:intel-rapl:2"]);
@@ -741,8 +742,8 @@ mod tests {
         );
         assert_eq!(counted(&named(rails(), &["ina2xx"]).unwrap()).len(), 4);
         let jetson = vec![
-            source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Part::board()),
-            source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Part::rail("1-0040:2")),
+            source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Component::board()),
+            source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Component::rail("1-0040:2")),
         ];
         assert_eq!(counted(&named(jetson, &["ina3221"]).unwrap()), ["ina3221:1-0040:1"]);
     }
@@ -751,8 +752,8 @@ mod tests {
     fn a_rail_that_contains_the_others_is_the_sum() {
         let jetson = || {
             vec![
-                source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Part::board()),
-                source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Part::rail("1-0040:2")),
+                source(Family::Ina3221, "1-0040:1", "VDD_IN", Domain::Board, Scope::BoardInput, Component::board()),
+                source(Family::Ina3221, "1-0040:2", "VDD_CPU_GPU_CV", Domain::Soc, Scope::SocRails, Component::rail("1-0040:2")),
             ]
         };
         let selection = Selection::automatic(jetson(), None).unwrap();
@@ -832,7 +833,7 @@ mod tests {
         let with_mirror = || {
             let mut sources = rapl();
             let (domain, scope) = (Domain::Package, Scope::CpuPackage);
-            let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", domain, scope, Part::package(0));
+            let mut mirror = source(Family::Powercap, "intel-rapl-mmio:0", "package-0", domain, scope, Component::package(0));
             mirror.sensor = Err(Unusable::Mirror { of: "powercap:intel-rapl:0".into() });
             sources.push(mirror);
             sources

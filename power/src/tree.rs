@@ -13,11 +13,11 @@ use crate::{channel::Lost, problem::Unusable};
 
 /// A file system with `sys/`, `proc/` and `usr/` in it.
 #[derive(Debug, Clone)]
-pub struct Tree {
+pub struct SystemFiles {
     root: PathBuf,
 }
 
-impl Tree {
+impl SystemFiles {
     /// The tree below `root`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
@@ -169,7 +169,7 @@ mod tests {
         for name in ["hwmon10", "hwmon9", "hwmon", "other"] {
             fs::create_dir(folder.path().join(name)).unwrap();
         }
-        let tree = Tree::new(folder.path());
+        let tree = SystemFiles::new(folder.path());
         let names: Vec<String> = tree.list("", |name| name.starts_with("hwmon")).iter().map(|path| name_of(path)).collect();
         assert_eq!(names, ["hwmon", "hwmon9", "hwmon10"]);
         assert!(tree.list("nowhere", |_| true).is_empty());
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((line(path("pipe")), line(path("zero"))), (None, None));
         assert!(matches!(Held::open(&path("pipe")), Err(Unusable::Unreadable { .. })));
         assert_eq!(text(path("large")).unwrap().len() as u64, MOST);
-        assert!(Tree::new("/").is_live() && Tree::new("/proc/..").is_live() && !Tree::new(folder.path()).is_live());
+        assert!(SystemFiles::new("/").is_live() && SystemFiles::new("/proc/..").is_live() && !SystemFiles::new(folder.path()).is_live());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use socbfs_power::{Meter, Selection, Tree, discover};
+use socbfs_power::{Meter, Selection, SystemFiles, discover};
 
 /// Passes calls on to the system's allocator, and counts allocations.
 struct Counting;
@@ -56,7 +56,7 @@ fn a_sample_allocates_nothing() {
             write(&format!("sys/class/hwmon/{chip}/{name}"), text);
         }
     }
-    let sources = discover(&Tree::new(folder.path()));
+    let sources = discover(&SystemFiles::new(folder.path()));
     let meter = Meter::start(Selection::named(sources, &["ina2xx".to_owned(), "ina3221".to_owned()], None).unwrap()).unwrap();
     let window = meter.begin();
     let before = CALLS.load(Ordering::Relaxed);

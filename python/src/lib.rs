@@ -16,7 +16,7 @@ use bfs::{
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
     input::ReadOptions,
     many::LevelNumber,
-    power::{Meter, Selection, Tree, Window},
+    power::{Meter, Selection, SystemFiles, Window},
     runtime::{Profile, RuntimeError, Setting},
     search::{End, OwnedSearch},
     words::{with_causes, with_cure},
@@ -577,7 +577,7 @@ impl Sensors {
         at_once(|| {
             let meter = lasting(py, timeout, false, |_| {
                 let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?.power();
-                let started = Selection::automatic(bfs::power::discover(&Tree::new("/")), profile.as_ref()).and_then(Meter::start);
+                let started = Selection::automatic(bfs::power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
                 started.map_err(|error| Failure(PyOSError::new_err(with_cure(&error, error.cure()))))
             })?;
             Ok(Self { scope: meter.scope().to_owned(), meter: Arc::new(Mutex::new((meter, None))) })

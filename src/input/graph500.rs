@@ -22,12 +22,12 @@ use crate::{
 
 /// One of the two layouts of an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum EdgeFormat {
     Packed,
     Int64,
 }
 
-impl Layout {
+impl EdgeFormat {
     /// Bytes per edge.
     pub(super) fn size(self) -> usize {
         match self {
@@ -86,13 +86,13 @@ impl Layout {
 
 /// The parser of Graph500 edges, with the edges read so far.
 pub(super) struct Graph500Reader {
-    layout: Layout,
+    layout: EdgeFormat,
     edges: Vec<[Vertex; 2]>,
     vertices: u64,
 }
 
 impl Graph500Reader {
-    pub(super) fn new(layout: Layout) -> Self {
+    pub(super) fn new(layout: EdgeFormat) -> Self {
         Self { layout, edges: Vec::new(), vertices: 0 }
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Records {
 
 /// What one task found besides edges.
 #[derive(Debug, Default)]
-struct Part {
+struct Found {
     vertices: u64,
     note: Note,
 }
@@ -92,10 +92,10 @@ impl Records {
 }
 
 /// Parses the lines of one chunk into `out`.
-fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, out: &mut Slots<'_>) -> Result<Part, Box<Fault>> {
+fn parse<const TAGGED: bool>(text: &[u8], chunk: Range<usize>, syntax: &Syntax, out: &mut Slots<'_>) -> Result<Found, Box<Fault>> {
     let tag = syntax.tag.unwrap_or_default();
     let base = u64::from(syntax.base);
-    let mut part = Part::default();
+    let mut part = Found::default();
     let mut largest = 0; // largest number less base; with base 1, vertex 0 wraps around to the largest number of 64 bits
     let mut at = chunk.start;
     while at < chunk.end {

@@ -47,7 +47,7 @@ use self::adjacency::AdjacencyReader;
 use self::dimacs::DimacsReader;
 use self::edge_list::EdgeListReader;
 use self::error::InFile;
-use self::graph500::{Graph500Reader, Layout};
+use self::graph500::{EdgeFormat, Graph500Reader};
 use self::matrix_market::MatrixMarketReader;
 use self::metis::MetisReader;
 use self::source::Source;
@@ -130,8 +130,8 @@ fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
         Format::Ligra => Box::new(AdjacencyReader::ligra()),
         Format::Rodinia | Format::Parboil => Box::new(AdjacencyReader::rodinia()),
         Format::GapSg => return None,
-        Format::Graph500Packed => Box::new(Graph500Reader::new(Layout::Packed)),
-        Format::Graph500Int64 => Box::new(Graph500Reader::new(Layout::Int64)),
+        Format::Graph500Packed => Box::new(Graph500Reader::new(EdgeFormat::Packed)),
+        Format::Graph500Int64 => Box::new(Graph500Reader::new(EdgeFormat::Int64)),
     })
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::adjacency::{LIGRA, LIGRA_WEIGHTED};
 use super::format::extension;
-use super::graph500::Layout;
+use super::graph500::EdgeFormat;
 use super::matrix_market::is_banner;
 use super::scan::{Field, columns, count_lines, field, fields, line_end, shown};
 use super::source::Source;
@@ -193,7 +193,7 @@ fn binary(source: &Source) -> Result<Result<Proof, String>, Box<Fault>> {
     let Some(file) = source.plain() else {
         return Ok(Err("it is binary, and only the whole uncompressed file would prove its format".into()));
     };
-    let proofs = || Ok([gap::proves(file)?, Layout::Packed.fits(file)?, Layout::Int64.fits(file)?]);
+    let proofs = || Ok([gap::proves(file)?, EdgeFormat::Packed.fits(file)?, EdgeFormat::Int64.fits(file)?]);
     Ok(match source.unchanged(proofs())? {
         [true, _, _] => Ok(Proof::of(Format::GapSg, "header, offsets and size agree")),
         [_, true, false] => Ok(Proof::of(Format::Graph500Packed, "every 12 bytes are an edge")),

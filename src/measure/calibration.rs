@@ -13,7 +13,7 @@ use crate::{
     board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
     cpu::Simd,
     memory::SharingMode,
-    policy::{CostModel, CostModelError, mlp::Form},
+    policy::{CostModel, CostModelError, mlp::NetworkKind},
 };
 
 /// The version of the calibration format that this build reads and writes.
@@ -347,19 +347,19 @@ impl Calibration {
     }
 
     /// The network of this form that was trained on this machine.
-    pub fn trained(&self, form: Form) -> Option<&Trained> {
+    pub fn trained(&self, form: NetworkKind) -> Option<&Trained> {
         match form {
-            Form::Surf => self.surf.as_ref(),
-            Form::Mlp => self.mlp.as_ref(),
+            NetworkKind::Surf => self.surf.as_ref(),
+            NetworkKind::Mlp => self.mlp.as_ref(),
         }
     }
 
     /// Sets the network of this form. A contest's score of the previous `mlp` does not hold for a new one: until the next calibration
     /// `auto` decides without `mlp`.
-    pub fn set_trained(&mut self, form: Form, trained: Trained) {
+    pub fn set_trained(&mut self, form: NetworkKind, trained: Trained) {
         match form {
-            Form::Surf => self.surf = Some(trained),
-            Form::Mlp => {
+            NetworkKind::Surf => self.surf = Some(trained),
+            NetworkKind::Mlp => {
                 self.mlp = Some(trained);
                 if let Some(Contest { graphs, mut candidates, .. }) = self.auto.take() {
                     candidates.retain(|candidate| candidate.policy != Decider::Mlp);
@@ -429,7 +429,7 @@ impl Calibration {
             })?;
         }
         self.validate_auto()?;
-        for form in Form::ALL {
+        for form in NetworkKind::ALL {
             if let Some(trained) = self.trained(form) {
                 trained.validate(form).map_err(|Violation { key, reason }| Violation { key: format!("{}.{key}", form.name()), reason })?;
             }
@@ -603,10 +603,10 @@ pub(crate) mod tests {
     fn a_policy_with_new_weights_is_no_longer_chosen() {
         let mut calibration = with_device();
         assert_eq!(calibration.decider(), Decider::Mlp);
-        calibration.set_trained(Form::Surf, Trained { graphs: 7, ..with_device().surf.unwrap() });
-        assert_eq!((calibration.decider(), calibration.trained(Form::Surf).unwrap().graphs), (Decider::Mlp, 7));
-        calibration.set_trained(Form::Mlp, Trained { graphs: 8, ..with_device().mlp.unwrap() });
-        assert_eq!((calibration.decider(), calibration.trained(Form::Mlp).unwrap().graphs), (Decider::Sampled, 8));
+        calibration.set_trained(NetworkKind::Surf, Trained { graphs: 7, ..with_device().surf.unwrap() });
+        assert_eq!((calibration.decider(), calibration.trained(NetworkKind::Surf).unwrap().graphs), (Decider::Mlp, 7));
+        calibration.set_trained(NetworkKind::Mlp, Trained { graphs: 8, ..with_device().mlp.unwrap() });
+        assert_eq!((calibration.decider(), calibration.trained(NetworkKind::Mlp).unwrap().graphs), (Decider::Sampled, 8));
         assert_eq!(Calibration::parse(&calibration.to_toml().unwrap(), "f").unwrap(), calibration);
         assert_eq!(without_device().decider(), Decider::CostModel);
     }

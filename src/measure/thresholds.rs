@@ -4,7 +4,7 @@ use super::searched::{Took, fastest, own_ns, probes, roots, timed};
 use crate::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::Vertex,
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Form, LevelDevice, NEVER, Policy, SampledCosts, StrategyCost},
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, SampledCosts, StrategyCost},
     search::{Search, SearchError},
 };
 
@@ -44,7 +44,7 @@ impl Measured {
     /// The costs of the CPU on this graph. A machine's costs depend on how much of a graph its caches hold, so they differ more between
     /// graphs than between the two directions.
     fn cpu_model(&self) -> CostModel {
-        let shipped = CostModel::shipped(Form::Full);
+        let shipped = CostModel::shipped(ModelTerms::Full);
         let times = |cost: Option<StrategyCost>, factor| cost.map(|cost| cost.times(factor));
         CostModel { tc: times(shipped.tc, self.top_down_factor), bc: times(shipped.bc, self.bottom_up_factor), ..shipped }
     }
@@ -217,7 +217,7 @@ fn in_turn(
 
 /// The time of the CPU's levels of one direction divided by their time by [`CostModel::shipped`] (`None`: there were none).
 fn factor(records: &[LevelRecord], direction: Direction) -> Option<f64> {
-    let model = CostModel::shipped(Form::Full);
+    let model = CostModel::shipped(ModelTerms::Full);
     let cost = model.of(Strategy::on_cpu(direction))?;
     let mut took = Took::default();
     for record in timed(records).filter(|record| record.plan.direction == direction && record.levels <= 1) {

@@ -6,7 +6,7 @@ use crate::{
     board::Violation,
     policy::{
         Mlp,
-        mlp::{Form, Unit, Weights, WeightsError},
+        mlp::{NetworkKind, Unit, Weights, WeightsError},
     },
 };
 
@@ -42,12 +42,12 @@ impl Trained {
     /// # Errors
     /// [`WeightsError`] if the weights are of another form than `form`, or a size or value is invalid. (Weights of a calibration that was
     /// read are valid.)
-    pub fn network(&self, form: Form) -> Result<Mlp, WeightsError> {
+    pub fn network(&self, form: NetworkKind) -> Result<Mlp, WeightsError> {
         Mlp::of(form, &self.network)
     }
 
     /// Checks the values. The key of a [`Violation`] is relative to this network's table.
-    pub(super) fn validate(&self, form: Form) -> Result<(), Violation> {
+    pub(super) fn validate(&self, form: NetworkKind) -> Result<(), Violation> {
         for (key, share) in [("accuracy", self.accuracy), ("reduced_time", self.reduced_time)] {
             if !(0.0..=1.0).contains(&share) {
                 return Err(Violation { key: key.to_owned(), reason: format!("is {share}; it must be a share of the whole, 0 to 1") });

@@ -1,7 +1,7 @@
 //! The adaptive cost model: it chooses the strategy with the least predicted time for each level (Zhang et al. 2018, section 3.2).
 //!
 //! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed (eq. 4), with
-//! one average speed for each strategy, and chooses the strategy with the least time. [`Form::Zhang`] does the same. [`Form::Full`] counts
+//! one average speed for each strategy, and chooses the strategy with the least time. [`ModelTerms::Zhang`] does the same. [`ModelTerms::Full`] counts
 //! what a level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at
 //! (sampled where that could change the decision), each with its own time for each strategy, and the cost of a change of direction or
 //! device. It can also minimise the energy of a search or its energy-delay product, which the paper does not.
@@ -19,13 +19,13 @@ pub(super) const KNOWN: &[Known] = &[Known {
     parameters: "FORM",
     summary: "the strategy with the least predicted time, by measured costs; zhang: by the paper's mean speeds alone",
     from: "after Zhang 2018",
-    default: |_| Ok(Policy::CostModel(Box::new(CostModel::shipped(Form::Full)))),
+    default: |_| Ok(Policy::CostModel(Box::new(CostModel::shipped(ModelTerms::Full)))),
 }];
 
 /// The terms of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum ModelTerms {
     /// All terms that were found to matter.
     #[default]
     Full,
@@ -205,7 +205,7 @@ impl ChangeCost {
 #[serde(deny_unknown_fields, default)]
 pub struct CostModel {
     /// Its form, which determines its terms.
-    pub form: Form,
+    pub form: ModelTerms,
     /// The quantity that it minimises.
     pub objective: Objective,
     /// Top-down on the CPU.
@@ -283,15 +283,15 @@ pub(super) struct Spent {
 impl CostModel {
     /// The costs of the CPU's strategies as measured on two cores of a Xeon with AVX-512 (`socbfs calibrate`). Machines that have not been
     /// calibrated start with them, since decisions depend on ratios only.
-    pub fn shipped(form: Form) -> Self {
+    pub fn shipped(form: ModelTerms) -> Self {
         let (tc, bc, to_bottom_up, to_top_down) = match form {
-            Form::Full => (
+            ModelTerms::Full => (
                 StrategyCost { fixed_ns: 170.0, frontier_vertex_ns: 6.7, frontier_edge_ns: 1.5, ..StrategyCost::default() },
                 StrategyCost { word_ns: 4.0, unvisited_vertex_ns: 2.2, probe_ns: 0.44, ..StrategyCost::default() },
                 ChangeCost { fixed_ns: 380.0, ..ChangeCost::default() },
                 ChangeCost { fixed_ns: 83.0, ..ChangeCost::default() },
             ),
-            Form::Zhang => (
+            ModelTerms::Zhang => (
                 StrategyCost { frontier_edge_ns: 4.0, ..StrategyCost::default() },
                 StrategyCost { unvisited_edge_ns: 0.5, ..StrategyCost::default() },
                 ChangeCost::default(),
@@ -520,7 +520,7 @@ impl CostModel {
     /// Whether the number of probes decides: the best and the worst case lead to different plans, and either mistake costs more than a
     /// sample.
     pub(super) fn wants_sample(&self, runs: LevelDevice, stats: &LevelStats, spent: Spent) -> bool {
-        self.form != Form::Zhang && self.bounds(runs, stats, spent).wants_sample()
+        self.form != ModelTerms::Zhang && self.bounds(runs, stats, spent).wants_sample()
     }
 
     /// Plans a level, and adds its predicted cost to `spent`.
@@ -569,13 +569,13 @@ impl Rule for CostModel {
 /// The form as a parameter: it selects the model that is shipped in that form.
 impl Special for CostModel {
     fn text(&self) -> Option<String> {
-        (self.form == Form::Zhang).then(|| "zhang".to_owned())
+        (self.form == ModelTerms::Zhang).then(|| "zhang".to_owned())
     }
 
     fn set_text(&mut self, text: &str) -> Option<()> {
         *self = Self::shipped(match text {
-            "full" => Form::Full,
-            "zhang" => Form::Zhang,
+            "full" => ModelTerms::Full,
+            "zhang" => ModelTerms::Zhang,
             _ => return None,
         });
         Some(())
@@ -753,7 +753,7 @@ mod tests {
         // 500 million arcs a second top-down, 2000 million bottom-up with alpha 0.1: t = 2 e_frontier, t = 0.05 e_left.
         let cost =
             |frontier_edge_ns, unvisited_edge_ns| Some(StrategyCost { frontier_edge_ns, unvisited_edge_ns, ..StrategyCost::default() });
-        let model = CostModel { form: Form::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
+        let model = CostModel { form: ModelTerms::Zhang, tc: cost(2.0, 0.0), bc: cost(0.0, 0.05), ..CostModel::default() };
         // e_left = 10,000: 500 ns, the time of 250 arcs of the frontier.
         let mut spent = Spent::default();
         assert_eq!(model.plan(LevelDevice::Cpu, &stats(249, 1000), &mut spent), Strategy::Tc.plan());

@@ -19,26 +19,26 @@ use super::{
 };
 use crate::bfs::LevelStats;
 
-/// In the order of [`Form::ALL`].
+/// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
     Known {
         kind: "surf",
         parameters: "",
         summary: "direction by SURF's neural network, with weights trained here, else built-in ones for the CPU; surf:FILE uses those of FILE",
         from: "SURF 2022",
-        default: |_| network(Form::Surf),
+        default: |_| network(NetworkKind::Surf),
     },
     Known {
         kind: "mlp",
         parameters: "",
         summary: "direction by our neural network, with weights trained here, else built-in ones for the CPU; mlp:FILE uses those of FILE",
         from: "",
-        default: |_| network(Form::Mlp),
+        default: |_| network(NetworkKind::Mlp),
     },
 ];
 
 /// A network with the shipped weights.
-fn network(form: Form) -> Result<Policy, PolicyError> {
+fn network(form: NetworkKind) -> Result<Policy, PolicyError> {
     Mlp::shipped(form).map(Policy::Mlp).map_err(|reason| PolicyError::Weights { policy: form.name(), reason })
 }
 
@@ -64,14 +64,14 @@ static SHIPPED_LOG: LazyLock<Result<Mlp, WeightsError>> = LazyLock::new(|| Mlp::
 /// The form of a network: its inputs and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
+pub enum NetworkKind {
     /// As published: [`surf_inputs`], 6 hidden units.
     Surf,
     /// Ours: [`log_inputs`], 32 hidden units.
     Mlp,
 }
 
-impl Form {
+impl NetworkKind {
     /// Both forms.
     pub const ALL: [Self; 2] = [Self::Surf, Self::Mlp];
 
@@ -99,7 +99,7 @@ pub struct Weights {
     /// Version of this format: 1.
     pub schema: u32,
     /// The form of the network.
-    pub policy: Form,
+    pub policy: NetworkKind,
     /// Bias of the output.
     pub bias: f32,
     /// The hidden units.
@@ -242,10 +242,10 @@ impl Mlp {
     ///
     /// # Errors
     /// None: the shipped files are tested. (The type is that of weights from elsewhere.)
-    pub fn shipped(form: Form) -> Result<Self, WeightsError> {
+    pub fn shipped(form: NetworkKind) -> Result<Self, WeightsError> {
         match form {
-            Form::Surf => SHIPPED_SURF.clone(),
-            Form::Mlp => SHIPPED_LOG.clone(),
+            NetworkKind::Surf => SHIPPED_SURF.clone(),
+            NetworkKind::Mlp => SHIPPED_LOG.clone(),
         }
     }
 
@@ -267,8 +267,8 @@ impl Mlp {
             return Err(WeightsError::Schema(weights.schema));
         }
         let network = match weights.policy {
-            Form::Surf => Network::Surf(Layers::new(weights)?),
-            Form::Mlp => Network::Mlp(Layers::new(weights)?),
+            NetworkKind::Surf => Network::Surf(Layers::new(weights)?),
+            NetworkKind::Mlp => Network::Mlp(Layers::new(weights)?),
         };
         Ok(Self { network: Arc::new(network), origin: None })
     }
@@ -277,7 +277,7 @@ impl Mlp {
     ///
     /// # Errors
     /// As [`Mlp::new`]; [`WeightsError::OtherPolicy`] if the weights are of the other form.
-    pub fn of(form: Form, weights: &Weights) -> Result<Self, WeightsError> {
+    pub fn of(form: NetworkKind, weights: &Weights) -> Result<Self, WeightsError> {
         if weights.policy != form {
             return Err(WeightsError::OtherPolicy { wanted: form.name(), found: weights.policy.name() });
         }
@@ -300,10 +300,10 @@ impl Mlp {
     }
 
     /// The form of the network.
-    pub fn form(&self) -> Form {
+    pub fn form(&self) -> NetworkKind {
         match *self.network {
-            Network::Surf(_) => Form::Surf,
-            Network::Mlp(_) => Form::Mlp,
+            Network::Surf(_) => NetworkKind::Surf,
+            Network::Mlp(_) => NetworkKind::Mlp,
         }
     }
 
@@ -318,7 +318,7 @@ impl Mlp {
 
     /// Whether [`LevelStats::sampled_probes`] is one of the inputs at this level (see [`wants_sample`]).
     pub fn wants_sample(&self, stats: &LevelStats) -> bool {
-        self.form() == Form::Mlp && wants_sample(stats)
+        self.form() == NetworkKind::Mlp && wants_sample(stats)
     }
 
     /// Decides. `growth_before` is the growth of the frontier before this one, in vertices (see [`surf_inputs`]).
@@ -514,7 +514,7 @@ mod tests {
         let mut hidden = vec![unit([0.0; 6], 0.0, 0.0); 6];
         hidden[0] = unit(first, 0.5, outputs[0]);
         hidden[1] = unit(second, -0.25, outputs[1]);
-        Weights { schema: 1, policy: Form::Surf, bias, hidden }
+        Weights { schema: 1, policy: NetworkKind::Surf, bias, hidden }
     }
 
     #[test]
@@ -615,14 +615,14 @@ mod tests {
         assert_eq!((sampled(dear)[7], log_inputs(&dear)[7]), (log2(194_700), log2(173_066)));
         // 0.5 for each of 1562.5 words, and for each of 64,900 vertices 0.25 and 3 times 0.35.
         assert_eq!(sampled(dear)[10], log2(781 + 16_225 + 68_145));
-        let surf = Mlp::shipped(Form::Surf).unwrap();
+        let surf = Mlp::shipped(NetworkKind::Surf).unwrap();
         assert!(!surf.wants_sample(&dear));
-        assert!(Mlp::shipped(Form::Mlp).unwrap().wants_sample(&dear));
+        assert!(Mlp::shipped(NetworkKind::Mlp).unwrap().wants_sample(&dear));
     }
 
     #[test]
     fn weights_are_written_and_read() {
-        for form in Form::ALL {
+        for form in NetworkKind::ALL {
             let shipped = Mlp::shipped(form).unwrap();
             assert_eq!(shipped.form(), form);
             let text = shipped.weights().to_toml();
@@ -642,7 +642,7 @@ mod tests {
 
     #[test]
     fn names_and_origins_are_printed() {
-        for form in Form::ALL {
+        for form in NetworkKind::ALL {
             let policy: Policy = form.name().parse().unwrap();
             assert_eq!(policy.to_string(), form.name());
             let Policy::Mlp(mlp) = policy else { panic!("{policy:?}") };

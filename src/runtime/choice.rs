@@ -11,8 +11,8 @@ use crate::{
     measure::{Decider, Measured, watts_of},
     opencl::DeviceChoice,
     policy::{
-        Adaptive, Band, Bands, ChangeCost, CostModel, Form as ModelForm, Mlp, NEVER, Objective, Policy, SampledCosts, StrategyCost,
-        mlp::Form,
+        Adaptive, Band, Bands, ChangeCost, CostModel, Mlp, ModelTerms, NEVER, Objective, Policy, SampledCosts, StrategyCost,
+        mlp::NetworkKind,
     },
 };
 
@@ -141,7 +141,7 @@ impl Runtime {
                     Decider::CostModel => self.priced(calibration.model, found, with_device, costs)?,
                     Decider::Zhang => self.priced(calibration.model_zhang, found, with_device, costs)?,
                     Decider::Sampled => Policy::Sampled(SampledCosts::default()),
-                    Decider::Mlp => self.trained(found, Form::Mlp, with_device).unwrap_or_default(),
+                    Decider::Mlp => self.trained(found, NetworkKind::Mlp, with_device).unwrap_or_default(),
                 };
                 let reason = format!("{} had the lowest regret in the calibration", decider.name());
                 Ok(Choice::new(policy, Origin::Calibration, reason))
@@ -241,12 +241,12 @@ impl Runtime {
 
     /// The cost model of the calibration, else `named`, else the shipped one. A model in Zhang's form takes speeds from the board.
     fn model(&self, found: Option<&FoundCalibration>, named: Option<&CostModel>) -> CostModel {
-        let is_zhang = named.is_some_and(|named| named.form == ModelForm::Zhang);
+        let is_zhang = named.is_some_and(|named| named.form == ModelTerms::Zhang);
         let mut model = match (found.map(|found| &found.calibration), named) {
             (Some(calibration), _) if is_zhang => calibration.model_zhang,
             (Some(calibration), _) => calibration.model,
             (None, Some(named)) => *named,
-            (None, None) => CostModel::shipped(ModelForm::Full),
+            (None, None) => CostModel::shipped(ModelTerms::Full),
         };
         if is_zhang {
             self.speeds_into(&mut model, found.is_some());
@@ -339,14 +339,14 @@ impl Runtime {
 
     /// The network of this form in the calibration, if it was trained on the levels that it would decide: those of the device, or of the
     /// CPU.
-    fn trained(&self, found: Option<&FoundCalibration>, form: Form, on_device: bool) -> Option<Policy> {
+    fn trained(&self, found: Option<&FoundCalibration>, form: NetworkKind, on_device: bool) -> Option<Policy> {
         let trained = found?.calibration.trained(form).filter(|trained| trained.on_device == on_device)?;
         // (The weights were checked when the calibration was read.)
         trained.network(form).ok().map(Policy::Mlp)
     }
 
     /// The form of the network of the policy, if the policy is a network without weights of its own.
-    pub(super) fn plain_network(&self) -> Option<Form> {
+    pub(super) fn plain_network(&self) -> Option<NetworkKind> {
         match &self.policy.value {
             Policy::Mlp(mlp) if Mlp::is_shipped(mlp) && mlp.origin().is_none() => Some(mlp.form()),
             _ => None,

@@ -28,7 +28,7 @@ mod settings;
 pub use calibration::{CalibrationChoice, FoundCalibration, folder, text};
 pub use choice::{Bound, Choice, Costs};
 pub use error::RuntimeError;
-pub use prepare::{Machine, Prepared, Progress, SearchDevice, Step, UndividedDevice, during};
+pub use prepare::{Machine, OnStep, Prepared, SearchDevice, Step, UndividedDevice, during};
 pub use profile::Profile;
 pub use recorded::{RecordedGraph, RecordedPlans, ReplayError};
 pub use settings::{Origin, Runtime, Setting, start_threads};

@@ -54,10 +54,10 @@ impl fmt::Display for Step {
 }
 
 /// A callback that gets each step when it begins, and `None` when the step ends.
-pub type Progress<'a> = &'a dyn Fn(Option<Step>);
+pub type OnStep<'a> = &'a dyn Fn(Option<Step>);
 
 /// Calls `work`, and `progress` with its step before and after.
-pub fn during<T>(step: Step, progress: Progress<'_>, work: impl FnOnce() -> T) -> T {
+pub fn during<T>(step: Step, progress: OnStep<'_>, work: impl FnOnce() -> T) -> T {
     progress(Some(step));
     let result = work();
     progress(None);
@@ -155,7 +155,7 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`Runtime::search`].
-    pub fn search_telling<'g>(&self, layout: &'g Layout, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
+    pub fn search_telling<'g>(&self, layout: &'g Layout, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
         self.prepare(layout, false, progress)
     }
 
@@ -163,7 +163,7 @@ impl Runtime {
     ///
     /// # Errors
     /// As [`Runtime::search`].
-    pub fn search_for_all<'g>(&self, layout: &'g Layout, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
+    pub fn search_for_all<'g>(&self, layout: &'g Layout, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
         self.prepare(layout, true, progress)
     }
 
@@ -182,7 +182,7 @@ impl Runtime {
         Ok(Machine { options, device })
     }
 
-    fn prepare<'g>(&self, layout: &'g Layout, every_policy: bool, progress: Progress<'_>) -> Result<Prepared<'g>, RuntimeError> {
+    fn prepare<'g>(&self, layout: &'g Layout, every_policy: bool, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
         if let Some(recorded) = &self.recorded {
             recorded.check_graph(layout)?;
         }
@@ -212,7 +212,7 @@ impl Runtime {
         opened: Vec<Opened>,
         calibration: Option<FoundCalibration>,
         every_policy: bool,
-        progress: Progress<'_>,
+        progress: OnStep<'_>,
     ) -> Result<Prepared<'g>, RuntimeError> {
         let first = &opened[0];
         let info = first.setup.device.info();

@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 14;
 
 /// Summary of the levels.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Tree {
+pub(super) struct Depths {
     pub(super) reached: u64,
     pub(super) deepest: u32,
 }
@@ -27,7 +27,7 @@ pub(super) struct Tree {
 /// The walk from a vertex goes up to the first vertex whose level is known, and then once more along the same path to number it. Every
 /// vertex is thus numbered once, and the work is linear. The threads share `level` without order: any thread gives a vertex the same
 /// number, and a number that a thread does not see yet only makes its walk longer.
-pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Tree, Violation> {
+pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Depths, Violation> {
     if parent[root as usize] != root {
         return Err(Violation::RootParent { root, parent: parent[root as usize] });
     }
@@ -40,23 +40,23 @@ pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], 
     });
 
     let chunks = level.par_chunks(CHUNK).zip(short.par_chunks_mut(CHUNK)).map(|(level, short)| {
-        let mut tree = Tree { reached: 0, deepest: 0 };
+        let mut depths = Depths { reached: 0, deepest: 0 };
         for (level, short) in level.iter().zip(short) {
             let level = level.load(Relaxed);
             *short = level.min(255) as u8;
             if level != NONE {
-                tree.reached += 1;
-                tree.deepest = tree.deepest.max(level);
+                depths.reached += 1;
+                depths.deepest = depths.deepest.max(level);
             }
         }
-        tree
+        depths
     });
-    let tree = chunks
-        .reduce(|| Tree { reached: 0, deepest: 0 }, |a, b| Tree { reached: a.reached + b.reached, deepest: a.deepest.max(b.deepest) });
-    if tree.deepest == ASTRAY {
+    let depths = chunks
+        .reduce(|| Depths { reached: 0, deepest: 0 }, |a, b| Depths { reached: a.reached + b.reached, deepest: a.deepest.max(b.deepest) });
+    if depths.deepest == ASTRAY {
         return Err(explain(parent, level));
     }
-    Ok(tree)
+    Ok(depths)
 }
 
 /// Compares levels that came with the parents.

@@ -10,7 +10,7 @@ use socbfs::{
     bfs::{LevelStats, Planner},
     board::{self, Board, CpuList},
     measure::Calibration,
-    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::Form},
+    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::NetworkKind},
 };
 use socbfs_tools::{
     bench::read_plans,
@@ -169,7 +169,7 @@ fn calibrations() {
 
 #[test]
 fn weights() {
-    let seeds = [Form::Surf, Form::Mlp].map(|form| Mlp::shipped(form).unwrap().weights().to_toml());
+    let seeds = [NetworkKind::Surf, NetworkKind::Mlp].map(|form| Mlp::shipped(form).unwrap().weights().to_toml());
     let stats =
         LevelStats { frontier_vertices: 10, frontier_edges: 100, unvisited_vertices: 1000, unvisited_edges: 5000, ..LevelStats::default() };
     fuzz_text(&seeds, Mlp::parse, |mlp| assert!(!mlp.logit(&stats, 3).is_nan()));

@@ -11,16 +11,16 @@ use super::{
 };
 use crate::{
     channel::{Channel, Domain, Family, Scope},
-    part::Part,
+    part::Component,
     source::Source,
-    tree::{Tree, line},
+    tree::{SystemFiles, line},
 };
 
 /// The driver queries the firmware at every read; the firmware averages over a millisecond to a second, depending on the generation.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Every amdgpu chip of `tree` with a file of its power.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     chips(tree, |name| name == "amdgpu").iter().filter_map(source).collect()
 }
 
@@ -28,9 +28,9 @@ fn source(chip: &Chip) -> Option<Source> {
     let paths = ["power1_average", "power1_input"].map(|name| chip.path.join(name));
     let place = paths.iter().find(|path| path.exists())?.display().to_string();
     let (domain, scope, part) = if chip.path.join("in1_label").exists() {
-        (Domain::Package, Scope::CpuPackage, Part::package(0))
+        (Domain::Package, Scope::CpuPackage, Component::package(0))
     } else {
-        (Domain::Gpu, Scope::Card, Part::card(&chip.device))
+        (Domain::Gpu, Scope::Card, Component::card(&chip.device))
     };
     let (id, label) = (chip.device.clone(), line(chip.path.join("power1_label")));
     let channel = Channel { domain, scope, part, ..Channel::rail(Family::Amdgpu, id, label, INTERVAL, place) };
@@ -57,9 +57,9 @@ mod tests {
         assert_eq!(found[0].channels[0].name(), "amdgpu:0000:04:00.0");
         assert!((watts(&mut found[0]) - 15.012).abs() < 1e-9);
         assert!((watts(&mut found[1]) - 9.0).abs() < 1e-9);
-        assert!(found[0].channels[0].part.overlaps(&Part::package(0)));
+        assert!(found[0].channels[0].part.overlaps(&Component::package(0)));
         assert_eq!((found[0].channels[0].scope, found[0].channels[0].domain), (Scope::CpuPackage, Domain::Package));
-        assert!(!found[1].channels[0].part.overlaps(&Part::package(0)));
+        assert!(!found[1].channels[0].part.overlaps(&Component::package(0)));
         assert_eq!((found[1].channels[0].scope, found[1].channels[0].domain), (Scope::Card, Domain::Gpu));
     }
 }

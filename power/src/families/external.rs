@@ -18,7 +18,7 @@ use nix::{
 
 use crate::{
     channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
     units::Watts,
@@ -146,7 +146,7 @@ impl Sensor for Log {
 
 /// The sensor that reads the file `path`.
 pub fn open(path: &str) -> Source {
-    let channel = Channel::meter(Family::External, path, Scope::Wall, Part::wall(), REFRESH);
+    let channel = Channel::meter(Family::External, path, Scope::Wall, Component::wall(), REFRESH);
     let sensor = Log::open(Path::new(path)).map_err(|error| Unusable::io(Path::new(path), &error));
     Source::new(vec![channel], sensor.map(|log| Box::new(log) as Box<dyn Sensor>))
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::tree::{Tree, line, name_of, name_of_target};
+use crate::tree::{SystemFiles, line, name_of, name_of_target};
 
 /// A chip with a folder under `/sys/class/hwmon`.
 pub(super) struct Chip {
@@ -18,7 +18,7 @@ pub(super) struct Chip {
 }
 
 /// The chips whose driver name `wanted` accepts.
-pub(super) fn chips(tree: &Tree, wanted: impl Fn(&str) -> bool) -> Vec<Chip> {
+pub(super) fn chips(tree: &SystemFiles, wanted: impl Fn(&str) -> bool) -> Vec<Chip> {
     let folders = tree.list("sys/class/hwmon", |name| name.starts_with("hwmon"));
     folders.into_iter().filter_map(|path| chip(path, &wanted)).collect()
 }

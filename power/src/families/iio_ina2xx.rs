@@ -7,14 +7,14 @@ use super::{hwmon::device_of, power_file};
 use crate::{
     channel::{Channel, Family},
     source::Source,
-    tree::{Tree, line, name_of},
+    tree::{SystemFiles, line, name_of},
 };
 
 /// Interval if the driver does not report how often it converts.
 const USUAL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The INA2xx chips of `tree` under IIO.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let devices = tree.list("sys/bus/iio/devices", |name| name.starts_with("iio:device"));
     devices.iter().filter_map(|device| source(device)).collect()
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     channel::{Channel, Family},
     source::Source,
-    tree::{Tree, number},
+    tree::{SystemFiles, number},
 };
 
 /// Default `update_interval` of the driver (INA226, 230, 231).
@@ -19,7 +19,7 @@ const USUAL_INTERVAL: Duration = Duration::from_millis(35);
 const FAST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The INA2xx chips of `tree` under hwmon.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     chips(tree, |name| matches!(name, "ina219" | "ina220" | "ina226" | "ina230" | "ina231")).iter().map(source).collect()
 }
 

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     channel::{Channel, Family, is_unconnected},
     source::Source,
-    tree::{Tree, line, number},
+    tree::{SystemFiles, line, number},
 };
 
 /// Shunt and bus voltage of three channels take 7 ms at the default 1.1 ms per conversion. If the chip averages, the driver's
@@ -18,7 +18,7 @@ use crate::{
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The channels of all chips of `tree`.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let chips = chips(tree, |name| name == "ina3221");
     chips.iter().flat_map(|chip| (1..=3).filter_map(|channel| source(chip, channel))).collect()
 }

@@ -7,14 +7,14 @@ use super::power_file;
 use crate::{
     channel::{Channel, Family, is_unconnected},
     source::Source,
-    tree::{Tree, line, name_of},
+    tree::{SystemFiles, line, name_of},
 };
 
 /// The driver reads the chip at every read. The chip averages, so shorter intervals show nothing new.
 const INTERVAL: Duration = Duration::from_millis(20);
 
 /// The rails of `tree`.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     const DRIVER: &str = "sys/bus/i2c/drivers/ina3221x";
     let mut found = Vec::new();
     for device in tree.list(DRIVER, |name| name.contains('-')) {

@@ -22,11 +22,11 @@ pub(crate) mod tests;
 pub mod vcgencmd;
 pub mod wt310;
 
-use crate::{channel::Family, source::Source, tree::Tree};
+use crate::{channel::Family, source::Source, tree::SystemFiles};
 
 /// Every sensor that can be found in `tree`, usable or not, family by family. Meters on a serial line, USB or the network are not
 /// searched for: the user names them, and [`open`] opens them.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     [
         powercap::discover(tree),
         perf::discover(tree),

@@ -8,7 +8,7 @@ use nvml_wrapper::{Nvml, error::NvmlError};
 use super::powercap::KEEP_ALIVE;
 use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Signal},
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
     units::Watts,
@@ -58,7 +58,7 @@ fn source(library: &Arc<Nvml>, index: u32) -> Source {
         label: device.as_ref().ok().and_then(|device| device.name().ok()),
         domain: Domain::Gpu,
         scope: Scope::Card,
-        part: Part::card(&index.to_string()),
+        part: Component::card(&index.to_string()),
         signal: if counts { Signal::Counter { joules_per_count: 1e-3, range: u64::MAX } } else { Signal::Power },
         refresh: REFRESH,
         place: format!("GPU {index}"),

@@ -9,14 +9,14 @@ use crate::{
     channel::{Channel, Family, Lost, Pace, Reading},
     problem::Unusable,
     source::Source,
-    tree::{Tree, line, name_of, number},
+    tree::{SystemFiles, line, name_of, number},
 };
 
 /// Default `update_period` of the vendor kernel, in microseconds.
 const USUAL_PERIOD: u64 = 263_808;
 
 /// The rails of `tree`.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let devices = tree.list("sys/bus/i2c/drivers/INA231", |name| name.contains('-'));
     devices.iter().filter_map(|device| source(device)).collect()
 }

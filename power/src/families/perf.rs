@@ -18,7 +18,7 @@ use crate::{
     channel::{Channel, Family, Lost, Pace, Reading, Signal},
     problem::Unusable,
     source::Source,
-    tree::{Tree, line, name_of, number},
+    tree::{SystemFiles, line, name_of, number},
 };
 
 /// Interval at which the hardware refreshes the counter.
@@ -67,7 +67,7 @@ fn read(mut event: &File) -> Result<Reading, Lost> {
 }
 
 /// The events of `tree`, one source for each counter.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let device = tree.path("sys/bus/event_source/devices/power");
     let Some(kind) = number(device.join("type")).and_then(|kind| u32::try_from(kind).ok()) else { return Vec::new() };
     let events = tree.list("sys/bus/event_source/devices/power/events", |name| name.starts_with("energy-") && !name.contains('.'));
@@ -99,7 +99,7 @@ fn cpus_of(list: &str) -> impl Iterator<Item = u32> + '_ {
 
 /// One place for every counter of the CPUs in `mask`. Most kernels list one CPU per counter. Newer kernels, where the powercap driver
 /// provides the event, list every CPU of a package.
-fn places(tree: &Tree, mask: &str) -> Vec<Place> {
+fn places(tree: &SystemFiles, mask: &str) -> Vec<Place> {
     let topology = |cpu: u32, name: &str| {
         let path = tree.path(format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
         number(path).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
     use crate::{
         families::tests::fixture::{Fixture, sample},
-        part::Part,
+        part::Component,
     };
 
     fn events(fixture: &Fixture, kind: &str, event: &str, scale: &str) {
@@ -177,7 +177,7 @@ mod tests {
         let channel = &found[0].channels[0];
         assert_eq!(channel.name(), "perf:energy-pkg/0");
         assert_eq!(channel.signal, Signal::Counter { joules_per_count: 2.328_306_436_538_696_3e-10, range: u64::MAX });
-        assert!(channel.part.overlaps(&Part::package(0)));
+        assert!(channel.part.overlaps(&Component::package(0)));
         assert!(found[0].sensor.is_err());
     }
 

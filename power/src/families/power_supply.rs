@@ -8,10 +8,10 @@ use std::{path::Path, time::Duration};
 use super::power_file::Power;
 use crate::{
     channel::{Channel, Family, Lost, Pace, Reading, Scope},
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
-    tree::{Held, Tree, line, name_of},
+    tree::{Held, SystemFiles, line, name_of},
     units::Watts,
 };
 
@@ -19,7 +19,7 @@ use crate::{
 const INTERVAL: Duration = Duration::from_millis(500);
 
 /// The batteries of `tree`, without those of mice, pens and other devices.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let supplies = tree.list("sys/class/power_supply", |_| true);
     let battery = |path: &&std::path::PathBuf| {
         line(path.join("type")).as_deref() == Some("Battery") && line(path.join("scope")).as_deref() != Some("Device")
@@ -29,7 +29,7 @@ pub fn discover(tree: &Tree) -> Vec<Source> {
 
 fn source(supply: &Path) -> Source {
     let id = name_of(supply);
-    let meter = Channel::meter(Family::PowerSupply, &supply.display().to_string(), Scope::BoardInput, Part::supply(&id), INTERVAL);
+    let meter = Channel::meter(Family::PowerSupply, &supply.display().to_string(), Scope::BoardInput, Component::supply(&id), INTERVAL);
     Source::single(Channel { id, ..meter }, Pace::Every(INTERVAL), open(supply))
 }
 

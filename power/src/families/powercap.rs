@@ -8,10 +8,10 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     channel::{Channel, Domain, Family, Pace, Reading, Scope, Signal},
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
-    tree::{self, Held, Tree, line, name_of, number},
+    tree::{self, Held, SystemFiles, line, name_of, number},
 };
 
 /// Interval at which the hardware refreshes the counter.
@@ -22,7 +22,7 @@ const REFRESH: Duration = Duration::from_millis(1);
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_millis(500);
 
 /// The zones of `tree`.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let amd = is_amd(tree);
     let mut zones = tree.list("sys/class/powercap", |name| name.starts_with("intel-rapl") && name.contains(':'));
     // A mirror comes after its original.
@@ -63,11 +63,11 @@ fn zone_at(zone: &Path, amd: bool) -> Option<Source> {
 }
 
 /// What the zone or the perf event `name` measures.
-pub(super) fn measured(name: &str, package: u32, die: Option<u32>) -> (Part, Domain, Scope) {
-    let whole = Part::package(package).of_die(die);
+pub(super) fn measured(name: &str, package: u32, die: Option<u32>) -> (Component, Domain, Scope) {
+    let whole = Component::package(package).of_die(die);
     let (part, domain) = match name {
-        "psys" | "energy-psys" => return (Part::board(), Domain::Board, Scope::BoardInput),
-        "dram" | "energy-ram" => (Part::memory(package).of_die(die), Domain::Memory),
+        "psys" | "energy-psys" => return (Component::board(), Domain::Board, Scope::BoardInput),
+        "dram" | "energy-ram" => (Component::memory(package).of_die(die), Domain::Memory),
         "uncore" | "energy-gpu" => (whole.inner("uncore"), Domain::Gpu),
         "core" | "energy-cores" => (whole.inner("core"), Domain::Cpu),
         "energy-pkg" => (whole, Domain::Package),
@@ -97,11 +97,11 @@ fn mark_mirrors(found: &mut [Source]) {
 }
 
 /// Whether the processor is from AMD, or from Hygon, whose design is AMD's.
-pub(super) fn is_amd(tree: &Tree) -> bool {
+pub(super) fn is_amd(tree: &SystemFiles) -> bool {
     line_of_cpuinfo(tree, "vendor_id").is_some_and(|vendor| vendor == "AuthenticAMD" || vendor == "HygonGenuine")
 }
 
-fn line_of_cpuinfo(tree: &Tree, key: &str) -> Option<String> {
+fn line_of_cpuinfo(tree: &SystemFiles, key: &str) -> Option<String> {
     let text = tree::text(tree.path("proc/cpuinfo"))?;
     let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found.trim() == key)?;
     Some(value.trim().to_owned())

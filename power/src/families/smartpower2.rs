@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::stream;
 use crate::{
     channel::{Channel, Family, Reading, Scope},
-    part::Part,
+    part::Component,
     source::Source,
     units::Watts,
 };
@@ -25,7 +25,7 @@ pub(super) fn parse(line: &str) -> Option<Watts> {
 
 /// The meter at `place`: `/dev/ttyUSB0` or `tcp:HOST:PORT`.
 pub fn open(place: &str) -> Source {
-    let channel = Channel::meter(Family::Smartpower2, place, Scope::BoardInput, Part::supply(place), REFRESH);
+    let channel = Channel::meter(Family::Smartpower2, place, Scope::BoardInput, Component::supply(place), REFRESH);
     stream::source(vec![channel], place, |at, line, sink| parse(line).map(|watts| sink.put(0, at, Reading::Power(watts))))
 }
 

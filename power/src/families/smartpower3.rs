@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::stream;
 use crate::{
     channel::{Channel, Family, Reading, Scope},
-    part::Part,
+    part::Component,
     source::Source,
     units::Watts,
 };
@@ -78,15 +78,15 @@ pub(super) fn parse(line: &str) -> Option<Line> {
 /// The meter at `place`: `/dev/ttyUSB0` or `udp:6000`. Its channels are the outputs `PLACE:1` and `PLACE:2`, both named by `PLACE` alone,
 /// and the input `PLACE/input`, which includes the consumption of the meter.
 pub fn open(place: &str) -> Source {
-    let channel = |id: String, label: &str, part: Part| {
+    let channel = |id: String, label: &str, part: Component| {
         let meter = Channel::meter(Family::Smartpower3, place, Scope::BoardInput, part, REFRESH);
         Channel { id, label: Some(label.to_owned()), ..meter }
     };
     let output = |number: u32| {
         let id = format!("{place}:{number}");
-        channel(id.clone(), &format!("output {number}"), Part::supply(&id))
+        channel(id.clone(), &format!("output {number}"), Component::supply(&id))
     };
-    let channels = vec![channel(format!("{place}/input"), "input", Part::board()), output(1), output(2)];
+    let channels = vec![channel(format!("{place}/input"), "input", Component::board()), output(1), output(2)];
     let mut clock = Clock::default();
     stream::source(channels, place, move |arrival, line, sink| {
         let line = parse(line)?;

@@ -11,7 +11,7 @@ use crate::{
     channel::{Channel, Domain, Family, Lost, Pace, Reading, Sensor, Sink, monotonic},
     problem::Unusable,
     source::Source,
-    tree::Tree,
+    tree::SystemFiles,
     units::Watts,
 };
 
@@ -68,7 +68,7 @@ pub(super) fn rails(text: &str) -> impl Iterator<Item = (&str, Watts)> {
 }
 
 /// The rails of the board of `tree` if it has the command. The command knows them only on a Raspberry Pi 5.
-pub fn discover(tree: &Tree) -> Vec<Source> {
+pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let command = ["usr/bin/vcgencmd", "opt/vc/bin/vcgencmd"].map(|path| tree.path(path)).into_iter().find(|path| path.exists());
     let Some(command) = command else { return Vec::new() };
     if tree.is_live() {

@@ -10,7 +10,7 @@ use std::{
 
 use crate::{
     channel::{Channel, Family, Lost, Pace, Reading, Scope},
-    part::Part,
+    part::Component,
     problem::Unusable,
     source::Source,
     units::Watts,
@@ -61,7 +61,7 @@ pub(super) fn parse(answer: &str) -> Result<Watts, Lost> {
 
 /// The meter at `place`: `/dev/usbtmc0`.
 pub fn open(place: &str) -> Source {
-    let channel = Channel::meter(Family::Wt310, place, Scope::Wall, Part::wall(), REFRESH);
+    let channel = Channel::meter(Family::Wt310, place, Scope::Wall, Component::wall(), REFRESH);
     let read = set_up(Path::new(place)).map(|mut meter| move || meter.read().map(Reading::Power));
     Source::single(channel, Pace::Waits(REFRESH), read)
 }

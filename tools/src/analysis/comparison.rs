@@ -11,7 +11,7 @@ use socbfs::{
     graph::Layout,
     policy::{
         Mlp,
-        mlp::{Form, SURF_INPUTS, surf_inputs},
+        mlp::{NetworkKind, SURF_INPUTS, surf_inputs},
     },
 };
 
@@ -95,7 +95,7 @@ const INPUTS: [&str; SURF_INPUTS] = ["m_d", "p_h", "s_f", "c_f", "r_f", "r_u"];
 /// that was trained again judges only graphs on which it was not trained. `progress` is called with the number of trainings done and their
 /// total.
 pub fn dropped_inputs(graphs: &[(&str, &[LevelTable])], progress: &dyn Fn(usize, usize)) -> Dropped {
-    let Ok(whole) = Mlp::shipped(Form::Surf) else { return Dropped::default() };
+    let Ok(whole) = Mlp::shipped(NetworkKind::Surf) else { return Dropped::default() };
     let levels = || graphs.iter().flat_map(|(_, tables)| tables.iter()).flat_map(decided);
     let count = levels().count().max(1) as f64;
     let mean = |input: usize| levels().map(|(times, growth)| f64::from(surf_inputs(&times.stats, growth)[input])).sum::<f64>() / count;
@@ -156,7 +156,7 @@ fn retrained(graphs: &[(&str, &[LevelTable])], without: Option<usize>) -> Result
             samples.iter().zip(&part_of).filter(|(_, of)| **of != part).flat_map(|(searches, _)| searches).collect();
         let network = match without {
             Some(input) => fit_without(input, &learn, &options, &|_| ()),
-            None => fit(Form::Surf, &learn, &options, &|_| ()),
+            None => fit(NetworkKind::Surf, &learn, &options, &|_| ()),
         };
         let network = network.map_err(|error| error.to_string())?;
         for ((accuracy_of, (_, tables)), _) in all.iter_mut().zip(graphs).zip(&part_of).filter(|(_, of)| **of == part) {

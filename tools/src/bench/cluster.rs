@@ -8,7 +8,7 @@ use socbfs::{
     graph::{EdgeStream, Vertex},
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, LevelTraffic, Part, Places, Ranks, Tree, all_gather, gather,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, LevelTraffic, Part, Places, RankTree, Ranks, all_gather, gather,
 };
 
 impl ClusterRoot {
@@ -111,7 +111,7 @@ pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
             exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
             on_device += levels_on_device(search.records(), search.traffic());
             searched.push((outcome, search.records().to_vec()));
-            trees.push(Tree { root, parents: search.parents_by_row().to_vec() });
+            trees.push(RankTree { root, parents: search.parents_by_row().to_vec() });
         }
         let start = Instant::now();
         let verdicts = validator.validate(edges, &trees)?;

@@ -17,7 +17,7 @@ struct RankSensors {
     unavailable: Option<(String, Option<String>)>,
     scope: String,
     /// The sensors that it counts, each with the part of the board that it measures.
-    sensors: Vec<(String, socbfs::power::Part)>,
+    sensors: Vec<(String, socbfs::power::Component)>,
     /// Time for which the rank measures the idle machine.
     idle_seconds: f64,
 }
@@ -60,7 +60,7 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
             scopes.push(&rank.scope);
         }
     }
-    let mut taken: Vec<(usize, &str, &socbfs::power::Part)> = Vec::new();
+    let mut taken: Vec<(usize, &str, &socbfs::power::Component)> = Vec::new();
     let mut ranks = Vec::with_capacity(all.len());
     for (number, rank) in all.iter().enumerate() {
         let mut counts = Vec::new();
@@ -199,7 +199,7 @@ pub fn measure_cluster_energy<R: Ranks>(
 mod tests {
     use std::{fs, path::Path};
 
-    use socbfs::power::{Selection, Tree, discover};
+    use socbfs::power::{Selection, SystemFiles, discover};
 
     use super::*;
     use crate::{bench::measure_cluster, calibrate::PowerWindows};
@@ -239,7 +239,7 @@ mod tests {
             let how = ClusterOptions::default();
             let mut records = measure_cluster(&edges, &part, ranks, &how, &[0, 2], &mut |_| ()).unwrap().records;
             change(&mut records);
-            let selection = Selection::named(discover(&Tree::new(root)), &["ina2xx".to_owned()], None);
+            let selection = Selection::named(discover(&SystemFiles::new(root)), &["ina2xx".to_owned()], None);
             let meter = selection.and_then(Meter::start).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &how).unwrap();
             let mut finished = |done| {
@@ -318,7 +318,7 @@ mod tests {
             host,
             unavailable,
             scope: scope.into(),
-            sensors: sensors.iter().map(|&sensor| (sensor.to_owned(), socbfs::power::Part::rail(sensor))).collect(),
+            sensors: sensors.iter().map(|&sensor| (sensor.to_owned(), socbfs::power::Component::rail(sensor))).collect(),
             idle_seconds: 0.0,
         }
     }
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn different_sensors_of_one_part_of_a_board_are_counted_once() {
-        let package = || socbfs::power::Part::package(0);
+        let package = || socbfs::power::Component::package(0);
         let rank = |sensor: &str, part| RankSensors {
             sensors: vec![(sensor.to_owned(), part)],
             ..sensors_of("x", "1", "cpu-package", &["replaced"])

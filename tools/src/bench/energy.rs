@@ -418,7 +418,7 @@ fn apply(
 mod tests {
     use std::{fs, path::Path, time::Duration};
 
-    use socbfs::power::{DomainPower, Selection, Tree, discover};
+    use socbfs::power::{DomainPower, Selection, SystemFiles, discover};
 
     use super::*;
     use crate::bench::measure;
@@ -429,13 +429,13 @@ mod tests {
     };
 
     /// A machine with one INA219 that reads 18 W.
-    fn machine(root: &Path) -> Tree {
+    fn machine(root: &Path) -> SystemFiles {
         let chip = root.join("sys/class/hwmon/hwmon0");
         fs::create_dir_all(&chip).unwrap();
         for (name, text) in [("name", "ina219"), ("power1_input", "18000000")] {
             fs::write(chip.join(name), text).unwrap();
         }
-        Tree::new(root)
+        SystemFiles::new(root)
     }
 
     fn measured(options: &EnergyOptions, during: impl FnOnce(&Path) + Send) -> EnergyRecord {

@@ -156,7 +156,7 @@ pub fn unpack(text: &str, file: &str, folder: &Path) -> Result<(), ManifestError
 
 #[cfg(test)]
 mod tests {
-    use socbfs::power::{Channel, Tree, discover};
+    use socbfs::power::{Channel, SystemFiles, discover};
 
     use super::*;
 
@@ -217,7 +217,7 @@ mod tests {
         link("sys/class/power_supply/BAT0", "../../devices/BAT0");
         let sensors = |root: &Path| -> Vec<(String, Option<String>, bool)> {
             let seen = |channel: &Channel, works: bool| (channel.name(), channel.label.clone(), works);
-            discover(&Tree::new(root)).iter().map(|source| seen(&source.channels[0], source.sensor.is_ok())).collect()
+            discover(&SystemFiles::new(root)).iter().map(|source| seen(&source.channels[0], source.sensor.is_ok())).collect()
         };
         let text = manifest(machine.path()).unwrap();
         let there = sensors(machine.path());

@@ -12,7 +12,7 @@ use socbfs::{
     memory::SharingMode,
     opencl::OpenClError,
     policy::{Band, NEVER, Policy},
-    runtime::{Bound, Origin, Prepared, Profile, Progress, Runtime, RuntimeError, Setting, Step, during},
+    runtime::{Bound, OnStep, Origin, Prepared, Profile, Runtime, RuntimeError, Setting, Step, during},
 };
 
 /// Why a profile can't be measured.
@@ -41,7 +41,7 @@ pub struct Tuned {
 ///
 /// # Errors
 /// [`TuneError`].
-pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: Progress<'_>) -> Result<Tuned, TuneError> {
+pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: OnStep<'_>) -> Result<Tuned, TuneError> {
     let mut measuring = runtime.clone();
     measuring.set_policy(Setting::flag(Policy::Adaptive(Box::default())));
     // The old bands must not affect the measurement.

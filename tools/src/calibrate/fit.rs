@@ -7,7 +7,7 @@ use super::{figures::zhang_edges, plan::plans_ns};
 use crate::record::{LevelTable, LevelTimes, SHARES};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
-    policy::{ChangeCost, CostModel, Form, Policy, StrategyCost},
+    policy::{ChangeCost, CostModel, ModelTerms, Policy, StrategyCost},
 };
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
@@ -28,7 +28,7 @@ const NOISE_NS: f64 = 1000.0;
 
 /// Fits the model of all terms. `None` if a direction was not measured on the CPU.
 pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
-    let mut model = CostModel { form: Form::Full, ..CostModel::default() };
+    let mut model = CostModel { form: ModelTerms::Full, ..CostModel::default() };
     for strategy in Strategy::ALL {
         *model.of_mut(strategy) = strategy_cost(tables, strategy);
     }
@@ -46,7 +46,7 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
     let refined = without_useless_splits(refine(model, tables, &oracles), tables, &oracles);
     // Other load during the measurement makes bad models; then the shipped ratios are better.
-    let shipped = CostModel::shipped(Form::Full);
+    let shipped = CostModel::shipped(ModelTerms::Full);
     if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles) {
         return Some(shipped);
     }
@@ -56,7 +56,7 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
 /// Fits the model of the paper: each strategy's mean speed over all levels (Zhang et al. 2018, section 3.2). The parameter alpha of eq. 4
 /// is in the measured speed as well as in the estimate, and cancels out.
 pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
-    let mut model = CostModel { form: Form::Zhang, ..CostModel::default() };
+    let mut model = CostModel { form: ModelTerms::Zhang, ..CostModel::default() };
     for strategy in Strategy::ALL {
         let speeds: Vec<f64> = samples(tables, strategy)
             .map(|(stats, ns)| (zhang_edges(stats, strategy.direction()), ns))
@@ -331,7 +331,7 @@ mod tests {
             _ => 1000.0,
         })];
         let model = fit_zhang(&tables).unwrap();
-        assert_eq!(model.form, Form::Zhang);
+        assert_eq!(model.form, ModelTerms::Zhang);
         assert!((model.tc.unwrap().frontier_edge_ns - 0.5).abs() < 1e-12);
         assert!((model.bc.unwrap().unvisited_edge_ns - 0.2).abs() < 1e-12);
         assert_eq!(fit_zhang(&[]), None);

@@ -14,7 +14,7 @@ use crate::shell::{
     config::{GraphsArgs, without_effect},
     error::Failure,
     output::{Output, OutputArgs, both, print_documents, take_stdout, value},
-    progress::{self, Progress},
+    progress::{self, Bar},
     so_far::SoFar,
     source::{self, Source, with_graph_help},
 };
@@ -157,7 +157,7 @@ pub(super) fn closed(analysis: &mut Analysis, why: Option<&str>) -> bool {
 
 /// What the analyses of one graph add to the record.
 #[derive(Default, Serialize, Deserialize)]
-struct Part {
+struct OfGraph {
     graph: GraphAnalysis,
     handover: Vec<DeviceHandover>,
     warnings: Vec<String>,
@@ -179,7 +179,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
     so_far.lock().record = Analysis::new(environment.clone(), only);
-    let kept: Vec<Part> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+    let kept: Vec<OfGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     let measure = |source: &Source| arguments.graph(source, &config, energy, so_far);
     let ended = so_far.each(
         &sources,
@@ -203,7 +203,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
         });
         let tables: Vec<(&str, Vec<LevelTable>)> = tables.collect();
         let tables: Vec<(&str, &[LevelTable])> = tables.iter().map(|(name, tables)| (*name, tables.as_slice())).collect();
-        let progress = Progress::still("Training SURF's network without each input", 7);
+        let progress = Bar::still("Training SURF's network without each input", 7);
         let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
         so_far.lock().record.dropped = (!tables.is_empty()).then_some(dropped);
     }
@@ -228,13 +228,13 @@ impl AnalyzeArgs {
     }
 
     /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, are measured once for all.
-    fn graph(&self, source: &Source, config: &Runtime, energy: bool, so_far: &SoFar<Analysis>) -> Result<Part, Failure> {
+    fn graph(&self, source: &Source, config: &Runtime, energy: bool, so_far: &SoFar<Analysis>) -> Result<OfGraph, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         // Counts are those of the whole graph, leaves included.
         let options = BuildOptions { keep_leaves: true, ..self.graphs.layout.options() };
         let layout = source::build(&source.name(), &edges, &options)?;
         let roots = self.drawn(source, &layout)?;
-        let mut part = Part::default();
+        let mut part = OfGraph::default();
         let ranks = if self.wants(Kind::Ranks) { self.ranks(config, source, (&edges, &layout), &roots, &mut part.warnings)? } else { None };
         // The list of edges is large, and only the validation before an energy measurement still needs it.
         let edges = (self.wants(Kind::Performance) && energy).then_some(edges);
@@ -251,7 +251,7 @@ impl AnalyzeArgs {
         let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
         let mut prepared = prepare(config, &layout, &progress::steps())?;
         let search = &mut prepared.search;
-        let progress = Progress::still(&format!("Counting on {}", source.name()), roots.len() as u64);
+        let progress = Bar::still(&format!("Counting on {}", source.name()), roots.len() as u64);
         let Some(&first) = roots.first() else { return Ok(part) };
         let levels = Levels::search(search, first)?;
         let counts = count(&layout, &levels);
@@ -276,7 +276,7 @@ impl AnalyzeArgs {
     /// Runs the analyses that measure time or energy.
     fn measured(
         &self,
-        Part { graph, handover, warnings }: &mut Part,
+        OfGraph { graph, handover, warnings }: &mut OfGraph,
         config: &Runtime,
         prepared: &mut Prepared<'_>,
         counts: &[ExactLevel],
@@ -318,7 +318,7 @@ impl AnalyzeArgs {
                 let mut plain = Search::new(prepared.search.layout(), &alone)?;
                 graph.mapped = Some(mapped_levels(&mut plain, &mut prepared.search, root, turns)?);
                 if so_far.lock().record.handover.is_empty() {
-                    let progress = Progress::start("Measuring handovers", 0);
+                    let progress = Bar::start("Measuring handovers", 0);
                     let table = measure::measure(&setup.device);
                     drop(progress);
                     let device = prepared.devices.first().map_or_else(String::new, |device| device.used.name.clone());
@@ -363,7 +363,7 @@ impl AnalyzeArgs {
         }
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let sizes: Vec<usize> = std::iter::successors(Some(1), |ranks| Some(2 * ranks)).take_while(|&ranks| ranks <= cpus.max(2)).collect();
-        let progress = Progress::start(&format!("Searching {} over ranks", source.name()), 0);
+        let progress = Bar::start(&format!("Searching {} over ranks", source.name()), 0);
         let options = ClusterOptions {
             simd: config.simd.value,
             batch: config.batch.value.unwrap_or(ClusterOptions::BATCH),

@@ -15,7 +15,7 @@ use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
     output::{self, Output, OutputArgs, both},
-    progress::{self, Progress},
+    progress::{self, Bar},
     say,
     so_far::SoFar,
     source::{self, READ, Source, with_graph_help},
@@ -236,7 +236,7 @@ impl BenchArgs {
             config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
-        let progress = Progress::still("Searching", drawn.len() as u64);
+        let progress = Bar::still("Searching", drawn.len() as u64);
         let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
         drop(progress);
 

@@ -14,7 +14,7 @@ use crate::shell::{
     error::Failure,
     interrupt,
     output::{Output, publish},
-    progress::{Progress, steps},
+    progress::{Bar, steps},
     say,
     so_far::{continuing, partial_of},
 };
@@ -37,7 +37,7 @@ use socbfs::{
     input::generate::Generator,
     measure,
     measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
-    policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::Form},
+    policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::NetworkKind},
     runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
     search::Search,
     stats::Summary,
@@ -174,7 +174,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
         header.identity = identity.clone();
     }
     if !is_continued {
-        let _progress = Progress::still("Comparing threads", 1);
+        let _progress = Bar::still("Comparing threads", 1);
         header.parallel = measure_parallel(&machine.options, config.usual_parallel())?;
     }
     let parallel = header.parallel.clone();
@@ -216,7 +216,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     let mut power = None;
     match meter {
         Ok(meter) => {
-            let progress = Progress::still("Measuring power", strategies.len() as u64 + 1);
+            let progress = Bar::still("Measuring power", strategies.len() as u64 + 1);
             let (graph, powers) = measuring.power(&meter, &progress)?;
             drop(progress);
             if let Some(problem) = &powers.problem {
@@ -249,7 +249,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     });
     let environment = Environment::read(Path::new("/"));
     let by_graph: Vec<&[LevelTable]> = graphs.iter().map(|graph| &graph.tables[..]).collect();
-    let [surf, mlp] = Form::ALL.map(|form| kept_network(&file, &identity, form));
+    let [surf, mlp] = NetworkKind::ALL.map(|form| kept_network(&file, &identity, form));
     let others = arguments.contestants(mlp.as_ref(), identity.device.is_some())?;
     let auto = held_out(&by_graph, &others);
     let calibration = Calibration {
@@ -300,7 +300,7 @@ fn replaceable(file: &Path) -> Result<(), Failure> {
 }
 
 /// The network in `file`, if that is a calibration of the same machine: `socbfs train` made it, and this command does not train it again.
-fn kept_network(file: &Path, identity: &Identity, form: Form) -> Option<Trained> {
+fn kept_network(file: &Path, identity: &Identity, form: NetworkKind) -> Option<Trained> {
     let before = match Calibration::load(file) {
         Ok(before) => before,
         Err(DocumentError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => return None,
@@ -352,7 +352,7 @@ impl CalibrateArgs {
     fn contestants(&self, mlp: Option<&Trained>, with_device: bool) -> Result<Vec<(Decider, Policy)>, Failure> {
         let mut all = vec![(Decider::Sampled, Policy::Sampled(SampledCosts::default()))];
         if let Some(trained) = mlp.filter(|trained| trained.on_device == with_device) {
-            let network = trained.network(Form::Mlp).map_err(|error| Failure::because("mlp", &error))?;
+            let network = trained.network(NetworkKind::Mlp).map_err(|error| Failure::because("mlp", &error))?;
             all.push((Decider::Mlp, Policy::Mlp(network)));
         }
         Ok(all)
@@ -383,14 +383,14 @@ impl Measuring<'_> {
         let care = &self.care;
         let most_scale = most_scale(available_memory(Path::new("/")));
         let budget = care.budget.as_secs_f64();
-        let progress = Progress::still("Calibrating", budget as u64 + 1);
+        let progress = Bar::still("Calibrating", budget as u64 + 1);
         // Warm-up: a driver builds kernels at their first use, which may take longer than measuring a graph.
         let begin = Instant::now();
         let warm = Generator::Uniform { vertices: 256, edges: 1024, seed: self.seed };
         self.graph(&Turns { turns: 1, ..care.turns }, 0, &warm)?;
         let warm_up = begin.elapsed().as_secs_f64();
         for place in 0..count {
-            // Of a calibration that is continued. Graphs that its budget left out are measured if there is time now.
+            // A calibration that is continued has this graph already. Graphs that its budget left out are measured now, if there is time.
             if graphs.iter().any(|graph| graph.place == place) {
                 continue;
             }
@@ -460,7 +460,7 @@ impl Measuring<'_> {
     }
 
     /// Measures the power of each strategy, on a graph of a size in the middle of the training set.
-    fn power(&self, meter: &Meter, progress: &Progress) -> Result<(String, StrategyPowers), Failure> {
+    fn power(&self, meter: &Meter, progress: &Bar) -> Result<(String, StrategyPowers), Failure> {
         let scale = most_scale(available_memory(Path::new("/"))).min(17);
         let generator = Generator::Kronecker { scale, edge_factor: 16, seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let layout = self.layout(&generator)?;
@@ -565,7 +565,7 @@ mod tests {
         let kept = |change: fn(&mut OpenClIdentity)| {
             let mut identity = before.identity.clone();
             change(identity.device.as_mut().unwrap());
-            kept_network(&file, &identity, Form::Mlp)
+            kept_network(&file, &identity, NetworkKind::Mlp)
         };
         assert!(before.mlp.is_some());
         assert_eq!(kept(|_| ()), before.mlp);

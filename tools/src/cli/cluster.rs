@@ -19,7 +19,7 @@ use crate::shell::{
     config::{ClusterArgs, LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print},
-    progress::Progress,
+    progress::Bar,
     source::{Source, start_pool},
     tell,
 };
@@ -42,7 +42,8 @@ use socbfs::{
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, PreparedRank, RankDevice,
-    Ranks, SLICE, SharedFile, Tree, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values, write_together,
+    RankTree, Ranks, SLICE, SharedFile, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
+    write_together,
 };
 
 impl ClusterArgs {
@@ -168,7 +169,7 @@ impl Loaded {
                 Self::Made(generator.stream().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?)
             }
             Source::File(path, format) => {
-                let progress = Progress::start(&format!("Reading {}", path.display()), 0);
+                let progress = Bar::start(&format!("Reading {}", path.display()), 0);
                 let options = ReadOptions { format: *format, progress: Some(&progress), ..ReadOptions::default() };
                 let slice = if from_rank_0 { read_on_first(path, &options, ranks) } else { read(path, &options, ranks) };
                 Self::Read(slice.map_err(once_for_all(ranks, ""))?)
@@ -447,7 +448,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     if drawn.is_empty() {
         return Err(Failure::new(format!("{} has no edge between two vertices: there is nothing to search", source.name())));
     }
-    let progress = first.then(|| Progress::still("Searching", drawn.len() as u64));
+    let progress = first.then(|| Bar::still("Searching", drawn.len() as u64));
     resolve_bounds(&mut ready, ranks)?;
     let Ready { edges, part, mut options, .. } = ready;
     let MeasuredRoots { records, exchanged, devices } = measure_cluster(&edges, &part, ranks, &options, &drawn, &mut |done| {
@@ -539,7 +540,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let Ready { edges, part, options, .. } = ready;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
     let outcome = search.run(arguments.root).map_err(once_for_all(ranks, ""))?;
-    let tree = Tree { root: arguments.root, parents: search.parents_by_row().to_vec() };
+    let tree = RankTree { root: arguments.root, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];
     if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {

@@ -11,7 +11,7 @@ use clap::Args;
 use crate::shell::{
     error::Failure,
     output::Output,
-    progress::Progress,
+    progress::Bar,
     say,
     source::{READ, Source, WRITTEN, with_graph_help},
 };
@@ -91,7 +91,7 @@ pub(super) fn target_format(path: &Path, given: Option<Format>) -> Result<Format
 
 /// Writes `edges` to `path`, and prints the size of the graph.
 pub(super) fn write(path: &Path, format: Format, edges: &EdgeList, directed: bool, quiet: bool) -> Result<(), InputError> {
-    let progress = Progress::start(&format!("Writing {}", path.display()), edges.len() as u64);
+    let progress = Bar::start(&format!("Writing {}", path.display()), edges.len() as u64);
     input::write(path, format, edges, &WriteOptions { directed, progress: Some(&progress) })?;
     drop(progress);
     if !quiet {

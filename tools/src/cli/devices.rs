@@ -6,7 +6,7 @@ use crate::report::{self, Devices, Platform};
 use crate::shell::{
     error::Failure,
     output::{print, print_json},
-    progress::Progress,
+    progress::Bar,
 };
 use socbfs::{
     measure::{HandoverTable, measure, measure_quickly},
@@ -38,7 +38,7 @@ pub(super) struct DevicesArgs {
 pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
     let all = match opencl::platforms() {
         Ok(platforms) => {
-            let progress = Progress::start("Measuring handovers", 0);
+            let progress = Bar::start("Measuring handovers", 0);
             let found = |info: &DeviceInfo| handover(info, arguments.quick);
             let platforms = platforms.into_iter().map(|platform| Platform::new(platform, found)).collect();
             drop(progress);

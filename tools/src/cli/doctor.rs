@@ -14,7 +14,7 @@ use std::{
 use clap::ArgMatches;
 use clap::Args;
 use serde::Deserialize;
-use socbfs::power::{Tree, discover};
+use socbfs::power::{SystemFiles, discover};
 
 use super::sensors::{automatic, started};
 use crate::doctor::{
@@ -25,7 +25,7 @@ use crate::shell::{
     config::{self, RootArgs},
     error::Failure,
     output::{both, print, print_json},
-    progress::Progress,
+    progress::Bar,
 };
 use socbfs::{
     board,
@@ -123,14 +123,14 @@ fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
 
 /// Runs the checks that are possible only on the running machine.
 fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) -> Result<Probe, Failure> {
-    let progress = Progress::start("Looking at other programs", 0);
+    let progress = Bar::start("Looking at other programs", 0);
     // Measured first, while no other check runs.
     let busy = root.join("proc/self/stat").exists().then(|| busiest(root, WATCH));
     drop(progress);
     let profile = named.map_or_else(|| profile_at(None), |named| Ok(named.power()))?;
     let auto = automatic(root, profile.as_ref());
     // The sensors are read, since only that shows whether a counter moves.
-    let meter = started(discover(&Tree::new(root)), profile.as_ref())?;
+    let meter = started(discover(&SystemFiles::new(root)), profile.as_ref())?;
     let usable = meter.picks().map(|pick| pick.channel.name()).collect();
     let unusable = meter.skipped().to_vec();
     let sensors = SensorProbe { usable, unusable, ..auto };
@@ -208,7 +208,7 @@ fn search_on(device: &str, board: Option<&Path>) -> Option<String> {
 
 /// Runs this program with `arguments`, and with the board that was named. Returns its output, or a text that describes how it failed.
 fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result<String, String> {
-    let progress = Progress::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
+    let progress = Bar::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
     // Without /proc the path of this program is unknown. In that case, the name with which it was started finds the same file.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
     let program = std::env::current_exe().unwrap_or_else(|_| called());

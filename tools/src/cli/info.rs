@@ -8,7 +8,7 @@ use crate::report;
 use crate::shell::{
     error::Failure,
     output::{print, print_json},
-    progress::Progress,
+    progress::Bar,
     source::{READ, Source, with_graph_help},
 };
 use socbfs::{graph, input::Format};
@@ -40,7 +40,7 @@ pub(super) struct InfoArgs {
 pub(super) fn run(arguments: &InfoArgs) -> Result<(), Failure> {
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (edges, _) = source.load()?;
-    let progress = Progress::start("Counting", 0);
+    let progress = Bar::start("Counting", 0);
     let info = graph::info(&edges).map_err(|error| Failure::because(&source.name(), &error))?;
     drop(progress);
     if arguments.json {

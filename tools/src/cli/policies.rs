@@ -10,7 +10,7 @@ use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
     output::{OutputArgs, publish},
-    progress::{self, Progress},
+    progress::{self, Bar},
     say,
     so_far::SoFar,
     source::{self, Source, with_graph_help},
@@ -28,7 +28,7 @@ use socbfs::{
     board::StrategyWatts,
     graph::{EdgeList, Vertex},
     measure::strategy_watts,
-    policy::{self, CostModel, Form, LevelDevice, Objective, Policy},
+    policy::{self, CostModel, LevelDevice, ModelTerms, Objective, Policy},
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 
@@ -185,7 +185,7 @@ pub(super) fn compare(
     let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
     let how = Turns { splits: on_device.is_some(), ..asked.turns };
-    let progress = Progress::still(&format!("Comparing on {name}"), roots.len() as u64);
+    let progress = Bar::still(&format!("Comparing on {name}"), roots.len() as u64);
     let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
     drop(progress);
     let energy = asked.energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
@@ -225,7 +225,7 @@ fn add_objectives(
     device: Option<LevelDevice>,
     contestants: &mut Vec<Contestant>,
 ) -> Option<StrategyWatts> {
-    let policy = Policy::CostModel(Box::new(CostModel::shipped(Form::Full)));
+    let policy = Policy::CostModel(Box::new(CostModel::shipped(ModelTerms::Full)));
     let mut watts = None;
     for objective in [Objective::Energy, Objective::Edp] {
         let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
@@ -263,7 +263,7 @@ fn energies(
         say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
         return Err(Failure::Invalid);
     }
-    let progress = Progress::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
+    let progress = Bar::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
     let measured = measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done));
     drop(progress);
     kept(measured, true)?.map_or_else(no_energy, |energy| Ok(Ok(energy)))

@@ -9,7 +9,9 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use socbfs::power::{Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, Tree, discover, open_named};
+use socbfs::power::{
+    Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, SystemFiles, discover, open_named,
+};
 
 use crate::doctor::SensorProbe;
 use crate::shell::energy::{GLANCE, profile_at, seconds_in};
@@ -113,7 +115,7 @@ struct Usable {
 impl FoundArgs {
     /// Starts a meter with the sensors that are found and those that are named. A named one that can't be used is an error.
     fn meter(&self, profile: Option<&Profile>) -> Result<Meter, Failure> {
-        let mut sources = discover(&Tree::new(&*self.root.sysfs_root));
+        let mut sources = discover(&SystemFiles::new(&*self.root.sysfs_root));
         let mut named = Vec::new();
         for name in &self.meters {
             let meter = open_named(name).ok_or_else(|| {
@@ -193,7 +195,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
 /// What `--energy auto` would measure below `root`; the same code chooses the sensors.
 pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> SensorProbe {
     // `discover` finds no meters: they must be named.
-    match Selection::automatic(discover(&Tree::new(root)), profile).and_then(Meter::start) {
+    match Selection::automatic(discover(&SystemFiles::new(root)), profile).and_then(Meter::start) {
         Ok(meter) => SensorProbe { scope: Some(meter.scope().to_owned()), sensors: meter.sensors(), ..SensorProbe::default() },
         Err(error) => SensorProbe {
             reason: Some(error.to_string()),

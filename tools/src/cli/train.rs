@@ -13,7 +13,7 @@ use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
     output::{Output, both, print, protect, take_stdout},
-    progress::{self, Progress},
+    progress::{self, Bar},
     say,
     source::{self, Source, with_graph_help},
 };
@@ -27,7 +27,7 @@ use socbfs::{
     bfs::Strategy,
     measure::Trained,
     opencl::DeviceChoice,
-    policy::{Mlp, Objective, Policy, mlp::Form},
+    policy::{Mlp, Objective, Policy, mlp::NetworkKind},
     runtime::{self, CalibrationChoice, FoundCalibration, Origin, Prepared, Runtime, Setting},
 };
 
@@ -211,21 +211,21 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
             .cure("measure more graphs: without --held-out every fifth one is held out"));
     }
     let networks = if arguments.judge_only {
-        Form::ALL.into_iter().map(Mlp::shipped).collect::<Result<Vec<Mlp>, _>>().map_err(|error| Failure::because("", &error))?
+        NetworkKind::ALL.into_iter().map(Mlp::shipped).collect::<Result<Vec<Mlp>, _>>().map_err(|error| Failure::because("", &error))?
     } else {
         learn_all(&learn, arguments.seed, arguments.steps)?
     };
     let judged = judge_all(&networks, &judge);
     // If one output fails, the others are still written, since the results took hours.
     let mut result = Ok(());
-    for (form, output) in [(Form::Surf, surf), (Form::Mlp, mlp)] {
+    for (form, output) in [(NetworkKind::Surf, surf), (NetworkKind::Mlp, mlp)] {
         if let (Some(network), Some(output)) = (networks.iter().find(|network| network.form() == form), output) {
             let text = written(network, &records, &learn, &judged);
             result = both(result, output.finish(|out| out.write_all(text.as_bytes())));
         }
     }
     if let Some(output) = calibration {
-        let trained: Vec<(Form, Trained)> =
+        let trained: Vec<(NetworkKind, Trained)> =
             networks.iter().filter_map(|network| Some((network.form(), trained(network, arguments.gpu, &learn, &judged)?))).collect();
         let written = target(&config).and_then(|target| write_into(target, output, trained)).map(|file| {
             if !quiet {
@@ -260,7 +260,7 @@ fn target(config: &Runtime) -> Result<FoundCalibration, Failure> {
 }
 
 /// Writes networks into a calibration, by the `output` to its file, without changing its other tables. Returns the file.
-fn write_into(found: FoundCalibration, output: Output, trained: Vec<(Form, Trained)>) -> Result<PathBuf, Failure> {
+fn write_into(found: FoundCalibration, output: Output, trained: Vec<(NetworkKind, Trained)>) -> Result<PathBuf, Failure> {
     let FoundCalibration { mut calibration, file } = found;
     for (form, trained) in trained {
         calibration.set_trained(form, trained);
@@ -316,15 +316,15 @@ fn enough(arguments: &TrainArgs, mut names: Vec<&str>) -> Result<(), Failure> {
 #[cfg(feature = "train")]
 fn learn_all(searches: &[&SearchSample], seed: u64, steps: usize) -> Result<Vec<Mlp>, Failure> {
     let options = train::FitOptions { seed, steps };
-    let learn = |form: Form| {
-        let progress = Progress::start(&format!("Training {}", form.name()), (train::NETWORKS * options.steps) as u64);
+    let learn = |form: NetworkKind| {
+        let progress = Bar::start(&format!("Training {}", form.name()), (train::NETWORKS * options.steps) as u64);
         train::fit(form, searches, &options, &|done| progress.add(done)).map_err(|error| {
             let failure = Failure::because(&format!("can't train {}", form.name()), &error);
             // Graphs were skipped.
             if matches!(error, train::FitError::TooFewGraphs(_)) { failure.cure(MORE_GRAPHS) } else { failure }
         })
     };
-    Form::ALL.into_iter().map(learn).collect()
+    NetworkKind::ALL.into_iter().map(learn).collect()
 }
 
 #[cfg(not(feature = "train"))]
@@ -435,7 +435,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
     let structure = Structure::from(&arguments.layout.options());
     let machine = machine(&config.search_telling(&layout, &progress::steps())?, config, structure);
     let mut records = RecordsFile::open(&arguments.records, machine)?;
-    let progress = Progress::still("Measuring", graphs.len() as u64);
+    let progress = Bar::still("Measuring", graphs.len() as u64);
     for (index, (name, path)) in graphs.iter().enumerate() {
         progress.between(index);
         if records.count(name) >= rules.roots || records.levels(name) >= ENOUGH_LEVELS {

@@ -8,7 +8,7 @@ use crate::report::read_array;
 use crate::shell::{
     error::Failure,
     output::{both, print},
-    progress::Progress,
+    progress::Bar,
     source::{READ, Source, with_graph_help},
 };
 use socbfs::{
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
         return Err(SearchError::RootOutOfRange { root: arguments.root, vertices }.into());
     }
     let parents = read_array(&arguments.parents, vertices)?;
-    let progress = Progress::start("Validating", 0);
+    let progress = Bar::start("Validating", 0);
     let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
     drop(progress);
     match verdict {

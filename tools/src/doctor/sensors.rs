@@ -109,7 +109,7 @@ mod tests {
                 label: None,
                 domain: socbfs::power::Domain::Package,
                 scope: socbfs::power::Scope::CpuPackage,
-                part: socbfs::power::Part::package(0),
+                part: socbfs::power::Component::package(0),
                 signal: socbfs::power::Signal::Power,
                 refresh: std::time::Duration::ZERO,
                 place: "energy_uj".into(),

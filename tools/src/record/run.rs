@@ -8,7 +8,7 @@ use socbfs::{
     cpu::Simd,
     graph::{LayoutStats, Order, StepRecord, Vertex},
     measure::{Decider, Measured},
-    policy::{Form, Objective},
+    policy::{ModelTerms, Objective},
     runtime::{Bound, Origin, SearchDevice},
     stats::RateSummary,
 };
@@ -145,7 +145,7 @@ pub struct CalibrationRecord {
     /// Commit of socbfs that made it.
     pub commit: String,
     /// Terms of its model.
-    pub form: Form,
+    pub form: ModelTerms,
     /// What plans the levels where `auto` minimises time on the CPU, or on a device that was named.
     pub auto: Decider,
 }

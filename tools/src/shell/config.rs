@@ -31,7 +31,7 @@ use socbfs::{
     input::Format,
     memory::SharingMode,
     opencl::DeviceChoice,
-    policy::{self, Mlp, Objective, Policy, PolicyError, mlp::Form},
+    policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind},
     runtime::RecordedPlans,
     runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
     words,
@@ -195,14 +195,14 @@ pub(crate) enum PolicyArg {
     /// The plans of a record in this file.
     Replay(PathBuf),
     /// A network with weights of `socbfs train` in this file.
-    Network(Form, PathBuf),
+    Network(NetworkKind, PathBuf),
 }
 
 impl FromStr for PolicyArg {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        for form in Form::ALL {
+        for form in NetworkKind::ALL {
             if let Some(file) = text.strip_prefix(form.name()).and_then(|rest| rest.strip_prefix(':')).filter(|file| !file.is_empty()) {
                 return Ok(Self::Network(form, file.into()));
             }

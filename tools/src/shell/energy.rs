@@ -3,13 +3,13 @@
 use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
-use socbfs::power::{Meter, Profile, SelectError, Selection, Skipped, Source, Tree, discover};
+use socbfs::power::{Meter, Profile, SelectError, Selection, Skipped, Source, SystemFiles, discover};
 
 use super::{
     config::{self, Root, root},
     error::Failure,
     output::protect,
-    progress::Progress,
+    progress::Bar,
 };
 #[cfg(feature = "mpi")]
 use crate::bench::measure_cluster_energy;
@@ -90,7 +90,7 @@ impl SensorArgs {
     }
 
     pub(crate) fn sources(&self) -> Vec<Source> {
-        discover(&Tree::new(&*self.sysfs_root))
+        discover(&SystemFiles::new(&*self.sysfs_root))
     }
 
     /// Starts the meter. The inner `Err` gives the reason why nothing is measured; the outer one is for a wrong `--energy`, and for sensors
@@ -180,7 +180,7 @@ impl EnergyArgs {
     ) -> Result<EnergyRecord, Failure> {
         let (meter, options) = self.windows(board);
         let host = socbfs_cluster::Host::read(&self.sensors.sysfs_root);
-        let progress = (ranks.rank() == 0).then(|| Progress::still("Measuring energy", options.repeats as u64 + 1));
+        let progress = (ranks.rank() == 0).then(|| Bar::still("Measuring energy", options.repeats as u64 + 1));
         let mut finished = |done| {
             if let Some(progress) = &progress {
                 progress.between(done);
@@ -214,7 +214,7 @@ impl EnergyArgs {
                 meter.slowest().as_millis()
             );
         }
-        let progress = Progress::still("Measuring energy", options.repeats as u64 + 1);
+        let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
         let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
         drop(progress);
         Ok(kept(measured, true)?.unwrap_or_else(|unavailable| unavailable))

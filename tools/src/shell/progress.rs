@@ -30,14 +30,14 @@ pub(crate) fn disable() {
 }
 
 /// The progress bar of one piece of work. It disappears when it is dropped.
-pub(crate) struct Progress {
+pub(crate) struct Bar {
     bar: ProgressBar,
     started: Instant,
     visible: bool,
     timer: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
-impl Progress {
+impl Bar {
     /// Starts a bar that a thread of its own draws. `total` is 0 if it is not known.
     pub(crate) fn start(what: &str, total: u64) -> Self {
         let mut progress = Self::still(what, total);
@@ -59,7 +59,7 @@ impl Progress {
         progress
     }
 
-    /// A bar that only [`Progress::between`] draws, so that no thread wakes during timed work.
+    /// A bar that only [`Bar::between`] draws, so that no thread wakes during timed work.
     pub(crate) fn still(what: &str, total: u64) -> Self {
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
         let template = if total == 0 { "{msg} {spinner} {elapsed}" } else { "{msg} [{bar:30}] {percent} % {elapsed}" };
@@ -81,7 +81,7 @@ impl Progress {
         }
     }
 
-    /// As [`Progress::between`]; `words` become the message of the bar.
+    /// As [`Bar::between`]; `words` become the message of the bar.
     pub(crate) fn between_saying(&self, done: u64, words: String) {
         self.bar.set_message(words);
         self.between(done as usize);
@@ -101,11 +101,11 @@ pub(crate) fn steps() -> impl Fn(Option<Step>) {
     move |step| {
         // The bar of the previous step must disappear before the next one starts.
         drop(shown.take());
-        shown.replace(step.map(|step| Progress::start(&step.to_string(), 0)));
+        shown.replace(step.map(|step| Bar::start(&step.to_string(), 0)));
     }
 }
 
-impl input::Progress for Progress {
+impl input::Progress for Bar {
     fn update(&self, done: u64, total: u64) {
         if self.visible {
             if total > 0 && self.bar.length() != Some(total) {
@@ -119,7 +119,7 @@ impl input::Progress for Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for Bar {
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.timer.take() {
             drop(stop);

@@ -14,7 +14,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 
-use super::{error::Failure, output::protect, progress::Progress};
+use super::{error::Failure, output::protect, progress::Bar};
 use crate::bench::{RootSource, roots};
 use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Vertex},
@@ -117,11 +117,11 @@ impl Source {
         let start = Instant::now();
         let edges = match self {
             Self::File(path, format) => {
-                let progress = Progress::start(&format!("Reading {}", path.display()), 0);
+                let progress = Bar::start(&format!("Reading {}", path.display()), 0);
                 input::read(path, &ReadOptions { format: *format, progress: Some(&progress), ..ReadOptions::default() })?
             }
             Self::Generated(generator) => {
-                let progress = Progress::start("Generating", generator.work());
+                let progress = Bar::start("Generating", generator.work());
                 generator
                     .generate(&|done| progress.add(done))
                     .map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?
@@ -143,7 +143,7 @@ pub(crate) fn start_pool() -> Result<(), Failure> {
 
 /// Builds the searchable structure.
 pub(crate) fn build(name: &str, edges: &EdgeList, options: &BuildOptions) -> Result<Layout, Failure> {
-    let _progress = Progress::start("Building", 0);
+    let _progress = Bar::start("Building", 0);
     Layout::build(edges, options).map_err(|error| Failure::because(name, &error))
 }
 

@@ -3,7 +3,7 @@
 use super::records::{LevelSample, SearchSample};
 use socbfs::{
     bfs::Direction,
-    policy::mlp::{Form, Frontiers, log_inputs, surf_inputs},
+    policy::mlp::{Frontiers, NetworkKind, log_inputs, surf_inputs},
 };
 
 /// One level.
@@ -28,14 +28,14 @@ const STAKE: f64 = 0.5;
 /// SURF learns from equally many levels of each graph; here instead each graph has the same weight, and its levels share it. Our network
 /// distributes half of this weight equally, and the other half in proportion to the time between both directions: a wrong decision is as
 /// bad as the time it costs. It does not learn from levels on which the directions tie ([`TIE`]), since their labels are chance.
-pub fn examples(form: Form, searches: &[&SearchSample]) -> Vec<Example> {
+pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
     let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
     graphs.sort_unstable();
     graphs.dedup();
     let counts = |level: &LevelSample| {
         let least = level.top_down_ns.min(level.bottom_up_ns);
-        form == Form::Surf || level.stake_ns() as f64 > TIE * least as f64
+        form == NetworkKind::Surf || level.stake_ns() as f64 > TIE * least as f64
     };
     for graph in graphs {
         let of_graph = || searches.iter().filter(|search| search.graph == graph);
@@ -51,9 +51,9 @@ pub fn examples(form: Form, searches: &[&SearchSample]) -> Vec<Example> {
                 }
                 let equal = 1.0 / count as f64;
                 let (inputs, weight) = match form {
-                    Form::Surf => (surf_inputs(&stats, frontiers.growth_before()).to_vec(), equal),
+                    NetworkKind::Surf => (surf_inputs(&stats, frontiers.growth_before()).to_vec(), equal),
                     // The stake of each level that counts is above 0, and so is `stake`.
-                    Form::Mlp => (log_inputs(&stats).to_vec(), (1.0 - STAKE) * equal + STAKE * level.stake_ns() as f64 / stake),
+                    NetworkKind::Mlp => (log_inputs(&stats).to_vec(), (1.0 - STAKE) * equal + STAKE * level.stake_ns() as f64 / stake),
                 };
                 all.push(Example { inputs, bottom_up: level.faster() == Direction::BottomUp, weight });
             }
@@ -85,7 +85,7 @@ mod tests {
         let of = |form| -> Vec<(bool, f64)> {
             examples(form, &[&a, &b]).into_iter().map(|example| (example.bottom_up, example.weight)).collect()
         };
-        assert_eq!(of(Form::Surf), [(false, 0.5), (true, 0.5), (true, 0.5), (false, 0.5)]);
-        assert_eq!(of(Form::Mlp), [(false, 0.4), (true, 0.6), (true, 1.0)]);
+        assert_eq!(of(NetworkKind::Surf), [(false, 0.5), (true, 0.5), (true, 0.5), (false, 0.5)]);
+        assert_eq!(of(NetworkKind::Mlp), [(false, 0.4), (true, 0.6), (true, 1.0)]);
     }
 }

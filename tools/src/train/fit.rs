@@ -8,7 +8,7 @@ use socbfs::{
     input::generate::hash::Seeded,
     policy::{
         Mlp,
-        mlp::{Form, Unit, Weights, WeightsError},
+        mlp::{NetworkKind, Unit, Weights, WeightsError},
     },
 };
 
@@ -56,23 +56,23 @@ const DECAY: f64 = 0.1;
 /// Steps between evaluations on the graphs that judge.
 const LOOK: usize = 50;
 
-/// Trains a network on `searches`. For [`Form::Surf`] it is the best of [`NETWORKS`], at its best step. A fifth of the graphs judges, and
-/// no network learns from those. For [`Form::Mlp`] it is the mean of the networks after all steps, which learn from all graphs. `progress`
+/// Trains a network on `searches`. For [`NetworkKind::Surf`] it is the best of [`NETWORKS`], at its best step. A fifth of the graphs judges, and
+/// no network learns from those. For [`NetworkKind::Mlp`] it is the mean of the networks after all steps, which learn from all graphs. `progress`
 /// is called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same searches and options
 /// give the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].
-pub fn fit(form: Form, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
+pub fn fit(form: NetworkKind, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
     enough(searches)?;
     let weights = match form {
-        Form::Surf => best(searches, None, options, progress)?,
-        Form::Mlp => mean(searches, options, progress)?,
+        NetworkKind::Surf => best(searches, None, options, progress)?,
+        NetworkKind::Mlp => mean(searches, options, progress)?,
     };
     Ok(Mlp::new(&weights)?)
 }
 
-/// As [`fit`] for [`Form::Surf`], with a network that does not see the input of this index: it learns without that input, and its weights
+/// As [`fit`] for [`NetworkKind::Surf`], with a network that does not see the input of this index: it learns without that input, and its weights
 /// for it are 0.
 ///
 /// # Errors
@@ -91,7 +91,7 @@ fn enough(searches: &[&SearchSample]) -> Result<(), FitError> {
 
 /// The best of several SURF networks. The input `without` is 0 in all examples, so that nothing can be learned from it.
 fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
-    let form = Form::Surf;
+    let form = NetworkKind::Surf;
     let (learn, choose) = split(searches, options.seed);
     let [learn, choose] = [learn, choose].map(|searches| {
         let mut examples = examples(form, &searches);
@@ -121,7 +121,7 @@ fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions
 
 /// The mean of several of our networks. The output is a sum over hidden units, so this mean is a network with all their units.
 fn mean(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
-    let form = Form::Mlp;
+    let form = NetworkKind::Mlp;
     let (inputs, hidden) = form.sizes();
     let learn = examples(form, searches);
     let scale = Scale::of(&learn);
@@ -246,7 +246,7 @@ impl Net {
     }
 
     /// The learned weights, for unscaled inputs.
-    fn weights(&self, form: Form, scale: &Scale) -> CandleResult<Weights> {
+    fn weights(&self, form: NetworkKind, scale: &Scale) -> CandleResult<Weights> {
         let weights = self.weights.to_vec2::<f64>()?;
         let (biases, outputs) = (self.biases.to_vec2::<f64>()?, self.outputs.to_vec2::<f64>()?);
         let hidden = (0..outputs.len())

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     channel::{Reading, Sink},
     source::Source,
-    tree::Tree,
+    tree::SystemFiles,
     units::Watts,
 };
 
@@ -20,8 +20,8 @@ impl Fixture {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub(crate) fn tree(&self) -> Tree {
-        Tree::new(self.0.path())
+    pub(crate) fn tree(&self) -> SystemFiles {
+        SystemFiles::new(self.0.path())
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
