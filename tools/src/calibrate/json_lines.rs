@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 
 use socbfs::files::{self, OwnFile};
 
@@ -59,6 +59,14 @@ impl JsonLines {
         }
         added
     }
+}
+
+/// Reads a line. (Records are read from text everywhere: the reader of every type is then in the program once, not once for each source.)
+///
+/// # Errors
+/// If it is not the JSON of a `T`.
+pub fn read_line<T: DeserializeOwned>(line: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_str(std::str::from_utf8(line).map_err(serde::de::Error::custom)?)
 }
 
 /// The complete lines of `text`, with their line ends.

@@ -21,7 +21,7 @@ pub use evaluation::{Contestant, evaluate};
 pub use figures::numbers;
 pub use fit::{fit, fit_zhang};
 pub use holdout::held_out;
-pub use json_lines::{JsonLines, complete_lines};
+pub use json_lines::{JsonLines, complete_lines, read_line};
 pub use levels::{Turns, measure as measure_levels};
 pub use parallel::measure_parallel;
 pub use partial::{Header, MeasuredGraph, OTHER_BUILD, Partial, PartialError, PartialHeader};

@@ -6,7 +6,7 @@ use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use super::{JsonLines, complete_lines};
+use super::{JsonLines, complete_lines, read_line};
 use crate::record::LevelTable;
 use socbfs::memory::SharingMode;
 
@@ -73,7 +73,7 @@ impl PartialHeader {
     /// measurements would then be lost, or not fit together.) Returns whether it did.
     pub fn take_choices_of(&mut self, path: &Path, permits: impl Fn(SharingMode) -> bool) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
-        let before = complete_lines(&text).next().and_then(|first| serde_json::from_slice::<Self>(first).ok());
+        let before = complete_lines(&text).next().and_then(|first| read_line::<Self>(first).ok());
         let Some(before) = before else { return false };
         let mut alike = Self { work_groups: before.work_groups.clone(), parallel: before.parallel.clone(), ..self.clone() };
         match (&mut alike.identity.device, &before.identity.device) {
@@ -200,18 +200,18 @@ fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Readable<T> 
     struct AnyFormat {
         format: String,
     }
-    match serde_json::from_slice::<AnyFormat>(first) {
+    match read_line::<AnyFormat>(first) {
         Ok(any) if any.format.starts_with(H::KIND) => {}
         _ => return Readable::NotOurs,
     }
-    let Ok(found) = serde_json::from_slice::<H>(first) else { return Readable::Other("they have another format") };
+    let Ok(found) = read_line::<H>(first) else { return Readable::Other("they have another format") };
     if let Some(difference) = header.difference(&found) {
         return Readable::Other(difference);
     }
     let mut good = first.len() as u64;
     let mut graphs = Vec::new();
     for line in lines {
-        let Ok(graph) = serde_json::from_slice(line) else { break };
+        let Ok(graph) = read_line(line) else { break };
         good += line.len() as u64;
         graphs.push(graph);
     }

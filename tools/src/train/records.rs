@@ -9,7 +9,7 @@ use std::{
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
-    calibrate::{JsonLines, complete_lines},
+    calibrate::{JsonLines, complete_lines, read_line},
     record::{LevelTable, LevelTimes},
 };
 use socbfs::{
@@ -320,14 +320,13 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
         let wrong = |reason: String| RecordsError::Line { path: path.to_owned(), line: index + 1, reason };
         complete += line.len();
         if index == 0 {
-            let header: Header =
-                serde_json::from_slice(line).map_err(|error| wrong(format!("this is not a file of `socbfs train`: {error}")))?;
+            let header: Header = read_line(line).map_err(|error| wrong(format!("this is not a file of `socbfs train`: {error}")))?;
             if header.socbfs_training != SCHEMA {
                 return Err(wrong(format!("schema {}, but this version knows only {SCHEMA}", header.socbfs_training)));
             }
             machine = Some(header.machine);
         } else {
-            searches.push(serde_json::from_slice(line).map_err(|error| wrong(error.to_string()))?);
+            searches.push(read_line(line).map_err(|error| wrong(error.to_string()))?);
         }
     }
     // A header that was interrupted has no line end, and begins as a header does.
