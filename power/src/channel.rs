@@ -59,13 +59,13 @@ pub struct UnknownName {
 }
 
 named! {
-    /// A kind of sensor; each has one file in `families`.
+    /// A kind of sensor.
     Family {
         /// RAPL of Intel and AMD through Linux's powercap.
         Powercap = "powercap",
         /// RAPL through perf's `power` events.
         Perf = "perf",
-        /// hwmon driver ina2xx: INA219, 220, 226, 230, 231.
+        /// hwmon drivers ina2xx, ina238 and ina233: INA219 to 260, 700, 780, SY24655, SQ52206.
         Ina2xx = "ina2xx",
         /// hwmon driver ina3221: three channels.
         Ina3221 = "ina3221",
@@ -77,6 +77,12 @@ named! {
         IioIna2xx = "iio-ina2xx",
         /// hwmon driver amdgpu.
         Amdgpu = "amdgpu",
+        /// hwmon driver powerz: USB meters KM003C and KM002C.
+        Powerz = "powerz",
+        /// hwmon driver macsmc-hwmon: Apple M1 and later.
+        Macsmc = "macsmc",
+        /// hwmon driver acpi_power_meter: servers.
+        AcpiPowerMeter = "acpi-power-meter",
         /// Batteries: phones, laptops.
         PowerSupply = "power-supply",
         /// `vcgencmd pmic_read_adc` of Raspberry Pi 5.
@@ -140,7 +146,7 @@ impl Domain {
 
 /// Whether `label` names a rail that carries the input of the whole board, and so contains all other rails.
 pub(crate) fn is_input(label: &str) -> bool {
-    ["VDD_IN", "POM_5V_IN", "5V_IN", "VIN"].iter().any(|input| label.eq_ignore_ascii_case(input))
+    ["VDD_IN", "POM_5V_IN", "5V_IN", "VIN", "Total System Power", "AC Input Power"].iter().any(|input| label.eq_ignore_ascii_case(input))
 }
 
 /// Whether `label` names an input of a chip that is connected to nothing: NVIDIA's device trees call it "NC".
@@ -255,6 +261,9 @@ pub enum Lost {
     /// The output is not a number in the sensor's format.
     #[error("its output is not in the expected format")]
     Malformed,
+    /// The value is above what the meter can measure. (The first one after it was plugged in may be.)
+    #[error("its value is above what it can measure")]
+    TooHigh,
     /// The battery is not discharging, so it does not feed the machine.
     #[error("the battery is not discharging")]
     NotDischarging,
@@ -337,6 +346,7 @@ mod tests {
             ("VDD_GPU_SOC", Some(Domain::Gpu)),
             ("VDD_SOC", Some(Domain::Soc)),
             ("DDR_VDD2", Some(Domain::Memory)),
+            ("Total System Power", Some(Domain::Board)),
             ("3V3_SYS", None),
         ] {
             assert_eq!(Domain::of_label(label), domain, "{label}");

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    channel::{Channel, Domain, Family, Scope, Signal},
+    channel::{Channel, Domain, Family, Scope},
     families,
     part::Component,
     problem::Unusable,
@@ -392,12 +392,16 @@ impl Selection {
 
 /// Whether a channel that nobody names is selected as the input of the board.
 fn is_board_input(channel: &Channel) -> bool {
-    matches!(channel.family, Family::Ina3221 | Family::JetsonIio) && channel.scope == Scope::BoardInput
+    matches!(channel.family, Family::Ina2xx | Family::Ina3221 | Family::JetsonIio) && channel.scope == Scope::BoardInput
 }
 
 /// Whether a channel that nobody names is selected as a processor's package, or as its memory.
 fn is_rapl(channel: &Channel) -> bool {
-    matches!(channel.family, Family::Powercap | Family::Perf) && matches!(channel.domain, Domain::Package | Domain::Memory)
+    is_counter_of_rapl(channel) && matches!(channel.domain, Domain::Package | Domain::Memory)
+}
+
+fn is_counter_of_rapl(channel: &Channel) -> bool {
+    matches!(channel.family, Family::Powercap | Family::Perf)
 }
 
 /// Whether a channel that nobody names is selected as an APU. (The power of a card is not that of a processor.)
@@ -430,8 +434,7 @@ fn picks_of(sources: &[Source], pick: impl Fn(&Channel) -> Option<Pick>) -> Vec<
 /// [`SelectError::PackageMissing`] if it has counters for only some of the packages that powercap and perf list.
 fn every_package(sources: &[Source], family: Family) -> Result<bool, SelectError> {
     let all = sources.iter().flat_map(|source| source.channels.iter().map(move |channel| (source, channel)));
-    let packages =
-        all.filter(|(_, channel)| matches!(channel.family, Family::Powercap | Family::Perf) && channel.domain == Domain::Package);
+    let packages = all.filter(|(_, channel)| is_counter_of_rapl(channel) && channel.domain == Domain::Package);
     let (usable, rest): (Vec<_>, Vec<_>) = packages.partition(|(source, channel)| channel.family == family && source.sensor.is_ok());
     if usable.is_empty() {
         return Ok(false);
@@ -517,8 +520,7 @@ fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
         None => {
             let usable: Vec<(usize, usize)> = of_family.iter().copied().filter(|hit| sources[hit.0].sensor.is_ok()).collect();
             // psys is only taken by its own name: on some processors it exists and stays empty.
-            let is_psys =
-                |hit: &(usize, usize)| channel(hit).domain == Domain::Board && matches!(channel(hit).signal, Signal::Counter { .. });
+            let is_psys = |hit: &(usize, usize)| is_counter_of_rapl(channel(hit)) && channel(hit).domain == Domain::Board;
             let candidates: Vec<(usize, usize)> = usable.iter().copied().filter(|hit| !is_psys(hit)).collect();
             let outermost = |hit: &(usize, usize)| {
                 let part = &channel(hit).part;
@@ -561,7 +563,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::channel::{Pace, Sensor, Sink};
+    use crate::channel::{Pace, Sensor, Signal, Sink};
 
     #[derive(Debug)]
     struct Mute;

@@ -359,8 +359,13 @@ scale = 0.5
     }
 
     #[test]
-    fn the_documentation_names_every_key() {
+    fn the_documentation_names_every_key_and_sensor() {
         let documentation = include_str!("../../boards/README.md");
+        let sensors = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/energy.md")).unwrap();
+        for family in socbfs_power::Family::ALL {
+            let is_named = |page: &str| page.contains(&format!("`{family}"));
+            assert!(is_named(documentation) && is_named(&sensors), "{family}");
+        }
         for entry in Board::entries(FULL, "x.toml").unwrap() {
             let key = entry.key.rsplit('.').next().unwrap();
             assert!(documentation.contains(&format!("`{key}`")), "{}", entry.key);

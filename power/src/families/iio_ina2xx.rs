@@ -35,7 +35,7 @@ fn source(device: &Path) -> Option<Source> {
     let id = device.canonicalize().ok().and_then(|path| path.parent().map(name_of)).filter(|name| name.contains('-'));
     let id = id.unwrap_or_else(|| device_of(device));
     let label = line(device.join("label")).or_else(|| line(device.join("of_node/label")));
-    Some(power_file::source(Channel::rail(Family::IioIna2xx, id, label, interval, place), ways))
+    Some(power_file::source(Channel::rail(Family::IioIna2xx, id, label, interval, place), ways, None))
 }
 
 #[cfg(test)]

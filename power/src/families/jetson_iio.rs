@@ -36,7 +36,7 @@ fn source(folder: &Path, chip: &str, rail: u32) -> Option<Source> {
     let ways = vec![(vec![file("power")], 1e-3), (vec![file("voltage"), file("current")], 1e-6)];
     // The id counts from 1, as the chip's inputs do.
     let channel = Channel::rail(Family::JetsonIio, format!("{chip}:{}", rail + 1), Some(label), INTERVAL, place);
-    Some(power_file::source(channel, ways))
+    Some(power_file::source(channel, ways, None))
 }
 
 #[cfg(test)]

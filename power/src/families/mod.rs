@@ -1,11 +1,8 @@
-//! One file per family of sensors.
+//! The families of sensors. One file has all whose driver is under hwmon; each other family has one.
 
-pub mod amdgpu;
 pub mod external;
-mod hwmon;
+pub mod hwmon;
 pub mod iio_ina2xx;
-pub mod ina2xx;
-pub mod ina3221;
 pub mod jetson_iio;
 #[cfg(feature = "nvml")]
 pub mod nvml;
@@ -30,12 +27,10 @@ pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     [
         powercap::discover(tree),
         perf::discover(tree),
-        ina2xx::discover(tree),
-        ina3221::discover(tree),
+        hwmon::discover(tree),
         odroid_ina231::discover(tree),
         jetson_iio::discover(tree),
         iio_ina2xx::discover(tree),
-        amdgpu::discover(tree),
         power_supply::discover(tree),
         vcgencmd::discover(tree),
         #[cfg(feature = "nvml")]

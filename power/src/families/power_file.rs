@@ -57,14 +57,22 @@ impl Power {
     }
 }
 
-/// The source of `channel`, whose power is read by the first of these ways that has a value.
-pub(super) fn source(channel: Channel, ways: Vec<Way>) -> Source {
+/// The source of `channel`, whose power is read by the first of these ways that has a value. `cable_watts` is the highest power of a meter
+/// in a cable, which may be plugged in either way round.
+pub(super) fn source(channel: Channel, ways: Vec<Way>, cable_watts: Option<f64>) -> Source {
     let place = || channel.place.clone();
     let absent = || Unusable::Unreadable { place: place(), reason: Lost::System(nix::libc::ENOENT) };
     let opened = Power::open(ways).and_then(|power| power.ok_or_else(absent));
-    let alive = opened.and_then(|power| match power.read() {
-        Ok(_) => Ok(move || power.read().map(Reading::Power)),
-        Err(reason) => Err(Unusable::Dead { place: place(), reason }),
+    let alive = opened.and_then(|power| {
+        let read = move || match (power.read()?, cable_watts) {
+            (watts, None) => Ok(Reading::Power(watts)),
+            (watts, Some(most)) if watts.0.abs() <= most => Ok(Reading::Power(Watts(watts.0.abs()))),
+            _ => Err(Lost::TooHigh),
+        };
+        match read() {
+            Ok(_) | Err(Lost::TooHigh) => Ok(read),
+            Err(reason) => Err(Unusable::Dead { place: place(), reason }),
+        }
     });
     let pace = Pace::Every(channel.refresh);
     Source::single(channel, pace, alive)

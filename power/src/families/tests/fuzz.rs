@@ -40,6 +40,18 @@ const FILES: &[(&str, &str)] = &[
     ("sys/class/hwmon/hwmon4/name", "amdgpu\n"),
     ("sys/class/hwmon/hwmon4/power1_input", "15012000\n"),
     ("sys/class/hwmon/hwmon4/power1_label", "PPT\n"),
+    ("sys/class/hwmon/hwmon5/name", "ina228\n"),
+    ("sys/class/hwmon/hwmon5/energy1_input", "5000000000000\n"),
+    ("sys/class/hwmon/hwmon5/power1_input", "18000000\n"),
+    ("sys/class/hwmon/hwmon6/name", "powerz\n"),
+    ("sys/class/hwmon/hwmon6/in0_input", "5100\n"),
+    ("sys/class/hwmon/hwmon6/curr1_input", "-900\n"),
+    ("sys/class/hwmon/hwmon7/name", "macsmc_hwmon\n"),
+    ("sys/class/hwmon/hwmon7/power1_input", "7250000\n"),
+    ("sys/class/hwmon/hwmon7/power1_label", "Total System Power\n"),
+    ("sys/class/hwmon/hwmon8/device/name", "power_meter\n"),
+    ("sys/class/hwmon/hwmon8/device/power1_average", "142000000\n"),
+    ("sys/class/hwmon/hwmon8/device/power1_average_interval", "1000\n"),
     ("sys/bus/iio/devices/iio:device0/name", "ina226\n"),
     ("sys/bus/iio/devices/iio:device0/in_power2_raw", "100\n"),
     ("sys/bus/iio/devices/iio:device0/in_power2_scale", "12.5\n"),
@@ -105,7 +117,7 @@ fn no_content_of_files_makes_a_sensor_panic() {
         found
     };
     let right = families(&fixture);
-    assert!(right.len() >= 8, "not every family is tried: {right:?}");
+    assert!(right.len() >= 11, "not every family is tried: {right:?}");
     // Each change happens before the sensors are discovered, or between discovery and reading.
     let changes = vec((any::<Index>(), proptest::option::of(content()), any::<bool>()), 1..5);
     let tried = runner().run(&changes, |changes| {
