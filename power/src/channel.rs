@@ -83,6 +83,8 @@ named! {
         Macsmc = "macsmc",
         /// hwmon driver acpi_power_meter: servers.
         AcpiPowerMeter = "acpi-power-meter",
+        /// Rails of Google's Pixel, through IIO.
+        Odpm = "odpm",
         /// Batteries: phones, laptops.
         PowerSupply = "power-supply",
         /// `vcgencmd pmic_read_adc` of Raspberry Pi 5.
@@ -133,8 +135,8 @@ impl Domain {
         Some(match () {
             () if is_input(&label) => Self::Board,
             () if has(&["CPU_GPU"]) => Self::Soc,
-            () if has(&["KFC", "LITTLE"]) => Self::CpuLittle,
-            () if has(&["VDD_ARM", "BIG"]) => Self::CpuBig,
+            () if has(&["KFC", "LITTLE", "CPUCL0"]) => Self::CpuLittle,
+            () if has(&["VDD_ARM", "BIG", "CPUCL2"]) => Self::CpuBig,
             () if has(&["G3D", "GPU"]) => Self::Gpu,
             () if has(&["CPU"]) => Self::Cpu,
             () if has(&["DDR", "MEM", "VDDRQ", "VDD_MIF", "DRAM"]) => Self::Memory,
@@ -346,6 +348,8 @@ mod tests {
             ("VDD_GPU_SOC", Some(Domain::Gpu)),
             ("VDD_SOC", Some(Domain::Soc)),
             ("DDR_VDD2", Some(Domain::Memory)),
+            ("S2M_VDD_CPUCL2", Some(Domain::CpuBig)),
+            ("S4M_VDD_CPUCL0_M", Some(Domain::CpuLittle)),
             ("Total System Power", Some(Domain::Board)),
             ("3V3_SYS", None),
         ] {

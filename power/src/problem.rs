@@ -122,6 +122,9 @@ fn permission_cure(path: &Path) -> String {
     if text.starts_with("/dev/tty") {
         return "sudo usermod -a -G dialout $USER, then log in again".to_owned();
     }
+    if text.ends_with("/energy_value") {
+        return "run it as root (`su`): Android's SELinux keeps this file for the system".to_owned();
+    }
     let found = root_and_subsystem(path);
     if let Some((root, subsystem @ "powercap")) = &found {
         // Only a group gets access, since these counters reveal what programs of other users do.
@@ -182,12 +185,14 @@ mod tests {
     #[test]
     fn a_permission_error_carries_its_cure() {
         let path = Path::new("/sys/class/powercap/intel-rapl:0/energy_uj");
-        let error = Unusable::io(path, &io::Error::from_raw_os_error(nix::libc::EACCES));
+        let denied = io::Error::from_raw_os_error(nix::libc::EACCES);
+        let error = Unusable::io(path, &denied);
         let cure = error.cure().unwrap();
         assert!(cure.ends_with("sudo usermod -a -G socbfs-power $USER`, then log in again"), "{cure}");
         assert!(!cure.contains("a+r"), "the counters tell of other users' programs: {cure}");
         assert!(error.to_string().contains("may not be read"), "{error}");
         assert!(Unusable::io(Path::new("/dev/ttyUSB0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("dialout"));
+        assert!(Unusable::io(Path::new("/sys/bus/iio/devices/iio:device0/energy_value"), &denied).cure().unwrap().contains("SELinux"));
         assert!(Unusable::io(Path::new("/dev/usbtmc0"), &io::ErrorKind::PermissionDenied.into()).cure().unwrap().contains("a+rw"));
     }
 

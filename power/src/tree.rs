@@ -139,7 +139,12 @@ impl Held {
 
     /// Reads the value and passes its text to `parse`.
     pub(crate) fn value<T>(&self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Lost> {
-        let mut buffer = [0; VALUE];
+        self.text::<VALUE, T>(parse)
+    }
+
+    /// Reads up to `MOST` bytes and passes their text to `parse`.
+    pub(crate) fn text<const MOST: usize, T>(&self, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Lost> {
+        let mut buffer = [0; MOST];
         let length = self.file.read_at(&mut buffer, 0).map_err(|error| Lost::from(&error))?;
         if length == 0 {
             return Err(Lost::Gone);

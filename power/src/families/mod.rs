@@ -6,6 +6,7 @@ pub mod iio_ina2xx;
 pub mod jetson_iio;
 #[cfg(feature = "nvml")]
 pub mod nvml;
+pub mod odpm;
 pub mod odroid_ina231;
 pub mod perf;
 mod power_file;
@@ -31,6 +32,7 @@ pub fn discover(tree: &SystemFiles) -> Vec<Source> {
         odroid_ina231::discover(tree),
         jetson_iio::discover(tree),
         iio_ina2xx::discover(tree),
+        odpm::discover(tree),
         power_supply::discover(tree),
         vcgencmd::discover(tree),
         #[cfg(feature = "nvml")]
