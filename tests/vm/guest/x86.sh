@@ -1,7 +1,7 @@
 # Guest with an Intel processor: RAPL, one INA chip of each kind, a battery.
 . ./common.sh
-bus 0x40,0x41,0x44,0x45
-for module in ina2xx ina3221 test_power intel_rapl_common; do insmod /m/$module.ko; done
+bus 0x40,0x41,0x44,0x45,0x46
+for module in ina2xx ina238 ina3221 test_power intel_rapl_common acpi_power_meter; do insmod /m/$module.ko; done
 # The registers of all domains begin 64 J before their wrap; psys exists and never changes.
 rapl() { insmod /m/fakerapl.ko uw="$1" raw0=0xfff00000; }
 rapl 20000000,9000000,3000000,1500000,0
@@ -11,6 +11,10 @@ set_rapl() { echo "$1" >/sys/module/fakerapl/parameters/uw; }
 new ina226 0x40; reg 0x40 1 6000; reg 0x40 2 9600; reg 0x40 3 2880; reg 0x40 4 6000
 new ina219 0x44; reg 0x44 1 1500; reg 0x44 2 $((1500 << 3)); reg 0x44 3 900; reg 0x44 4 1500
 new ina231 0x45; reg 0x45 1 3000; reg 0x45 2 800; reg 0x45 3 160; reg 0x45 4 3000
+# INA238, 10 mOhm: power 0.4 mW a count, in three registers of a byte as i2c-stub reads a block: 17.92 W.
+new ina238 0x46; i2cset -f -y "$B" 0x46 8 0 w; i2cset -f -y "$B" 0x46 10 0 w
+set_ina238() { i2cset -f -y "$B" 0x46 9 "$1" w; }
+set_ina238 175
 # INA3221: shunt in 40 uV, bus in 8 mV, both from bit 3; 10 mOhm: 10 mV = 1 A at 5 V, 4 mV = 0.4 A at 3.296 V, 2 mV = 0.2 A at 1.8 V.
 new ina3221 0x41
 reg 0x41 1 $((250 << 3)); reg 0x41 2 $((625 << 3)); reg 0x41 3 $((100 << 3)); reg 0x41 4 $((412 << 3)); reg 0x41 5 $((50 << 3)); reg 0x41 6 $((225 << 3))
@@ -54,6 +58,21 @@ set_ina226() { reg 0x40 3 "$1"; }
 vary /tmp/ina226 0.5 set_ina226 18 2880 6 960 & vary=$!
 bench /tmp/ina226 ina2xx:"$B"-0040 --simd scalar
 kill $vary
+
+section ina238
+vary /tmp/ina238 0.5 set_ina238 17.92 175 6.0416 59 & vary=$!
+say ./socbfs energy --energy ina2xx:"$B"-0046 --json - --quiet -- sleep 7
+kill $vary
+echo "@log"; cat /tmp/ina238
+set_ina238 175
+
+# The meter changes its power by the clock.
+section acpi-power-meter
+say ./socbfs energy --energy acpi-power-meter --json - --quiet -- sleep 9
+echo "@log"
+read -r up _ </proc/uptime
+at=0
+while [ $at -le "${up%.*}" ]; do echo "$at 20"; echo "$((at + 2)) 10"; at=$((at + 4)); done
 
 section battery
 set_battery() { echo "$1" >/sys/module/test_power/parameters/battery_current; }
