@@ -1,10 +1,10 @@
 //! The adaptive cost model: it chooses the strategy with the least predicted time for each level (Zhang et al. 2018, section 3.2).
 //!
 //! The paper estimates a top-down level as t = e_frontier / speed (eq. 2) and a bottom-up level as t = alpha * e_left / speed (eq. 4), with
-//! one average speed for each strategy, and chooses the strategy with the least time. [`ModelTerms::Zhang`] does the same. [`ModelTerms::Full`] counts
-//! what a level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the neighbours they look at
-//! (sampled where that could change the decision), each with its own time for each strategy, and the cost of a change of direction or
-//! device. It can also minimise the energy of a search or its energy-delay product, which the paper does not.
+//! one average speed for each strategy, and chooses the strategy with the least time. [`ModelTerms::Zhang`] does the same.
+//! [`ModelTerms::Full`] counts what a level really does: vertices and arcs of the frontier, words of the bitmap, unvisited vertices and the
+//! neighbours they look at (sampled where that could change the decision), each with its own time for each strategy, and the cost of a
+//! change of direction or device. It can also minimise the energy of a search or its energy-delay product, which the paper does not.
 
 use serde::{Deserialize, Serialize};
 

@@ -56,10 +56,10 @@ const DECAY: f64 = 0.1;
 /// Steps between evaluations on the graphs that judge.
 const LOOK: usize = 50;
 
-/// Trains a network on `searches`. For [`NetworkKind::Surf`] it is the best of [`NETWORKS`], at its best step. A fifth of the graphs judges, and
-/// no network learns from those. For [`NetworkKind::Mlp`] it is the mean of the networks after all steps, which learn from all graphs. `progress`
-/// is called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same searches and options
-/// give the same bits on one machine.
+/// Trains a network on `searches`. For [`NetworkKind::Surf`] it is the best of [`NETWORKS`], at its best step. A fifth of the graphs
+/// judges, and no network learns from those. For [`NetworkKind::Mlp`] it is the mean of the networks after all steps, which learn from all
+/// graphs. `progress` is called with the number of steps done since its last call; in all that is [`NETWORKS`] times `steps`. The same
+/// searches and options give the same bits on one machine.
 ///
 /// # Errors
 /// [`FitError`].
@@ -72,8 +72,8 @@ pub fn fit(form: NetworkKind, searches: &[&SearchSample], options: &FitOptions, 
     Ok(Mlp::new(&weights)?)
 }
 
-/// As [`fit`] for [`NetworkKind::Surf`], with a network that does not see the input of this index: it learns without that input, and its weights
-/// for it are 0.
+/// As [`fit`] for [`NetworkKind::Surf`], with a network that does not see the input of this index: it learns without that input, and its
+/// weights for it are 0.
 ///
 /// # Errors
 /// [`FitError`].
