@@ -32,11 +32,11 @@ fn opencl_calls_are_counted() {
         let buffer = Buffer::<u32>::new(&device, 100, "a test").unwrap();
         kernel.set_buffer(0, &buffer).unwrap();
         counted("launch", Counts { launches: 1, ..none }, &mut || run(&kernel, 1, 1).unwrap());
-        counted("finish", Counts { waits: 1, ..none }, &mut || device.finish().unwrap());
+        counted("finish", Counts { waits: 1, flushes: 1, ..none }, &mut || device.finish().unwrap());
         counted("fill", Counts { fills: 1, ..none }, &mut || buffer.fill(1).unwrap());
         let mut values = [0; 7];
-        counted("read", Counts { reads: 1, waits: 1, to_host: 28, ..none }, &mut || buffer.read(1..8, &mut values).unwrap());
-        counted("write", Counts { writes: 1, waits: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
+        counted("read", Counts { reads: 1, waits: 1, flushes: 1, to_host: 28, ..none }, &mut || buffer.read(1..8, &mut values).unwrap());
+        counted("write", Counts { writes: 1, waits: 1, flushes: 1, to_device: 28, ..none }, &mut || buffer.write(1..8, &values).unwrap());
         // Calls that fail, in OpenCL or before, are not counted.
         counted("nothing", none, &mut || assert!(buffer.read(0..101, &mut [0; 101]).is_err() && run(&kernel, 1, 1 << 20).is_err()));
         for way in [SharingMode::AllocHostPtr, SharingMode::SvmCoarse].into_iter().filter(|way| way.offered(info)) {

@@ -34,7 +34,7 @@ use socbfs::{
 
 use crate::{
     implementations::{self, inside, losing_library, refusing_library, skipped},
-    losing::{POCL, points, with_a_device_that_continues_after_its_loss, with_a_device_to_lose},
+    losing::{POCL, points, with_a_device_that_continues_after_its_loss, with_a_device_that_never_answers, with_a_device_to_lose},
     reference::Reference,
     searches::{all_combinations, devices, edges, is_one_in_three},
 };
@@ -305,6 +305,66 @@ fn searches_after_a_failed_search_are_right() {
                 assert!(after >= 6, "{policy} {way}: lost at {after} points only");
             }
         }
+    });
+}
+
+/// Nothing that a device was given ends any more, and its driver returns from no call that waits, as drivers of real GPUs do after a kernel
+/// has hung. The search ends nevertheless, nothing that the device may still touch is freed, and so does the process, although the driver
+/// waits for its device at the end of it too.
+#[test]
+fn a_search_ends_without_a_device_that_never_answers() {
+    const TEST: &str = "a_search_ends_without_a_device_that_never_answers";
+    // The kernels that wait begin, on memory that must still be there, after the search that lost the device is dropped.
+    with_a_device_that_never_answers(module_path!(), TEST, 1500, |device, file| {
+        let edges = edges(1200, 5000, 5, 1);
+        let layout = Layout::build(&EdgeList::new(1200, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+        let reference = Reference::new(1200, &edges, false, &[3, 700]);
+        let report = std::env::var("SOCBFS_TEST_LOSE_REPORT").unwrap();
+        let mut lost = 0;
+        for (number, (policy, runs, ways)) in policies_and_ways(device).into_iter().enumerate() {
+            for (turn, way) in ways.into_iter().enumerate() {
+                let fall_back = (number + turn) % 3 != 0;
+                let (what, before) = (format!("{policy} {way}, falls back: {fall_back}"), kept_bytes());
+                // What is lost stays lost.
+                let device = Device::open(device.info(), Limits { timeout_s: Some(1), ..Limits::default() }).unwrap();
+                let options = options(&device, way, policy.clone(), runs, fall_back);
+                let mut search = Search::new(&layout, &options).unwrap();
+                reference.compare_with(&layout, &options, &mut search);
+                fs::write(file, format!("{}", 4 + 5 * turn)).unwrap();
+                let begin = Instant::now();
+                let outcome = search.run(3);
+                let (elapsed, said) = (
+                    begin.elapsed(),
+                    match (&outcome, search.fallen_back()) {
+                        (Ok(_), Some(reason)) => reason.to_owned(),
+                        (Err(error), None) => format!("{error}: {}", error.source().unwrap()),
+                        _ => panic!("{what}: {outcome:?}"),
+                    },
+                );
+                assert_eq!(outcome.is_ok(), fall_back, "{what}: {said}");
+                for words in [&device.info().name, "clFinish, after ", "DEVICE_TIMEOUT", "SOCBFS_DEVICE_TIMEOUT", "--device cpu"] {
+                    assert!(said.contains(words), "{what}: no {words} in {said}");
+                }
+                assert!(elapsed >= Duration::from_secs(1) && elapsed < Duration::from_secs(10), "{what}: {elapsed:?}");
+                if fall_back {
+                    reference.compare_with(&layout, &options, &mut search);
+                } else {
+                    // Later calls fail at once.
+                    let begin = Instant::now();
+                    assert!(search.run(3).is_err() && device.finish().is_err() && begin.elapsed() < Duration::from_millis(900), "{what}");
+                }
+                drop(search);
+                drop(options);
+                drop(device);
+                assert!(kept_bytes() > before, "{what}: nothing was kept");
+                std::thread::sleep(Duration::from_millis(1000));
+                fs::remove_file(file).unwrap();
+                let text = fs::read_to_string(&report).unwrap_or_default();
+                lost += 1;
+                assert_eq!(text, "hangs\n".repeat(lost), "{what}");
+            }
+        }
+        assert!(lost >= policies().len(), "{lost}");
     });
 }
 

@@ -25,7 +25,13 @@ const POCL: &str = "Portable Computing Language";
 
 /// Limits that are just enough for kernels of every kind.
 fn small() -> Limits {
-    Limits { max_alloc_bytes: Some(20_000), max_work_group: Some(64), local_bytes: Some(16 << 10), global_bytes: Some(2 << 20) }
+    Limits {
+        max_alloc_bytes: Some(20_000),
+        max_work_group: Some(64),
+        local_bytes: Some(16 << 10),
+        global_bytes: Some(2 << 20),
+        ..Limits::default()
+    }
 }
 
 fn layout(n: usize, edges: &[[u32; 2]]) -> Layout {

@@ -248,8 +248,13 @@ fn arrays_of_the_host_are_read_in_place() {
 
 #[test]
 fn limits_apply_even_if_the_driver_allows_more() {
-    let limits =
-        Limits { max_alloc_bytes: Some((1 << 20) - 4), max_work_group: Some(8), local_bytes: Some(4_096), global_bytes: Some(3 << 20) };
+    let limits = Limits {
+        max_alloc_bytes: Some((1 << 20) - 4),
+        max_work_group: Some(8),
+        local_bytes: Some(4_096),
+        global_bytes: Some(3 << 20),
+        timeout_s: None,
+    };
     on_each("limits_apply_even_if_the_driver_allows_more", limits, |name, device| {
         let error = Buffer::<u32>::new(device, 1 << 18, "a test").unwrap_err();
         assert_eq!(

@@ -411,7 +411,7 @@ sys.exit(os.waitpid(child, 0)[1] >> 8)
     assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 7
 
 
-FATAL = ["loaded-exits", "listed-aborts", "listed-hangs", "described-crashes", "opened-crashes", "built-aborts"]
+FATAL = ["loaded-exits", "listed-aborts", "listed-hangs", "described-crashes", "opened-crashes", "built-aborts", "waited-hangs"]
 WRONG = ["null-context", "null-kernel", "many-devices", "no-strings", "fewer-later"]
 
 
@@ -443,7 +443,8 @@ print(socbfs.Graph.from_edges([[0, 1], [1, 2]]).bfs(0, levels=True).levels.tolis
     settings |= {"SOCBFS_CACHE_DIR": "", "SOCBFS_DEVICE_TIMEOUT": "3" if case.endswith("hangs") else "30"}
     done = subprocess.run([sys.executable, "-c", program], env=os.environ | settings, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "[0, 1, 2]" in done.stdout, done
-    words = {"aborts": "SIGABRT", "exits": "exit code 7", "crashes": "SIGSEGV", "hangs": "did not answer within 3 s"}
+    hangs = "clFinish, after 3 s: DEVICE_TIMEOUT" if case.startswith("waited") else "did not answer within 3 s"
+    words = {"aborts": "SIGABRT", "exits": "exit code 7", "crashes": "SIGSEGV", "hangs": hangs}
     assert case in WRONG or ("refused:" in done.stdout and words[case.split("-")[1]] in done.stdout), done
 
 

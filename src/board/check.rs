@@ -242,6 +242,7 @@ impl OpenClDevice {
             ("bottom_up_permille", self.bottom_up_permille.map(u64::from)),
             ("local_bytes", self.local_bytes),
             ("global_bytes", self.global_bytes),
+            ("timeout_s", self.timeout_s),
         ] {
             above_zero(&format!("{place}.{key}"), value)?;
         }

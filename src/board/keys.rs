@@ -46,6 +46,7 @@ pub const KEYS: &[Key] = &[
     acts("opencl.devices[].bottom_up_permille", "cost of bottom-up levels on the device, for sampled"),
     acts("opencl.devices[].local_bytes", "limit of local memory"),
     acts("opencl.devices[].global_bytes", "limit of all buffers"),
+    acts("opencl.devices[].timeout_s", "limit of a wait for the device"),
     acts("opencl.devices[].memory_way", "how memory is shared"),
     acts("opencl.devices[].bgc", "bottom-up kernel: BGC or BG"),
     acts("opencl.devices[].quirks", "exclude sharing modes and BGC; the others inform"),

@@ -244,6 +244,7 @@ work_group = 64
 bottom_up_permille = 700
 local_bytes = 32_768
 global_bytes = 2
+timeout_s = 30
 memory_way = 'alloc-host-ptr'
 bgc = false
 quirks = ['max-alloc-unchecked', 'local-is-global']

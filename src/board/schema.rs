@@ -178,6 +178,8 @@ pub struct OpenClDevice {
     pub local_bytes: Option<u64>,
     /// Memory the device may use in bytes.
     pub global_bytes: Option<u64>,
+    /// Seconds that a wait for the device may take, besides ten times what its work should take.
+    pub timeout_s: Option<u64>,
     /// The best sharing mode.
     pub memory_way: Option<SharingMode>,
     /// Whether local memory is faster than global memory, so that it can pay to cache hubs in it (BGC).

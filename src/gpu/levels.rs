@@ -4,6 +4,8 @@
 //! empty, it has the form that the step needs, and the planner would surely choose this step ([`Ahead`]). A step that does not apply costs
 //! a launch and changes nothing.
 
+use std::time::Instant;
+
 use super::{
     GpuEngine, RUN_LEVELS, arguments as args,
     arrivals::{demand, expanded, visited},
@@ -151,6 +153,8 @@ impl GpuEngine<'_> {
 
     /// Launches a level and, if `more`, the levels after it that are sure. Waits for all of them.
     fn chain(&mut self, state: &mut SearchState, kernel: GpuKernel, more: bool) -> Result<(), DeviceError> {
+        let clock = Instant::now();
+        self.expect_levels();
         self.run_ahead.clear();
         self.sampled = None;
         self.seed(state)?;
@@ -196,7 +200,15 @@ impl GpuEngine<'_> {
         if self.ahead.hubs && state.hubs > 0 {
             self.launch_hubs(state)?;
         }
-        self.read_chain(state, begin, &chain)
+        self.read_chain(state, begin, &chain)?;
+        let arcs = expanded(&self.read_slot(self.slot)).saturating_sub(expanded(&self.read_slot(begin)));
+        self.device.ran(arcs, clock.elapsed().as_nanos() as u64);
+        Ok(())
+    }
+
+    /// Lets the next wait take as long as levels may take: top-down, each arc is met at most once in a search.
+    fn expect_levels(&self) {
+        self.device.expect(self.layout.csr().arcs() as u64);
     }
 
     /// Launches the steps after the first, as far as the planner is sure of them.
@@ -407,6 +419,7 @@ impl GpuEngine<'_> {
         edges: u64,
     ) -> Result<(), DeviceError> {
         self.forget();
+        self.expect_levels();
         self.has_part = len > 0;
         self.bind_state(state, state.current)?;
         self.write_seed(state, IS_QUEUE, len as u64, edges)?;
@@ -444,6 +457,7 @@ impl GpuEngine<'_> {
         words: std::ops::Range<u32>,
     ) -> Result<(), DeviceError> {
         self.forget();
+        self.expect_levels();
         self.has_part = true;
         // A frontier of one vertex, so that the level applies.
         self.write_seed(state, IS_QUEUE, 1, 0)?;

@@ -331,7 +331,7 @@ impl GpuEngine<'_> {
 impl Drop for GpuEngine<'_> {
     fn drop(&mut self) {
         if self.slots_in_flight {
-            self.counters.end_reads(&self.arrived);
+            let _ = self.counters.end_transfers(&self.arrived);
         }
     }
 }

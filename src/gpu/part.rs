@@ -130,6 +130,8 @@ pub struct PartGpu<'g> {
     found: Buffer<Vertex>,
     /// A bitmap of all vertices without any bit set.
     nothing: Buffer<u64>,
+    /// Arcs of the part.
+    arcs: u64,
     group: usize,
     groups: usize,
     has_long_lists: bool,
@@ -156,6 +158,7 @@ impl<'g> PartGpu<'g> {
             frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
             found: Buffer::new(device, lists.vertices() + 4, "frontier queue")?,
             nothing: Buffer::new(device, words, "bitmaps")?,
+            arcs: lists.arcs() as u64,
             group,
             groups,
             has_long_lists: group > 1 && longest > group,
@@ -375,6 +378,7 @@ impl<'g> PartGpu<'g> {
 
     /// Waits for a level. Returns the number of rows it found.
     fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
+        self.device.expect(self.arcs);
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
         self.completions.check(&self.arrived)?;
         let level = Slot::of(&self.arrived, slot);

@@ -505,8 +505,11 @@ fn map<T>(
     access: Access,
     waits: bool,
 ) -> Result<NonNull<T>, DeviceError> {
-    let place = memory.map(bytes, access, waits)?;
+    let place = memory.map(bytes, access)?;
     *mapped = Some(place);
+    if waits {
+        memory.device().finish()?;
+    }
     Ok(place.cast())
 }
 
@@ -524,7 +527,7 @@ fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Res
     let offset = valid.start * size_of::<T>();
     let values = &slab[valid];
     // SAFETY: the pointer and the size are of one slice, which is not written, freed or given away before the device has finished.
-    unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values), false) }
+    unsafe { memory.write(offset, values.as_ptr().cast(), size_of_val(values)) }
 }
 
 /// Copies the values of `valid` to the host. Unless it `waits`, the caller records that the transfer is in flight.
@@ -533,7 +536,8 @@ fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, 
     let values = &mut slab[valid];
     // SAFETY: the pointer and the size are of one slice, which is not accessed before the device has finished; any bytes are values of
     // `Plain` types.
-    unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values), waits) }
+    unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values)) }?;
+    if waits { memory.device().finish() } else { Ok(()) }
 }
 
 impl<T: Plain> Deref for SharedSlice<T> {
@@ -579,7 +583,7 @@ impl<T: Plain> Drop for SharedSlice<T> {
             }
         }
         if let Backing::Copy { memory, slab, in_flight: true } = &mut self.backing {
-            memory.end_transfers(of_slab(slab).as_ptr() as usize, size_of_val(&slab[..]));
+            let _ = memory.end_transfers(of_slab(slab).as_ptr() as usize, size_of_val(&slab[..]));
         }
         if let Some(memory) = self.memory() {
             // No slice is left to hand the memory over, so no kernel may use it.

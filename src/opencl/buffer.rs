@@ -108,9 +108,9 @@ impl<T: Plain> Buffer<T> {
     /// # Errors
     /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn read(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
-        let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
-        // SAFETY: start and length are those of the slice, which is borrowed exclusively, and any bytes are values of its type.
-        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), true) }
+        // SAFETY: the wait ends within this borrow; else the memory is kept.
+        unsafe { self.read_later(range, into) }?;
+        self.end_transfers(into)
     }
 
     /// Starts to copy the values of `range` to `into`, which has as many, after everything launched before. Does not wait.
@@ -120,16 +120,19 @@ impl<T: Plain> Buffer<T> {
     ///
     /// # Safety
     /// Nothing may access `into` before the device has finished its work ([`Device::finish`]), and `into` must live until then. If the
-    /// device fails to finish, [`end_reads`](Self::end_reads) keeps the memory.
+    /// device fails to finish, [`end_transfers`](Self::end_transfers) keeps the memory.
     pub(crate) unsafe fn read_later(&self, range: Range<usize>, into: &mut [T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, into.len(), "clEnqueueReadBuffer")?;
         // SAFETY: start and length are those of the slice, any bytes are values of its type, and the caller does not access it.
-        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into), false) }
+        unsafe { self.memory.read(offset, into.as_mut_ptr().cast(), size_of_val(into)) }
     }
 
-    /// Waits for the reads into `into`, which is about to be freed. If that fails, its memory is kept.
-    pub(crate) fn end_reads(&self, into: &[T]) {
-        self.memory.end_transfers(into.as_ptr() as usize, size_of_val(into));
+    /// Waits for transfers from or to `host`. If that fails, its memory is kept.
+    ///
+    /// # Errors
+    /// As [`Device::finish`].
+    pub(crate) fn end_transfers(&self, host: &[T]) -> Result<(), DeviceError> {
+        self.memory.end_transfers(host.as_ptr() as usize, size_of_val(host))
     }
 
     /// Copies `from` to the values of `range`, which are as many, after everything launched before, and waits for it.
@@ -139,7 +142,8 @@ impl<T: Plain> Buffer<T> {
     pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
         let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
         // SAFETY: start and length are those of the slice.
-        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from), true) }
+        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from)) }?;
+        self.end_transfers(from)
     }
 
     fn offset(&self, range: &Range<usize>, len: usize, call: &'static str) -> Result<usize, DeviceError> {

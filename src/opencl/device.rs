@@ -4,32 +4,41 @@ use std::{
     fmt,
     path::Path,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
             AtomicU64,
             Ordering::{Relaxed, SeqCst},
         },
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use opencl3::{
     command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
     context::{Context, context::CL_CONTEXT_PLATFORM},
-    event::{CL_COMPLETE, CommandExecutionStatus, Event},
+    error_codes::ClError,
+    event::{CL_COMPLETE, CommandExecutionStatus, Event, retain_event},
     types::cl_device_id,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
     cache::Cache,
-    error::{Called, DeviceError, OpenClError},
+    error::{Called, DEVICE_TIMEOUT, DeviceError, OpenClError},
     forked::is_forked,
     held::Held,
     info::{DeviceInfo, KnownDriver},
     kept, probe,
     program::Program,
+    wait::{self, Waiter},
 };
+
+/// Seconds that a wait for a device may take, if no other limit is set.
+const TIMEOUT_S: u64 = 10;
+/// A wait may take this many times longer than its work is expected to.
+const PATIENCE: u64 = 10;
+/// Bytes that every device transfers in a nanosecond, in thousandths.
+const MILLI_BYTES_PER_NS: u64 = 100;
 
 /// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own applies. It is enforced here,
 /// since not every driver refuses what is too large for it.
@@ -44,6 +53,9 @@ pub struct Limits {
     pub local_bytes: Option<u64>,
     /// All buffers together in bytes. The device's own limit is not enforced: integrated GPUs report less than they have.
     pub global_bytes: Option<u64>,
+    /// Seconds that a wait for the device may take, besides ten times what its work should take (0: for ever). `None`: 10. The environment
+    /// variable `SOCBFS_DEVICE_TIMEOUT` comes first.
+    pub timeout_s: Option<u64>,
 }
 
 impl Limits {
@@ -56,6 +68,7 @@ impl Limits {
             max_work_group: Some(self.max_work_group.map_or(group, |limit| limit.min(group))),
             local_bytes: Some(self.local_bytes.map_or(info.local_bytes, |limit| limit.min(info.local_bytes))),
             global_bytes: Some(self.global_bytes.map_or(info.global_bytes, |limit| limit.min(info.global_bytes))),
+            timeout_s: Some(probe::timeout_s().or(self.timeout_s).unwrap_or(TIMEOUT_S)),
         }
     }
 }
@@ -73,6 +86,12 @@ pub struct Device {
     settled: AtomicU64,
     /// Programs built so far, by source and options.
     built: Mutex<Vec<Built>>,
+    /// Waits for the queue; locked by the thread that waits.
+    waiter: Mutex<Waiter>,
+    queued: Mutex<Queued>,
+    ran: Mutex<Ran>,
+    /// The error of a wait that did not end. No call is made on the queue afterwards.
+    lost: OnceLock<DeviceError>,
     queue: Held<CommandQueue>,
     context: Held<Context>,
     /// Launches whose times have not been queried yet, never more than its capacity; `None` if no times are kept.
@@ -81,6 +100,42 @@ pub struct Device {
     kept: Mutex<Vec<Launch>>,
     /// Names of the device's kernels. A launch may outlive its kernel, and the name must not be freed during a search.
     names: Mutex<Vec<Arc<str>>>,
+}
+
+/// What was put into the queue since the last wait. It is locked while a command is put there.
+#[derive(Default)]
+struct Queued {
+    /// The event of the last command.
+    last: Option<Held<Event>>,
+    /// Nanoseconds that the work should take at most.
+    expected_ns: u64,
+    /// Whether a kernel runs for the first time.
+    has_first: bool,
+}
+
+impl Queued {
+    fn expect(&mut self, ns: u64) {
+        self.expected_ns = self.expected_ns.saturating_add(ns);
+    }
+}
+
+/// Work of kernels, and how long it took.
+struct Ran {
+    arcs: u64,
+    ns: u64,
+}
+
+/// The least work that is measured.
+const LEAST_ARCS: u64 = 1 << 12;
+/// What every device does before anything is measured: 20 million arcs in a second.
+const SLOWEST: Ran = Ran { arcs: 20, ns: 1000 };
+
+/// What a command does.
+pub(super) enum Work<'a> {
+    /// It transfers or fills this many bytes.
+    Bytes(usize),
+    /// It is a kernel of this name, which may run for the first time. Its event is kept if the device keeps times.
+    Kernel(&'a Arc<str>, bool),
 }
 
 /// A kernel that was launched: its event, and its name.
@@ -152,6 +207,7 @@ impl Device {
             Ok((context, queue))
         })
         .map_err(say)?;
+        let waiter = Waiter::new(&queue).map_err(|error| OpenClError::NoThread { device: info.name.clone(), why: error.to_string() })?;
         Ok(Arc::new(Self {
             driver: info.known_driver(),
             info: info.clone(),
@@ -160,6 +216,10 @@ impl Device {
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             settled: AtomicU64::new(0),
+            waiter: Mutex::new(waiter),
+            queued: Mutex::default(),
+            ran: Mutex::new(SLOWEST),
+            lost: OnceLock::new(),
             queue,
             context,
             built: Mutex::default(),
@@ -204,21 +264,81 @@ impl Device {
         self.used.load(Relaxed) // Relaxed: it is a count, and orders no other memory.
     }
 
-    /// Waits until everything launched has ended.
+    /// Waits until everything launched has ended. If that takes longer than the [limit](Limits::timeout_s), the device counts as lost: this
+    /// and every later call fails.
     ///
     /// # Errors
-    /// Errors of the driver, such as the loss of the device; [`FORKED`](super::FORKED).
+    /// Errors of the driver, such as the loss of the device; [`DEVICE_TIMEOUT`]; [`FORKED`](super::FORKED).
     pub fn finish(&self) -> Result<(), DeviceError> {
         if is_forked() {
             return Err(DeviceError::FORKED);
         }
+        // One thread waits at a time. Another may find that nothing is left to wait for.
+        let mut waiter = locked(&self.waiter);
+        self.check_lost()?;
         // Sequentially consistent, as every access to these two counters: a failure on another thread counts either before this wait or
         // after it. Failures are rare, so this costs nothing.
         let failures = self.failures.load(SeqCst);
-        self.noted(self.queue.finish().called("clFinish"))?;
+        let Queued { last, expected_ns, has_first } = std::mem::take(&mut *locked(&self.queued));
+        let ended = match &last {
+            Some(last) => self.noted(self.queue.flush().called("clFlush").and_then(|()| wait::ends_soon(last)))?,
+            None => failures == self.settled.load(SeqCst),
+        };
+        if !ended {
+            let limit = match self.limits.timeout_s.unwrap_or(TIMEOUT_S) {
+                0 => Duration::ZERO,
+                seconds => {
+                    // Some drivers compile a kernel when it runs for the first time.
+                    let seconds = Duration::from_secs(seconds) * if has_first { 5 } else { 2 } / 2;
+                    seconds.saturating_add(Duration::from_nanos(expected_ns.saturating_mul(PATIENCE)))
+                }
+            };
+            match waiter.finish(limit) {
+                Some(result) => self.noted(result)?,
+                None => {
+                    std::mem::forget(last);
+                    return self.noted(Err(self.lose(limit)));
+                }
+            }
+        }
         // The queue is in order: everything enqueued before one of these failures has ended too.
         self.settled.fetch_max(failures, SeqCst);
         Ok(())
+    }
+
+    /// Notes that a wait has not ended within `limit`.
+    fn lose(&self, limit: Duration) -> DeviceError {
+        wait::end_in_time();
+        // An error owns nothing, and there is at most one of these for each device.
+        let call = || Box::leak(format!("clFinish, after {:.0} s", limit.as_secs_f64()).into_boxed_str());
+        *self.lost.get_or_init(|| DeviceError { call: call(), code: DEVICE_TIMEOUT })
+    }
+
+    /// The error of a wait that did not end.
+    #[inline]
+    fn check_lost(&self) -> Result<(), DeviceError> {
+        self.lost.get().map_or(Ok(()), |&error| Err(error))
+    }
+
+    /// Nanoseconds that kernels should take at most for `arcs` arcs, by what was measured, else by what every device does.
+    pub(crate) fn ns_of(&self, arcs: u64) -> u64 {
+        let Ran { arcs: measured, ns } = *locked(&self.ran);
+        (u128::from(arcs) * u128::from(ns) / u128::from(measured)) as u64
+    }
+
+    /// Lets the next wait take longer: kernels launched now go through at most `arcs` arcs.
+    pub(crate) fn expect(&self, arcs: u64) {
+        let ns = self.ns_of(arcs);
+        locked(&self.queued).expect(ns);
+    }
+
+    /// Notes that kernels have gone through `arcs` arcs in `ns` nanoseconds. A measurement of many arcs is kept, rather than one of few,
+    /// which is that of the launches and waits.
+    pub(crate) fn ran(&self, arcs: u64, ns: u64) {
+        let mut ran = locked(&self.ran);
+        if arcs >= LEAST_ARCS && arcs >= ran.arcs / 2 {
+            *ran = Ran { arcs, ns };
+        }
     }
 
     /// Records a failed call: from then on it is unknown what still runs, until [`finish`](Self::finish) succeeds.
@@ -246,6 +366,7 @@ impl Device {
     /// # Errors
     /// Errors of the driver.
     pub fn flush(&self) -> Result<(), DeviceError> {
+        self.check_lost()?;
         self.noted(self.queue.flush().called("clFlush"))
     }
 
@@ -257,7 +378,7 @@ impl Device {
     /// [`OpenClError::Build`] with the compiler's log.
     pub fn program(self: &Arc<Self>, source: &str, options: &str) -> Result<Program, OpenClError> {
         // The lock is held while a program is built, since some drivers do not handle two builds at a time well.
-        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut built = locked(&self.built);
         if let Some(old) = built.iter().find(|old| old.source == source && old.options == options) {
             return Ok(Program::again(self, &old.program));
         }
@@ -282,33 +403,41 @@ impl Device {
         &self.context
     }
 
-    pub(super) fn queue(&self) -> &CommandQueue {
-        &self.queue
-    }
-
-    /// Completes the enqueueing of a command: records a failure, and releases the command's event.
+    /// Puts a command into the queue by `enqueue`, unless the device is lost. Records a failure.
     #[inline]
-    pub(super) fn enqueued(&self, event: Result<Event, DeviceError>) -> Result<(), DeviceError> {
-        drop(Held::new(self.noted(event)?));
-        Ok(())
-    }
-
-    /// As [`enqueued`](Self::enqueued), for a kernel. Its event is kept if the device keeps times.
-    #[inline]
-    pub(super) fn launched(&self, event: Result<Event, DeviceError>, kernel: &Arc<str>) -> Result<(), DeviceError> {
-        let event = Held::new(self.noted(event)?);
-        if let Some(launches) = &self.launches {
-            let mut launches = launches.lock().unwrap_or_else(PoisonError::into_inner);
-            if launches.len() < launches.capacity() {
-                launches.push((event, Arc::clone(kernel)));
+    pub(super) fn enqueue<E: Into<ClError>>(
+        &self,
+        call: &'static str,
+        work: Work<'_>,
+        enqueue: impl FnOnce(&CommandQueue) -> Result<Event, E>,
+    ) -> Result<(), DeviceError> {
+        // Locked meanwhile, so that the last event is that of the last command, whichever threads enqueue.
+        let mut queued = locked(&self.queued);
+        self.check_lost()?;
+        let event = Held::new(self.noted(enqueue(&self.queue).called(call))?);
+        match work {
+            Work::Bytes(bytes) => queued.expect(bytes as u64 * 1000 / MILLI_BYTES_PER_NS),
+            Work::Kernel(name, is_first) => {
+                queued.has_first |= is_first;
+                if let Some(launches) = &self.launches {
+                    let mut launches = locked(launches);
+                    // SAFETY: the event is valid.
+                    if launches.len() < launches.capacity() && unsafe { retain_event(event.get()) }.is_ok() {
+                        launches.push((Held::new(Event::new(event.get())), Arc::clone(name)));
+                    }
+                }
             }
         }
+        // The event before is released when the lock no longer is held.
+        let before = queued.last.replace(event);
+        drop(queued);
+        drop(before);
         Ok(())
     }
 
     /// The name of a kernel, kept as long as the device.
     pub(super) fn name_of(&self, kernel: &str) -> Arc<str> {
-        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = locked(&self.names);
         if let Some(name) = names.iter().find(|name| ***name == *kernel) {
             return Arc::clone(name);
         }
@@ -343,16 +472,16 @@ impl Device {
     /// events may have no times.
     pub fn forget_times(&self) {
         if let Some(launches) = &self.launches {
-            launches.lock().unwrap_or_else(PoisonError::into_inner).clear();
+            locked(launches).clear();
         }
     }
 
     fn times_while(&self, counts: impl Fn(&Event) -> bool, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         const CALL: &str = "clGetEventProfilingInfo";
         let Some(launches) = &self.launches else { return Ok(()) };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = locked(&self.kept);
         let asked = Instant::now();
-        let mut launches = launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launches = locked(launches);
         let ended = launches.iter().take_while(|(event, _)| counts(event)).count();
         for (event, kernel) in launches.drain(..ended) {
             let start_ns = event.profiling_command_start().called(CALL)?;
@@ -369,12 +498,12 @@ impl Device {
     /// Keeps up to `launches` of the launches that [`times`](Self::times) reads from now on, and forgets earlier ones. A device that [keeps
     /// no times](Self::is_timed) has nothing to keep.
     pub fn keep_launches(&self, launches: usize) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Vec::with_capacity(launches);
+        *locked(&self.kept) = Vec::with_capacity(launches);
     }
 
     /// The launches kept since the last call of this function or of [`keep_launches`](Self::keep_launches); they are forgotten.
     pub fn kept_launches(&self) -> Vec<Launch> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
+        locked(&self.kept).drain(..).collect()
     }
 
     /// Reserves `bytes` of the device's memory for a buffer, or refuses them.
@@ -405,12 +534,19 @@ impl Drop for Device {
     fn drop(&mut self) {
         if self.finish().is_err() {
             kept::count(0, &self.info.name);
+            if is_forked() {
+                self.waiter.get_mut().unwrap_or_else(PoisonError::into_inner).forget();
+            }
             self.queue.keep();
             self.context.keep();
-            std::mem::forget(self.launches.take());
+            std::mem::forget((self.launches.take(), self.queued.get_mut().unwrap_or_else(PoisonError::into_inner).last.take()));
             std::mem::forget(std::mem::take(self.built.get_mut().unwrap_or_else(PoisonError::into_inner)));
         }
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Device {
@@ -430,12 +566,24 @@ mod tests {
         let own = Limits::default().within(&info);
         assert_eq!(
             own,
-            Limits { max_alloc_bytes: Some(1 << 28), max_work_group: Some(256), local_bytes: Some(32 << 10), global_bytes: Some(1 << 30) }
+            Limits {
+                max_alloc_bytes: Some(1 << 28),
+                max_work_group: Some(256),
+                local_bytes: Some(32 << 10),
+                global_bytes: Some(1 << 30),
+                timeout_s: Some(10),
+            }
         );
-        let tight = Limits { max_alloc_bytes: Some(5), max_work_group: Some(6), local_bytes: Some(7), global_bytes: Some(8) };
+        let tight =
+            Limits { max_alloc_bytes: Some(5), max_work_group: Some(6), local_bytes: Some(7), global_bytes: Some(8), timeout_s: Some(10) };
         assert_eq!(tight.within(&info), tight);
-        let wide =
-            Limits { max_alloc_bytes: Some(1 << 40), max_work_group: Some(9999), local_bytes: Some(1 << 40), global_bytes: Some(1 << 40) };
+        let wide = Limits {
+            max_alloc_bytes: Some(1 << 40),
+            max_work_group: Some(9999),
+            local_bytes: Some(1 << 40),
+            global_bytes: Some(1 << 40),
+            ..own
+        };
         assert_eq!(wide.within(&info), own);
         let narrow = DeviceInfo { max_work_item_sizes: vec![64, 1, 1], ..info };
         assert_eq!(Limits::default().within(&narrow).max_work_group, Some(64));

@@ -33,6 +33,14 @@ pub enum OpenClError {
     /// This process was forked from one that had opened OpenCL.
     #[error("OpenCL was opened before this process was forked, and drivers do not survive that; search on the CPU here")]
     Forked,
+    /// The thread that waits for the device can't be started.
+    #[error("{device} can't be used: no thread to wait for it: {why}")]
+    NoThread {
+        /// Name of the device.
+        device: String,
+        /// Error of the system.
+        why: String,
+    },
     /// There are implementations, but no device.
     #[error("no OpenCL device; the platforms found: {}; check that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
     NoDevice {
@@ -164,6 +172,9 @@ codes! {
     pub WRONG_NUMBERS = -9009: "the device gave numbers that no search can have: a bug of its driver; update it, or choose another device";
     /// The process was forked after the device was opened.
     pub FORKED = -9010: "this process was forked after the device was opened, and drivers do not survive that; search on the CPU here";
+    /// A wait for the device did not end within its limit. The device counts as lost.
+    pub DEVICE_TIMEOUT = -9011: "the device has not finished its work, and counts as lost; SOCBFS_DEVICE_TIMEOUT sets a longer limit, \
+        --device cpu searches without the device";
     /// NVIDIA's own code for a kernel that accessed memory it must not access. It is in no header.
     NVIDIA_FAULT = -9999: "a kernel read or wrote outside its buffers, and the driver gave the device up";
 }

@@ -1,6 +1,10 @@
 //! Kernels: arguments set once, launched without allocating.
 
-use std::{cell::RefCell, fmt, sync::Arc};
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    sync::Arc,
+};
 
 use opencl3::{
     error_codes::{CL_INVALID_ARG_INDEX, CL_INVALID_GLOBAL_WORK_SIZE, CL_INVALID_WORK_GROUP_SIZE},
@@ -9,7 +13,7 @@ use opencl3::{
 };
 
 use super::{
-    device::Device,
+    device::{Device, Work},
     error::{Called, DeviceError, HOST_ONLY, LOCAL_MEMORY_LIMIT, OTHER_DEVICE, OpenClError},
     held::Held,
     object::{Handle, Memory},
@@ -44,6 +48,7 @@ pub struct Kernel {
     device: Arc<Device>,
     max_group: usize,
     declared_local: u64,
+    was_launched: Cell<bool>,
 }
 
 impl Kernel {
@@ -67,7 +72,7 @@ impl Kernel {
             return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
         }
         let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        Ok(Self { name: device.name_of(name), object, slots, max_group, declared_local: bytes, device })
+        Ok(Self { name: device.name_of(name), object, slots, max_group, declared_local: bytes, was_launched: Cell::new(false), device })
     }
 
     /// The kernel's name.
@@ -184,10 +189,9 @@ impl Kernel {
         let (global, local) = ([global], [local]);
         // SAFETY: kernel and queue are of one context, the arguments live and are the device's to use, and the arrays have one dimension.
         // What the kernel itself accesses is the caller's promise.
-        let event = unsafe {
-            self.device.queue().enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
-        };
-        self.device.launched(event.called(CALL), &self.name)
+        self.device.enqueue(CALL, Work::Kernel(&self.name, !self.was_launched.replace(true)), |queue| unsafe {
+            queue.enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
+        })
     }
 
     fn known(&self, index: u32) -> Result<(), DeviceError> {

@@ -12,6 +12,8 @@
 //! corrupts memory. Everything that can be checked from outside is checked: sizes, ownership and lifetime of a kernel's arguments, and the
 //! size of its work-groups.
 //!
+//! Every wait for a device ends: if its driver does not return from one, the device counts as lost ([`DEVICE_TIMEOUT`]).
+//!
 //! Memory that a failed device may still access is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]). Nor is
 //! memory of the parent in the child of a fork, which calls no driver ([`FORKED`]).
 //!
@@ -31,13 +33,14 @@ mod object;
 mod plain;
 mod probe;
 mod program;
+mod wait;
 
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, Launch, LaunchTime, Limits};
 pub use error::{
-    ARGUMENT_FREED, DeviceError, FORKED, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE, OUT_OF_RANGE,
-    OpenClError, SEARCH_FAILED, WRONG_NUMBERS,
+    ARGUMENT_FREED, DEVICE_TIMEOUT, DeviceError, FORKED, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE,
+    OUT_OF_RANGE, OpenClError, SEARCH_FAILED, WRONG_NUMBERS,
 };
 #[cfg(test)]
 pub(crate) use info::tests::invented;

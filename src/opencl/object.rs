@@ -20,11 +20,11 @@ use opencl3::{
         Buffer, CL_MAP_READ, CL_MAP_WRITE, CL_MAP_WRITE_INVALIDATE_REGION, CL_MEM_ALLOC_HOST_PTR, CL_MEM_READ_ONLY, CL_MEM_READ_WRITE,
         CL_MEM_SVM_FINE_GRAIN_BUFFER, CL_MEM_USE_HOST_PTR, ClMem, svm_alloc, svm_free,
     },
-    types::{CL_FALSE, CL_TRUE, cl_event},
+    types::{CL_FALSE, CL_TRUE, cl_bool},
 };
 
 use super::{
-    device::Device,
+    device::{Device, Work},
     error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
     held::Held,
     kept,
@@ -226,28 +226,28 @@ impl Memory {
         (self.hold.load(Relaxed) == Hold::Host as u8).then_some(HOST_OWNS_ARGUMENT)
     }
 
-    /// Maps the bytes of `range` (at least one) for the host, after everything launched before. Waits for that if `waits`; otherwise the
-    /// bytes are valid after the next call that waits. The address may differ from the last one.
+    /// Starts to map the bytes of `range` (at least one) for the host, after everything launched before. They are valid after the next wait
+    /// for the device. The address may differ from the last one.
     ///
     /// # Errors
     /// [`OUT_OF_RANGE`]; errors of the driver.
     #[inline]
-    pub(crate) fn map(&self, range: Range<usize>, access: Access, waits: bool) -> Result<Mapped, DeviceError> {
-        let waits = waits || self.device.driver().unwaited_transfers;
-        let (blocking, offset, bytes) = (if waits { CL_TRUE } else { CL_FALSE }, range.start, range.len());
+    pub(crate) fn map(&self, range: Range<usize>, access: Access) -> Result<Mapped, DeviceError> {
+        let (offset, bytes) = (range.start, range.len());
         let flags = match access {
             Access::Read => CL_MAP_READ,
             Access::Write => CL_MAP_READ | CL_MAP_WRITE,
             Access::Overwrite => CL_MAP_WRITE_INVALIDATE_REGION,
         };
-        let queue = self.device.queue();
         match &self.handle {
             Handle::Buffer(buffer) => {
                 const CALL: &str = "clEnqueueMapBuffer";
+                let blocking = self.blocking()?;
                 let mut start = std::ptr::null_mut();
-                // SAFETY: queue and buffer are valid and of one context; the driver refuses a range that does not lie inside.
-                let event = unsafe { queue.enqueue_map_buffer(buffer, blocking, flags, offset, bytes, &mut start, &[]) };
-                self.device.enqueued(event.called(CALL))?;
+                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+                    // SAFETY: queue and buffer are valid and of one context; the driver refuses a range that does not lie inside.
+                    unsafe { queue.enqueue_map_buffer(buffer, blocking, flags, offset, bytes, &mut start, &[]) }
+                })?;
                 NonNull::new(start).ok_or(DeviceError { call: CALL, code: CL_MAP_FAILURE })
             }
             &Handle::Svm(start) => {
@@ -255,15 +255,26 @@ impl Memory {
                 if bytes == 0 || !self.holds(offset, bytes) {
                     return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
                 }
+                let blocking = self.blocking()?;
                 // SAFETY: the range lies inside the allocation.
                 let place = unsafe { start.byte_add(offset) };
-                // SAFETY: as above, and queue and memory are of one context. (opencl3's own method needs a slice of the memory, which must
-                // not exist while the device owns it.)
-                let event = unsafe { enqueue_svm_map(queue.get(), blocking, flags, place.as_ptr(), bytes, 0, std::ptr::null()) };
-                self.enqueued(event, CALL)?;
+                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+                    // SAFETY: as above, and queue and memory are of one context. (opencl3's own method needs a slice of the memory, which
+                    // must not exist while the device owns it.)
+                    unsafe { enqueue_svm_map(queue.get(), blocking, flags, place.as_ptr(), bytes, 0, std::ptr::null()) }.map(Event::new)
+                })?;
                 Ok(place)
             }
         }
+    }
+
+    /// Whether transfers must wait, because of the driver. A call that waits has no limit, so everything launched is waited for before it.
+    fn blocking(&self) -> Result<cl_bool, DeviceError> {
+        if !self.device.driver().unwaited_transfers {
+            return Ok(CL_FALSE);
+        }
+        self.device.finish()?;
+        Ok(CL_TRUE)
     }
 
     /// Hands mapped memory back to the device.
@@ -272,25 +283,16 @@ impl Memory {
     /// `mapped` must be the result of the last [`map`](Self::map), not yet unmapped, and nothing may refer to the memory.
     #[inline]
     pub(crate) unsafe fn unmap(&self, mapped: Mapped) -> Result<(), DeviceError> {
-        let queue = self.device.queue();
         match &self.handle {
-            Handle::Buffer(buffer) => {
+            Handle::Buffer(buffer) => self.device.enqueue("clEnqueueUnmapMemObject", Work::Bytes(self.bytes), |queue| {
                 // SAFETY: the caller's promise.
-                let event = unsafe { queue.enqueue_unmap_mem_object(buffer.get(), mapped.as_ptr(), &[]) };
-                self.device.enqueued(event.called("clEnqueueUnmapMemObject"))
-            }
-            Handle::Svm(_) => {
+                unsafe { queue.enqueue_unmap_mem_object(buffer.get(), mapped.as_ptr(), &[]) }
+            }),
+            Handle::Svm(_) => self.device.enqueue("clEnqueueSVMUnmap", Work::Bytes(self.bytes), |queue| {
                 // SAFETY: the caller's promise.
-                let event = unsafe { enqueue_svm_unmap(queue.get(), mapped.as_ptr(), 0, std::ptr::null()) };
-                self.enqueued(event, "clEnqueueSVMUnmap")
-            }
+                unsafe { enqueue_svm_unmap(queue.get(), mapped.as_ptr(), 0, std::ptr::null()) }.map(Event::new)
+            }),
         }
-    }
-
-    /// As [`Device::enqueued`], for a function below opencl3's methods, which returns a bare event.
-    #[inline]
-    fn enqueued(&self, event: Result<cl_event, i32>, call: &'static str) -> Result<(), DeviceError> {
-        self.device.enqueued(event.map(Event::new).called(call))
     }
 
     /// The start of shared virtual memory; `None` for a buffer.
@@ -301,54 +303,59 @@ impl Memory {
         }
     }
 
-    /// Copies bytes from `offset` to `into` after everything launched before, and waits for that if `waits`.
+    /// Starts to copy bytes from `offset` to `into`, after everything launched before.
     ///
     /// # Safety
     /// `into` must be writable for `bytes` bytes that nothing else accesses before the copy has ended.
-    pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize, waits: bool) -> Result<(), DeviceError> {
+    pub(crate) unsafe fn read(&self, offset: usize, into: *mut c_void, bytes: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueReadBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
+        let blocking = self.blocking()?;
         // SAFETY: the caller's promise.
         let target = unsafe { std::slice::from_raw_parts_mut(into.cast::<u8>(), bytes) };
-        let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
-        // SAFETY: the range lies inside the buffer, and the caller does not access `into` until it is written.
-        let event = unsafe { self.device.queue().enqueue_read_buffer(buffer, blocking, offset, target, &[]) };
-        self.transferred(event.called(CALL), into as usize, bytes)
+        let result = self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+            // SAFETY: the range lies inside the buffer, and the caller does not access `into` until it is written.
+            unsafe { queue.enqueue_read_buffer(buffer, blocking, offset, target, &[]) }
+        });
+        kept_unless_ok(result, into as usize, bytes)
     }
 
-    /// Copies `bytes` bytes at `from` to `offset` after everything launched before, and waits for that if `waits`.
+    /// Starts to copy `bytes` bytes at `from` to `offset`, after everything launched before.
     ///
     /// # Safety
     /// `from` must be readable for `bytes` bytes, which nothing changes before the copy has ended.
-    pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize, waits: bool) -> Result<(), DeviceError> {
+    pub(crate) unsafe fn write(&self, offset: usize, from: *const c_void, bytes: usize) -> Result<(), DeviceError> {
         const CALL: &str = "clEnqueueWriteBuffer";
         let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
-        let queue = self.device.queue().get();
-        let blocking = if waits || self.device.driver().unwaited_transfers { CL_TRUE } else { CL_FALSE };
-        // SAFETY: the range lies inside the buffer, and the caller does not change `from` until it is read. (opencl3's own method needs
-        // exclusive access to the buffer, which others may hold too.)
-        let event = unsafe { enqueue_write_buffer(queue, buffer.get(), blocking, offset, bytes, from, 0, std::ptr::null()) };
-        self.transferred(event.map(Event::new).called(CALL), from as usize, bytes)
+        let blocking = self.blocking()?;
+        let result = self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+            // SAFETY: the range lies inside the buffer, and the caller does not change `from` until it is read. (opencl3's own method
+            // needs exclusive access to the buffer, which others may hold too.)
+            unsafe { enqueue_write_buffer(queue.get(), buffer.get(), blocking, offset, bytes, from, 0, std::ptr::null()) }.map(Event::new)
+        });
+        kept_unless_ok(result, from as usize, bytes)
     }
 
-    /// Waits for transfers of `bytes` at `host`, which are about to be freed. If that fails, transfers may still be under way, so the
-    /// host's memory is kept.
-    pub(crate) fn end_transfers(&self, host: usize, bytes: usize) {
-        if self.device.finish().is_err() {
-            kept::keep_range(host, bytes);
-        }
+    /// Waits for transfers of `bytes` at `host`. If that fails, transfers may still be under way, so the host's memory is kept.
+    ///
+    /// # Errors
+    /// As [`Device::finish`].
+    pub(crate) fn end_transfers(&self, host: usize, bytes: usize) -> Result<(), DeviceError> {
+        kept_unless_ok(self.device.finish(), host, bytes)
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
     pub(crate) fn fill<T: Plain>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
         let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
-        let queue = self.device.queue().get();
         match &self.handle {
             Handle::Buffer(_) => {
                 const CALL: &str = "clEnqueueFillBuffer";
                 let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
-                // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
-                self.enqueued(unsafe { enqueue_fill_buffer(queue, buffer.get(), start, size, offset, bytes, 0, std::ptr::null()) }, CALL)
+                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+                    // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
+                    unsafe { enqueue_fill_buffer(queue.get(), buffer.get(), start, size, offset, bytes, 0, std::ptr::null()) }
+                        .map(Event::new)
+                })
             }
             &Handle::Svm(memory) => {
                 const CALL: &str = "clEnqueueSVMMemFill";
@@ -358,21 +365,14 @@ impl Memory {
                 if !self.holds(offset, bytes) {
                     return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
                 }
-                // SAFETY: as above, for the allocation.
-                let event =
-                    unsafe { enqueue_svm_mem_fill(queue, memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null()) };
-                self.enqueued(event, CALL)
+                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
+                    // SAFETY: as above, for the allocation.
+                    let place = unsafe { memory.as_ptr().byte_add(offset) };
+                    // SAFETY: as above.
+                    unsafe { enqueue_svm_mem_fill(queue.get(), place, start, size, bytes, 0, std::ptr::null()) }.map(Event::new)
+                })
             }
         }
-    }
-
-    /// Completes the enqueueing of a transfer of `bytes` at `host`. A transfer that failed may still be under way, so the host's memory is
-    /// kept.
-    fn transferred(&self, event: Result<Event, DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
-        if event.is_err() {
-            kept::keep_range(host, bytes);
-        }
-        self.device.enqueued(event)
     }
 
     fn holds(&self, offset: usize, bytes: usize) -> bool {
@@ -386,6 +386,14 @@ impl Memory {
             _ => Err(DeviceError { call, code: OUT_OF_RANGE }),
         }
     }
+}
+
+/// Keeps `bytes` of the host at `host` if `result` is an error: a transfer that failed may still be under way.
+fn kept_unless_ok(result: Result<(), DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
+    if result.is_err() {
+        kept::keep_range(host, bytes);
+    }
+    result
 }
 
 impl Drop for Memory {

@@ -797,6 +797,7 @@ mod tests {
             ("opencl.devices[0].bottom_up_permille", device, "500", "2000"),
             ("opencl.devices[0].local_bytes", device, "64", "128"),
             ("opencl.devices[0].global_bytes", device, "4096", "8192"),
+            ("opencl.devices[0].timeout_s", device, "20", "30"),
             ("opencl.devices[0].memory_way", device, "'copy'", "'svm-fine'"),
             ("opencl.devices[0].bgc", device, "true", "false"),
             ("opencl.devices[0].quirks", device, "[]", "['map-copies']"),

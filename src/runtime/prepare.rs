@@ -441,6 +441,7 @@ impl Runtime {
             max_work_group: profile.max_work_group.map(|group| group as usize),
             local_bytes: profile.local_bytes,
             global_bytes: profile.global_bytes,
+            timeout_s: profile.timeout_s,
         })
     }
 

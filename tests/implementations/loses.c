@@ -10,7 +10,8 @@
  *
  * SOCBFS_TEST_LOSE_DEVICE is a part of the name of the only device that is lost. Releases then succeed.
  *
- * With SOCBFS_TEST_HANG the loss is not reported: calls that wait write a line to the report and never return.
+ * With SOCBFS_TEST_HANG the loss is not reported. Instead no command seems to end: calls that wait write "hangs" to the report and never
+ * return, nor does the end of the process; events stay submitted. A later use of the device is written to the report too.
  *
  * Kernels that were launched before the loss and whose events are still in use count as aborted: their events have no times, also after the
  * device is back.
@@ -158,9 +159,36 @@ static int is_spared(void *queue) {
     return !strstr(name, wanted);
 }
 
+/* The queues for which a call waits for ever. */
+static void *hanging[256];
+static size_t hangs;
+
+static int is_hanging(void *queue) {
+    for (size_t i = 0; i < hangs; i++)
+        if (hanging[i] == queue) return 1;
+    return 0;
+}
+
+/* Whether the commands of the device do not end. */
+static int is_stuck(void) {
+    return getenv("SOCBFS_TEST_HANG") && is_lost(0);
+}
+
+/* The kernels that wait begin later. */
+static void continue_later(void);
+
 /* Counts a command, and returns whether the device is lost. */
 static int lost(void *queue) {
-    if (is_spared(queue) || !is_lost(1) || getenv("SOCBFS_TEST_HANG")) return 0;
+    if (is_spared(queue) || !(is_lost(1) || is_hanging(queue))) return 0;
+    if (getenv("SOCBFS_TEST_HANG")) {
+        if (is_hanging(queue)) report("a command after the hang");
+        return 0;
+    }
+    continue_later();
+    return 1;
+}
+
+static void continue_later(void) {
     pthread_mutex_lock(&guard);
     int first = gate && !reported;
     reported |= first;
@@ -168,18 +196,24 @@ static int lost(void *queue) {
     pthread_mutex_unlock(&guard);
     pthread_t thread;
     if (first && !pthread_create(&thread, NULL, open_later, NULL)) pthread_detach(thread);
-    return 1;
 }
 
 /* The same for a command that the caller waits for. */
 static int lost_waiting(void *queue) {
     if (lost(queue)) return 1;
-    if (getenv("SOCBFS_TEST_HANG") && is_lost(0)) {
+    if (is_stuck()) {
         report("hangs");
+        if (hangs < sizeof hanging / sizeof *hanging) hanging[hangs++] = queue;
+        continue_later();
         for (;;) pause();
     }
     open_gate();
     return 0;
+}
+
+/* A driver that waits for its device when the process ends. */
+__attribute__((destructor)) static void unloaded(void) {
+    while (hangs) pause();
 }
 
 /* Whether releases are refused. */
@@ -198,23 +232,24 @@ static int goes_on(void) {
 
 /* ---- Wrong data ---- */
 
+/* Pieces of data that have arrived since data is overwritten. */
+static long pieces;
+
 /* Whether data is overwritten. Transfers then block, so that the data is overwritten after it has arrived and not before. */
 static int lies(void) {
     const char *path = getenv("SOCBFS_TEST_LIE_FILE");
-    return path && access(path, F_OK) == 0;
+    if (path && access(path, F_OK) == 0) return 1;
+    pieces = 0;
+    return 0;
 }
 
 /* Overwrites the `size` bytes that have arrived at the host, if they are the wanted piece. */
 static void arrived(void *start, size_t size) {
-    static long pieces;
     const char *path = getenv("SOCBFS_TEST_LIE_FILE");
     FILE *file = path ? fopen(path, "r") : NULL;
     long piece = 0;
     uint32_t value = 0, *words = start;
-    if (!file) {
-        pieces = 0;
-        return;
-    }
+    if (!file) return;
     int numbers = fscanf(file, "%ld %u", &piece, &value);
     fclose(file);
     if (numbers != 2 || ++pieces != piece) return;
@@ -244,6 +279,23 @@ static int is_dropped(void *kernel) {
     }
 
 COMMAND(clFinish, lost_waiting(queue), (void *queue), (queue))
+static void *queue_of(void *event) {
+    int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = real("clGetEventInfo");
+    void *queue = NULL;
+    info(event, 0x11D0 /* CL_EVENT_COMMAND_QUEUE */, sizeof queue, &queue, NULL);
+    return queue;
+}
+
+COMMAND(clWaitForEvents, lost_waiting(queue_of(list[0])), (uint32_t count, void *const *list), (count, list))
+
+int32_t clGetEventInfo(void *event, uint32_t what, size_t size, void *into, size_t *needed) {
+    int32_t (*next)(void *, uint32_t, size_t, void *, size_t *) = real("clGetEventInfo");
+    int32_t status = next(event, what, size, into, needed);
+    if (status == 0 && what == 0x11D3 /* CL_EVENT_COMMAND_EXECUTION_STATUS */ && into && is_stuck() && !is_spared(queue_of(event)))
+        *(int32_t *)into = 2 /* CL_SUBMITTED */;
+    return status;
+}
+
 COMMAND(clFlush, is_lost(0) && !is_spared(queue) && !getenv("SOCBFS_TEST_HANG"), (void *queue), (queue))
 COMMAND(clEnqueueFillBuffer, lost(queue),
         (void *queue, void *buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, uint32_t count, events wait,

@@ -1,7 +1,8 @@
 /* An OpenCL library for tests: it passes all calls on to the system's library, but misbehaves as SOCBFS_TEST_MISBEHAVE says.
  *
  * WHEN-HOW ends the process or never returns: HOW is aborts, exits, crashes or hangs, and WHEN is loaded (with the library), listed
- * (platforms), described (a property of a device), opened (a context), built (a program) or kernel (a kernel is made).
+ * (platforms), described (a property of a device), opened (a context), built (a program), kernel (a kernel is made) or waited (for a
+ * device, whose events then stay submitted; after waited-hangs the process does not end when this library is unloaded).
  *
  * Others answer wrongly: no-platforms, many-platforms (three too many, which are null), null-platform, no-devices, many-devices (alike), null-device, empty-strings,
  * no-strings (the call fails), endless-strings (without a zero byte at the end), huge-strings (16 MiB), zero-limits, short-answers,
@@ -55,6 +56,13 @@ __attribute__((constructor)) static void loaded(void) {
     }
     signal(SIGABRT, SIG_DFL);
     end("loaded");
+}
+
+/* Whether a wait has begun. */
+static int waited;
+
+__attribute__((destructor)) static void unloaded(void) {
+    if (waited) end("waited");
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -157,4 +165,22 @@ void *clCreateKernel(void *program, const char *name, int32_t *status) {
         return NULL;
     }
     return NEXT(clCreateKernel)(program, name, status);
+}
+
+int32_t clFinish(void *queue) {
+    waited = 1;
+    end("waited");
+    return NEXT(clFinish)(queue);
+}
+
+int32_t clWaitForEvents(uint32_t count, void *const *list) {
+    waited = 1;
+    end("waited");
+    return NEXT(clWaitForEvents)(count, list);
+}
+
+int32_t clGetEventInfo(void *event, uint32_t what, size_t room, void *into, size_t *needed) {
+    int32_t status = NEXT(clGetEventInfo)(event, what, room, into, needed);
+    if (!status && what == 0x11D3 /* CL_EVENT_COMMAND_EXECUTION_STATUS */ && into && is("waited-hangs")) *(int32_t *)into = 2 /* CL_SUBMITTED */;
+    return status;
 }

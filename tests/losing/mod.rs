@@ -20,6 +20,17 @@ pub fn with_a_device_to_lose(module: &str, test: &str, body: impl Fn(&Arc<Device
 
 /// The same as [`with_a_device_to_lose`], but the device runs its pending kernels `delay_ms` milliseconds after its loss was reported.
 pub fn with_a_device_that_continues_after_its_loss(module: &str, test: &str, delay_ms: Option<u64>, body: impl Fn(&Arc<Device>, &str)) {
+    with_a_device_and(module, test, delay_ms, &[], body);
+}
+
+/// The same as [`with_a_device_to_lose`], but the loss is not reported: nothing ends any more, and calls that wait do not return. Each
+/// kernel that has not begun then begins `delay_ms` milliseconds later. The report has a line for each call that waits and for each
+/// mistake.
+pub fn with_a_device_that_never_answers(module: &str, test: &str, delay_ms: u64, body: impl Fn(&Arc<Device>, &str)) {
+    with_a_device_and(module, test, Some(delay_ms), &[("SOCBFS_TEST_HANG", "1"), ("SOCBFS_DEVICE_TIMEOUT", "")], body);
+}
+
+fn with_a_device_and(module: &str, test: &str, delay_ms: Option<u64>, more: &[(&str, &str)], body: impl Fn(&Arc<Device>, &str)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = losing_library(folder.path()) else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
@@ -40,7 +51,7 @@ pub fn with_a_device_that_continues_after_its_loss(module: &str, test: &str, del
         ("SOCBFS_TEST_LOSE_FILE", file.to_str().unwrap()),
         ("SOCBFS_TEST_DEVICE", POCL),
     ];
-    if inside(module, test, &variables) {
+    if inside(module, test, &[&variables, more].concat()) {
         let file = std::env::var("SOCBFS_TEST_LOSE_FILE").unwrap();
         let devices = devices(test, Limits::default());
         body(&devices.all[0], &file);

@@ -120,6 +120,45 @@ fn drivers_that_end_the_process_are_reported() {
     }
 }
 
+/// A driver that returns from no call that waits for its device, and waits for it at the end of the process too, as drivers of GPUs do after
+/// a kernel has hung. Every command ends after the limit, which is 10 seconds, and what drivers get at the end.
+#[test]
+fn a_driver_that_never_completes_ends_no_command() {
+    const LIMIT: Duration = Duration::from_secs(30);
+    const CASE: &str = "waited-hangs";
+    let Some(driver) = Driver::new("a_driver_that_never_completes_ends_no_command") else { return };
+    let (record, calibration) = (driver.folder.path("record.json"), driver.folder.path("calibration.toml"));
+    let (record, calibration) = (record.as_str(), calibration.as_str());
+    let commands: [(&[&str], i32); 6] = [
+        (NAMED, 2),
+        (FOUND, 0),
+        (&["bench", "kronecker:8", "--roots", "2", "--policy", "concurrent:0,0,500", "--device", FIRST, "--json", record], 2),
+        (&["calibrate", "--quick", "--graphs", "3", "--budget", "3s", "--device", FIRST, "--threads", "1", "-o", calibration], 2),
+        (DEVICES, 0),
+        (&["doctor"], 0),
+    ];
+    thread::scope(|scope| {
+        for (arguments, wanted) in commands {
+            let driver = &driver;
+            scope.spawn(move || {
+                let begin = Instant::now();
+                let output = driver.socbfs(CASE, arguments).env_remove("SOCBFS_DEVICE_TIMEOUT").output().unwrap();
+                let (elapsed, said) = (begin.elapsed(), text(&output.stderr) + &text(&output.stdout));
+                // The doctor tries the device in more than one process.
+                let limit = if arguments == ["doctor"] { 2 * LIMIT } else { LIMIT };
+                assert!(elapsed < limit || emulated(), "{arguments:?}: {elapsed:?} {said}");
+                assert_eq!(output.status.code(), Some(wanted), "{arguments:?}: {said}");
+                assert!(
+                    said.contains("clFinish, after 10 s: DEVICE_TIMEOUT") && said.contains("SOCBFS_DEVICE_TIMEOUT"),
+                    "{arguments:?}: {said}"
+                );
+                assert!(said.contains("pthread") || said.contains("cpu-"), "{arguments:?}: the device is not named: {said}");
+            });
+        }
+    });
+    assert!(!Path::new(record).exists() && !Path::new(calibration).exists());
+}
+
 #[test]
 fn drivers_that_answer_wrongly_are_survived() {
     let Some(driver) = Driver::new("drivers_that_answer_wrongly_are_survived") else { return };

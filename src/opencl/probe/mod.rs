@@ -44,8 +44,8 @@ use crate::files::Temporary;
 pub use child::end_with;
 pub use child::is_child;
 
-/// Environment variable with the seconds that a driver may take to list or to open its devices. It may take ten times as long to build a
-/// program. 0: drivers are not tried.
+/// Environment variable with the seconds that a driver may take to list or to open its devices, and a device to end its work. A driver may
+/// take ten times as long to build a program. 0: drivers are not tried, and waits have no limit.
 const LIMIT: &str = "SOCBFS_DEVICE_TIMEOUT";
 /// Seconds without that variable.
 const LIMIT_SECONDS: u64 = 30;
@@ -63,16 +63,22 @@ pub fn probe_with(program: PathBuf) {
     *PROGRAM.lock().unwrap_or_else(PoisonError::into_inner) = Some(program);
 }
 
+/// The number of seconds in the environment.
+pub(super) fn timeout_s() -> Option<u64> {
+    static SECONDS: OnceLock<Option<u64>> = OnceLock::new();
+    *SECONDS.get_or_init(|| {
+        let text = std::env::var_os(LIMIT).filter(|text| !text.is_empty())?;
+        let seconds = text.to_str().and_then(|text| text.parse().ok());
+        if seconds.is_none() {
+            log::warn!("{LIMIT}={} is not a number of seconds, and is ignored", text.to_string_lossy().escape_debug());
+        }
+        seconds
+    })
+}
+
 /// The limit of time, or `None` if drivers are not to be tried.
 fn limit() -> Option<Duration> {
-    static SECONDS: OnceLock<u64> = OnceLock::new();
-    let seconds = *SECONDS.get_or_init(|| {
-        let Some(text) = std::env::var_os(LIMIT).filter(|text| !text.is_empty()) else { return LIMIT_SECONDS };
-        text.to_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| {
-            log::warn!("{LIMIT}={} is not a number of seconds; it is {LIMIT_SECONDS}", text.to_string_lossy().escape_debug());
-            LIMIT_SECONDS
-        })
-    });
+    let seconds = timeout_s().unwrap_or(LIMIT_SECONDS);
     (seconds > 0 && !is_child()).then(|| Duration::from_secs(seconds))
 }
 

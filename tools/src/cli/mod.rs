@@ -59,7 +59,8 @@ SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the
 flags of these names unless they are empty, SOCBFS_DATA that of `reproduce
 --data`. SOCBFS_LOG=info (or debug) logs as -v does. SOCBFS_CACHE_DIR names
 the folder for built OpenCL programs. SOCBFS_DEVICE_TIMEOUT: the seconds that an
-OpenCL driver may take to list or open its devices.";
+OpenCL driver may take to list or open its devices, and a device to end its
+work.";
 
 /// Breadth-first search for chips whose CPU and GPU share memory, measured and validated.
 ///
