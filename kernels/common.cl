@@ -94,6 +94,11 @@ static void pass_on(__global uint *all_counters, uint slot) {
     slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
 }
 
+// Where the pieces of work of launch number `launch` begin, if `launches` launches share `all` pieces.
+static uint share(uint all, uint launch, uint launches) {
+    return all / launches * launch + min(launch, all % launches);
+}
+
 // Counts a launch of a kernel that completes the work of another one. All these kernels begin with it: the host compares the number with
 // that of its launches, since a result that lacks the work of such a kernel looks like any other.
 static void count_completion(__global uint *all_counters) {

@@ -136,7 +136,7 @@ static uint room_of_bin(uint most_pieces, uint items, uint bins) {
     } while (0)
 
 __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
-                 uint most_pieces, uint least, STEP_PARAMETERS, TARGET_PARAMETERS) {
+                 uint most_pieces, uint least, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
     // Local rather than private: some drivers mishandle private arrays of this size.
     __local Round round;
@@ -159,10 +159,11 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     for (uint b = 0; b < bins; b++) in_bin[b] = 0;
     // From a short frontier, an item takes few entries at a time, so that all items end together.
     uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, (uint)ROUND);
+    uint start = share(len, launch, launches), all_end = share(len, launch + 1, launches);
     for (;;) {
-        uint begin = atomic_add(&counters[HEAD], grain);
-        if (begin >= len) break;
-        uint end = min(begin + grain, len);
+        uint begin = start + atomic_add(&counters[HEAD], grain);
+        if (begin >= all_end) break;
+        uint end = min(begin + grain, all_end);
         if (by_rounds) {
             begin_round(&round, queue + begin, end - begin, offsets, to_original, TARGET_ARGUMENTS);
             while (round.done < end - begin) {
@@ -240,7 +241,7 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
 
 // Eight bytes of the mask are tested at once, since most are zero.
 __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
-                  __global uint *restrict pieces, uint most_pieces, STEP_PARAMETERS, TARGET_PARAMETERS) {
+                  __global uint *restrict pieces, uint most_pieces, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
     if (!applies(from, IS_MASK, guards, guard)) {
         pass_on(all_counters, slot);
@@ -252,11 +253,12 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
     __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
     __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    uint found = 0, edges = 0;
+    uint found = 0, edges = 0, chunks = padded / 1024 + (padded % 1024 != 0);
+    uint start = share(chunks, launch, launches) * 1024, all_end = min(share(chunks, launch + 1, launches) * 1024, padded);
     for (;;) {
-        uint begin = atomic_add(&counters[HEAD], 1024);
-        if (begin >= padded) break;
-        uint end = min(begin + 1024, padded);
+        uint begin = start + atomic_add(&counters[HEAD], 1024);
+        if (begin >= all_end) break;
+        uint end = min(begin + 1024, all_end);
         for (uint first = begin; first < end; first += 8) {
             __global ulong *eight = (__global ulong *)(mask + first);
             if (!*eight) continue;
@@ -374,7 +376,7 @@ static uint2 arcs_of_piece(__global const uint *pieces, uint i, uint piece, __gl
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
-                 uint most_pieces, uint least, STEP_PARAMETERS, TARGET_PARAMETERS) {
+                 uint most_pieces, uint least, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local Found found;
     __local Batch batch;
     __global const uint *from = slot_before(all_counters, slot);
@@ -391,7 +393,8 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     uint take = clamp(max(len / (4 * (uint)get_num_groups(0)), len / (all_edges / GROUP + 1)), 1u, (uint)GROUP);
     uint batches = len / take + (len % take != 0);
     if (me == 0) found.count = found.edges = 0;
-    for (uint b = get_group_id(0); b < batches; b += get_num_groups(0)) {
+    uint last = share(batches, launch + 1, launches);
+    for (uint b = share(batches, launch, launches) + get_group_id(0); b < last; b += get_num_groups(0)) {
         uint base = b * take, u = 0, begin = 0, degree = 0, name = 0;
         if (me == 0) found.longs = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -479,7 +482,7 @@ static void add_up(__local uint *sums, uint found, uint edges, volatile __global
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
-                  __global uint *restrict pieces, uint most_pieces, STEP_PARAMETERS, TARGET_PARAMETERS) {
+                  __global uint *restrict pieces, uint most_pieces, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local Batch batch;
     __local uint any[2], sums[2], base;
     __global const uint *from = slot_before(all_counters, slot);
@@ -496,7 +499,8 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
     uint window = from[TAIL] > padded / 8 ? GROUP / 8 : GROUP, windows = runs ? padded / window + (padded % window != 0) : 0;
     if (me == 0) any[0] = any[1] = sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint w = get_group_id(0); w < windows; w += get_num_groups(0), turn ^= 1) {
+    uint last = share(windows, launch + 1, launches);
+    for (uint w = share(windows, launch, launches) + get_group_id(0); w < last; w += get_num_groups(0), turn ^= 1) {
         uint first_vertex = w * window, u = first_vertex + me, degree = 0;
         bool mine = me < window && me < padded - first_vertex && mask[u];
         if (mine) {
@@ -582,8 +586,8 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
 #define ALONE 16
 
 // Runs levels too small to share, one after another, in one launch of ONE group: within a group a barrier is always safe, while OpenCL
-// promises nothing about groups waiting for each other. Ends with an empty frontier, with one of at least `most` arcs or vertices, or after
-// `most_levels` levels.
+// promises nothing about groups waiting for each other. Ends with an empty frontier, with one of at least `most` arcs or vertices, after
+// `most_levels` levels, or after 64 * `most` arcs.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, uint most, uint most_levels,
                      STEP_PARAMETERS, TARGET_PARAMETERS) {
@@ -644,7 +648,7 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
         sum = edges;
         levels++;
         state ^= FLIP_QUEUE;
-        goes_on = len != 0 && sum < most && len < most && levels != most_levels;
+        goes_on = len != 0 && sum < most && len < most && levels != most_levels && (expanded - from[EXPANDED]) / 64 < most;
         // The counters are reset after all items have read them.
         barrier(CLK_LOCAL_MEM_FENCE);
     }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use socbfs::{
-    bfs::GpuKernel,
+    bfs::{Direction, GpuKernel},
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
@@ -90,6 +90,42 @@ fn opencl_calls_of_searches_are_counted() {
             assert!(most_waits.is_none_or(|most| waits <= most), "{policy}: {waits} waits, at most {most_waits:?}");
             // The tree (with shared levels, a part of it) comes to the host, and all mapped memory is unmapped.
             assert!(maps == unmaps && to_host >= if policy.runs_on_both() { 1 } else { 4 * 5000 }, "{policy}");
+        }
+    });
+}
+
+/// A level of more arcs than a launch goes through is as many launches as it takes.
+#[test]
+fn large_levels_are_several_launches() {
+    const TEST: &str = "large_levels_are_several_launches";
+    counting(module_path!(), TEST, |_| {
+        let devices = devices(TEST, Limits::default());
+        let list = EdgeList::new(5000, edges(5000, 40_000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        for kernel in [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc] {
+            let launches = |launch_arcs: Option<u64>| {
+                let options = GpuOptions { launch_arcs, run_arcs: Some(0), bins: Some(false), ..GpuOptions::default() };
+                let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options };
+                let options = SearchOptions { policy: Policy::Fixed(kernel.into()), devices: vec![setup], ..SearchOptions::default() };
+                let mut search = Search::new(&layout, &options).unwrap();
+                search.set_single_levels(true);
+                search.run(3).unwrap();
+                let before = Counts::now();
+                search.run(3).unwrap();
+                let frontiers: Vec<u64> = search.records().iter().map(|record| record.stats.frontier_edges).collect();
+                (Counts::since(&before).launches, frontiers)
+            };
+            let (plain, frontiers) = launches(None);
+            let arcs = layout.csr().arcs() as u64;
+            let (several, _) = launches(Some(1000));
+            let more = if kernel.direction() == Direction::TopDown {
+                frontiers.iter().map(|edges| edges.div_ceil(1000).max(1) - 1).sum::<u64>()
+            } else {
+                // Each launch has the same number of words.
+                frontiers.len() as u64 * (arcs.div_ceil(1000) - 1)
+            };
+            let at_least = if kernel.direction() == Direction::TopDown { more } else { more * 3 / 4 };
+            assert!(more > 50 && (at_least..=more).contains(&(several - plain)), "{kernel:?}: {plain} and {several} launches, {more} more");
         }
     });
 }

@@ -79,7 +79,7 @@ fn policies() -> Vec<(Policy, LevelDevice)> {
 }
 
 fn options(device: &Arc<Device>, way: SharingMode, policy: Policy, runs: LevelDevice, fall_back: bool) -> SearchOptions {
-    let options = GpuOptions { run_arcs: Some(8), bins: Some(true), ..GpuOptions::default() };
+    let options = GpuOptions { run_arcs: Some(8), bins: Some(true), launch_arcs: Some(4000), ..GpuOptions::default() };
     let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
     SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
 }

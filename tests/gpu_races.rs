@@ -103,12 +103,13 @@ fn search() {
             threads: vec![2],
             run_arcs: vec![Some(20)],
             cached_words: Some(5),
+            launch_arcs: None,
         };
         check(device, 1100, &edges(1100, 2500, 3, 1), true, &[0], &Variety { orders: vec![Order::Original], ..variety.clone() });
         check(device, 1100, &edges(1100, 2500, 4, 1), false, &[5], &variety);
         // Covers vertices that all groups expand together, several levels in one launch, and neighbours in parts.
         let one = Variety { groups: vec![Some(32)], ..variety };
-        check(device, 1700, &two_hubs(1700), false, &[7], &one);
+        check(device, 1700, &two_hubs(1700), false, &[7], &Variety { launch_arcs: Some(3000), ..one.clone() });
         let path: Vec<_> = (1..200).map(|v| [v - 1, v]).collect();
         check(device, 200, &path, false, &[60], &Variety { parts: vec![3], ..one });
     }

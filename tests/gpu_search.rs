@@ -92,6 +92,48 @@ fn neighbour_lists_can_be_split_into_parts() {
     }
 }
 
+/// A level that would take a device too long for one launch is several, each with a share of the work, in every direction and with every
+/// kind of work-group.
+#[test]
+fn levels_can_be_several_launches() {
+    for device in &devices("levels_can_be_several_launches", Limits::default()).all {
+        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
+        let variety = Variety {
+            groups,
+            ways: vec![SharingMode::AllocHostPtr],
+            threads: vec![2],
+            run_arcs: vec![Some(8)],
+            orders: vec![Order::Degree],
+            launch_arcs: Some(700),
+            ..everything(device)
+        };
+        check(device, 1200, &edges(1200, 3000, 11, 1), false, &[1, 600], &variety);
+        // Lists that are cut, and more launches than pieces of work.
+        check(device, 1100, &two_hubs(1100), false, &[0, 7], &Variety { launch_arcs: Some(20), ..variety });
+    }
+}
+
+/// One work-group runs small levels one after another, but not more arcs in one launch than 64 times those of the largest such level.
+#[test]
+fn a_run_of_small_levels_ends_in_time() {
+    for device in &devices("a_run_of_small_levels_ends_in_time", Limits::default()).all {
+        let (width, length) = (8, 400);
+        let at = |x: u32, y: u32| y * width + x;
+        let across = (0..length).flat_map(|y| (1..width).map(move |x| [at(x - 1, y), at(x, y)]));
+        let along = (1..length).flat_map(|y| (0..width).map(move |x| [at(x, y - 1), at(x, y)]));
+        let list = EdgeList::new((width * length) as usize, across.chain(along).collect(), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let options = GpuOptions { run_arcs: Some(64), ..GpuOptions::default() };
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
+        let options = SearchOptions { policy: "tg".parse().unwrap(), devices: vec![setup], ..SearchOptions::default() };
+        let mut search = Search::new(&layout, &options).unwrap();
+        assert_eq!(search.run(0).unwrap().levels, width + length - 1);
+        // A frontier has up to 8 vertices, and 32 arcs.
+        let most = search.records().iter().map(|record| record.levels).max().unwrap();
+        assert!((128..200).contains(&most), "{most} levels in one launch on {}", device.info().name);
+    }
+}
+
 #[test]
 fn a_heavy_vertex_is_shared_by_all_groups() {
     for device in &devices("a_heavy_vertex_is_shared_by_all_groups", Limits::default()).all {

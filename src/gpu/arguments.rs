@@ -33,9 +33,9 @@ arguments! {
     bitmap_to_queue: visited_a visited_b words queue_a queue_b all_counters slot guards guard;
     mask_to_queue: mask_a mask_b words queue_a queue_b all_counters slot guards guard;
     to_mask: queue_a queue_b visited_a visited_b words mask_a mask_b all_counters slot guards guard;
-    tg: queue_a queue_b offsets to_original visited_a visited_b parent pieces most_pieces least all_counters slot guards guard;
+    tg: queue_a queue_b offsets to_original visited_a visited_b parent pieces most_pieces least launch launches all_counters slot guards guard;
     tg_pieces: queue_a queue_b offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot;
-    tgm: mask_a mask_b padded offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot guards guard;
+    tgm: mask_a mask_b padded offsets to_original visited_a visited_b parent pieces most_pieces launch launches all_counters slot guards guard;
     tgm_pieces: mask_a mask_b offsets to_original visited_a visited_b parent pieces most_pieces all_counters slot;
     tg_run: queue_a queue_b offsets to_original visited_a visited_b parent most most_levels all_counters slot guards guard;
     bg: visited own next parent offsets offsets_out to_original first end all_counters slot guards guard;

@@ -118,9 +118,9 @@ fn new_bits(excluded: &[u64], now: &[u64], before: &[u64]) -> Result<u64, Device
 pub(super) struct Completions(u32);
 
 impl Completions {
-    /// Counts a launch.
-    pub(super) fn add(&mut self) {
-        self.0 = self.0.wrapping_add(1);
+    /// Counts launches.
+    pub(super) fn add(&mut self, launches: u32) {
+        self.0 = self.0.wrapping_add(launches);
     }
 
     /// Checks that all launches have run, given the counters as they were read.

@@ -131,7 +131,16 @@ impl GpuEngine<'_> {
         kernels.stamp_bitmap.set_buffer(args::stamp_bitmap::all_counters, counters)?;
         kernels.apply_words.set_buffer(args::apply_words::all_counters, counters)?;
         kernels.gather_parents.set_buffer(args::gather_parents::all_counters, counters)?;
-        Ok(())
+        self.undivide()
+    }
+
+    /// Tells the top-down kernels that a level is one launch, also after a failure between several launches.
+    pub(super) fn undivide(&self) -> Result<(), DeviceError> {
+        let Self { kernels, .. } = self;
+        kernels.tg.set(args::tg::launch, 0)?;
+        kernels.tg.set(args::tg::launches, 1)?;
+        kernels.tgm.set(args::tgm::launch, 0)?;
+        kernels.tgm.set(args::tgm::launches, 1)
     }
 
     /// Gives the kernels the arrays of `state`, for a device state in which nothing is swapped. `other` is the index of the visited bitmap

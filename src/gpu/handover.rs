@@ -84,6 +84,7 @@ impl GpuEngine<'_> {
         self.slot = 0;
         self.counters.fill(0)?;
         self.completions = Completions::default();
+        self.undivide()?;
         self.clear_masks()?;
         self.device.finish()
     }

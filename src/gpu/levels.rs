@@ -169,14 +169,14 @@ impl GpuEngine<'_> {
                     chain.add(self.slot, Some(kernel));
                     if self.long_runs { LONG_RUNS } else { AFTER_RUN }
                 } else {
-                    self.launch_queue(PLANNED, 0)?;
+                    self.launch_queue(PLANNED, 0, state.frontier_edges)?;
                     chain.add(self.slot, Some(kernel));
                     AFTER_TOP_DOWN
                 }
             }
             GpuKernel::Tgm => {
                 self.make_mask(state)?;
-                self.launch_mask(PLANNED)?;
+                self.launch_mask(PLANNED, state.frontier_edges)?;
                 chain.add(self.slot, Some(kernel));
                 AFTER_MASK
             }
@@ -228,6 +228,8 @@ impl GpuEngine<'_> {
             })
         };
         let (top_down, bottom_up) = (planned(Direction::TopDown), planned(Direction::BottomUp));
+        // Frontiers of later levels are unknown.
+        let arcs = self.layout.csr().arcs() as u64;
         let mut can_be_bitmap = kernel.direction() == Direction::BottomUp;
         let mut leaves_bottom_up = false;
         for next in pattern {
@@ -241,11 +243,11 @@ impl GpuEngine<'_> {
                 }
                 (TopDown, Some((guard, GpuKernel::Tg)), _) => {
                     // Smaller levels are left to the next run.
-                    self.launch_queue(guard, self.run_arcs.min(u64::from(u32::MAX)) as u32)?;
+                    self.launch_queue(guard, self.run_arcs.min(u64::from(u32::MAX)) as u32, arcs)?;
                     chain.add(self.slot, Some(GpuKernel::Tg));
                 }
                 (Mask, Some((guard, GpuKernel::Tgm)), _) => {
-                    self.launch_mask(guard)?;
+                    self.launch_mask(guard, arcs)?;
                     chain.add(self.slot, Some(GpuKernel::Tgm));
                 }
                 (BottomUp, _, Some((guard, kernel))) if kernel.direction() == Direction::BottomUp && !leaves_bottom_up => {
@@ -368,8 +370,8 @@ impl GpuEngine<'_> {
         self.start(kernel, 1)
     }
 
-    /// Launches a level of TG, which applies to frontiers of `least` arcs or more.
-    fn launch_queue(&mut self, guard: u32, least: u32) -> Result<(), DeviceError> {
+    /// Launches a level of TG, which applies to frontiers of `least` arcs or more, and of `most` at most.
+    fn launch_queue(&mut self, guard: u32, least: u32, most: u64) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tg;
         kernel.set(args::tg::slot, slot)?;
@@ -379,15 +381,42 @@ impl GpuEngine<'_> {
             // Without room for claims, work-items use no bins.
             kernel.set(args::tg::most_pieces, if self.bins { self.most_pieces } else { 0 })?;
         }
-        self.start(kernel, self.groups)?;
         // The second launch is needed where lists may have been cut or bins filled. It has as many groups as the first launch, since the
         // size of a piece and the number of bins depend on that number.
-        if self.has_long_lists || self.bins {
-            self.kernels.tg_pieces.set(args::tg_pieces::slot, slot)?;
-            self.start(&self.kernels.tg_pieces, self.groups)?;
-            self.completions.add();
+        let second = (self.has_long_lists || self.bins).then_some(&self.kernels.tg_pieces);
+        if let Some(kernel) = second {
+            kernel.set(args::tg_pieces::slot, slot)?;
         }
+        let launches = self.launches(most);
+        self.launch_shares(kernel, (args::tg::launch, args::tg::launches), second, slot, launches)?;
+        self.completions.add(if second.is_some() { launches } else { 0 });
         Ok(())
+    }
+
+    /// Launches a top-down level by `launches` launches of `kernel`, each followed by one of `second`. `arguments` are the indices of the
+    /// launch's number and of the number of launches.
+    fn launch_shares(
+        &self,
+        kernel: &Kernel,
+        arguments: (u32, u32),
+        second: Option<&Kernel>,
+        slot: u32,
+        launches: u32,
+    ) -> Result<(), DeviceError> {
+        let tell = |launch: u32, launches: u32| {
+            kernel.set(arguments.0, launch)?;
+            kernel.set(arguments.1, launches)
+        };
+        for launch in 0..launches {
+            if launches > 1 {
+                self.hand_out_again(slot, launch)?;
+                tell(launch, launches)?;
+            }
+            self.start(kernel, self.groups)?;
+            second.map_or(Ok(()), |second| self.start(second, self.groups))?;
+        }
+        // After a failure `undivide` does it.
+        if launches > 1 { tell(0, 1) } else { Ok(()) }
     }
 
     /// Sets whether TG claims vertices by bins from now on, if there is room for bins.
@@ -395,17 +424,19 @@ impl GpuEngine<'_> {
         self.bins = bins && self.offers_bins;
     }
 
-    fn launch_mask(&mut self, guard: u32) -> Result<(), DeviceError> {
+    /// Launches a level of TGM for frontiers of `most` arcs at most.
+    fn launch_mask(&mut self, guard: u32, most: u64) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tgm;
         kernel.set(args::tgm::slot, slot)?;
         kernel.set(args::tgm::guard, guard)?;
-        self.start(kernel, self.groups)?;
-        if let Some(kernel) = self.kernels.tgm_pieces.as_ref().filter(|_| self.has_long_lists) {
+        let second = self.kernels.tgm_pieces.as_ref().filter(|_| self.has_long_lists);
+        if let Some(kernel) = second {
             kernel.set(args::tgm_pieces::slot, slot)?;
-            self.start(kernel, self.groups)?;
-            self.completions.add();
         }
+        let launches = self.launches(most);
+        self.launch_shares(kernel, (args::tgm::launch, args::tgm::launches), second, slot, launches)?;
+        self.completions.add(if second.is_some() { launches } else { 0 });
         Ok(())
     }
 
@@ -424,10 +455,10 @@ impl GpuEngine<'_> {
         self.bind_state(state, state.current)?;
         self.write_seed(state, IS_QUEUE, len as u64, edges)?;
         if kernel != GpuKernel::Tgm {
-            return self.launch_queue(PLANNED, 0);
+            return self.launch_queue(PLANNED, 0, edges);
         }
         self.launch_to_mask()?;
-        self.launch_mask(PLANNED)?;
+        self.launch_mask(PLANNED, edges)?;
         self.launch_mask_to_queue()?;
         // TGM swaps no queues, so the conversion has written to the queue that the level began with.
         std::mem::swap(&mut state.queue, &mut state.next);
@@ -479,12 +510,21 @@ impl GpuEngine<'_> {
         kernel.set_buffer(args::bg::own, &state.visited[current])?;
         kernel.set_buffer(args::bg::next, &state.visited[1 - current])?;
         kernel.set_buffer(args::bg::parent, &state.parent)?;
-        kernel.set(args::bg::first, words.start)?;
-        kernel.set(args::bg::end, words.end)?;
         kernel.set(args::bg::slot, slot)?;
         kernel.set(args::bg::guard, guard)?;
-        let items = if self.group == 1 { words.len().div_ceil(256) } else { words.len() * 32 };
-        self.start(kernel, self.groups_for(items))
+        let arcs = self.layout.csr().arcs() as u64 * words.len() as u64 / u64::from(self.words()).max(1);
+        let share = words.len().div_ceil(self.launches(arcs) as usize).next_multiple_of((self.group / 32).max(1));
+        // There is a launch even if there is no word, since it opens the slot.
+        for launch in 0..words.len().div_ceil(share.max(1)).max(1) as u32 {
+            let first = words.start + launch * share as u32;
+            let own = first..words.end.min(first.saturating_add(share as u32));
+            self.hand_out_again(slot, launch)?;
+            kernel.set(args::bg::first, own.start)?;
+            kernel.set(args::bg::end, own.end)?;
+            let items = if self.group == 1 { own.len().div_ceil(256) } else { own.len() * 32 };
+            self.start(kernel, self.groups_for(items))?;
+        }
+        Ok(())
     }
 }
 

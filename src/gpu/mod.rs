@@ -22,7 +22,13 @@ pub use {
     part::{PartArrays, PartFrontier, PartGpu, PartState},
 };
 
-use self::{arrivals::Completions, graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
+use self::{
+    arrivals::Completions,
+    graph::DeviceGraph,
+    levels::RunAhead,
+    setup::Kernels,
+    slots::{EMPTIED, HEAD, PIECES, SLOT, Slot},
+};
 use crate::engine::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
@@ -34,6 +40,11 @@ use crate::{
 
 /// The most levels that one launch of a single work-group runs, so that no driver's watchdog mistakes the launch for a hang.
 const RUN_LEVELS: u32 = 512;
+
+/// Nanoseconds that one launch should take at most.
+const LAUNCH_NS: u64 = 500_000_000;
+/// The most launches of a level.
+const MOST_LAUNCHES: u64 = 256;
 
 /// Where a device reads the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +108,9 @@ pub struct GpuOptions {
     pub places: Option<u32>,
     /// Neighbours tested per sampled vertex, at most (`None`: 64).
     pub probes: Option<u32>,
+    /// Arcs that one launch goes through, about (`None`: as many as take half a second, at the speed measured so far). A larger level is
+    /// several launches, since drivers of phones and boards end a kernel that runs for some seconds.
+    pub launch_arcs: Option<u64>,
     /// Claim vertices by bins instead of by atomics, where a work-group is one work-item (`None`: where that may be faster).
     /// [`Search::set_bins`](crate::search::Search::set_bins) switches between the two afterwards.
     pub bins: Option<bool>,
@@ -238,6 +252,7 @@ pub struct GpuEngine<'g> {
     roads: bool,
     /// Whether the steps of the next chain are those for long runs of small levels.
     long_runs: bool,
+    launch_arcs: Option<u64>,
     most_steps: usize,
     /// The most steps of the next chain. If at most one step of the last chain ran levels, it is half the length of that chain, since all
     /// other steps cost a launch and ran nothing.
@@ -288,6 +303,21 @@ impl GpuEngine<'_> {
     /// Whether the device was given the host's own arrays of neighbours.
     pub(crate) fn is_zero_copy(&self) -> bool {
         self.graph.is_zero_copy()
+    }
+
+    /// Number of launches for a level that goes through at most `arcs` arcs.
+    fn launches(&self, arcs: u64) -> u32 {
+        let launches = match self.launch_arcs {
+            Some(most) => arcs.div_ceil(most.max(1)),
+            None => self.device.ns_of(arcs).div_ceil(LAUNCH_NS),
+        };
+        launches.clamp(1, MOST_LAUNCHES) as u32
+    }
+
+    /// Prepares launch number `launch` of the level of slot `slot`: the counters of work that is handed out begin again.
+    fn hand_out_again(&self, slot: u32, launch: u32) -> Result<(), DeviceError> {
+        let words = if launch == 0 { &[][..] } else { &[HEAD, PIECES, EMPTIED] };
+        words.iter().try_for_each(|word| self.counters.put((slot * SLOT + word) as usize, 0))
     }
 
     fn next_slot(&mut self) -> u32 {

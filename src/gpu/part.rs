@@ -224,6 +224,8 @@ impl<'g> PartGpu<'g> {
             // A group of one work-item would use them as bins.
             kernels.tg.set(arg::most_pieces, if self.group > 1 { (pieces.len() / 2) as u32 } else { 0 })?;
             kernels.tg.set(arg::least, 0)?;
+            kernels.tg.set(arg::launch, 0)?;
+            kernels.tg.set(arg::launches, 1)?;
             kernels.tg.set_buffer(arg::all_counters, counters)?;
             kernels.tg.set_buffer(arg::guards, guards)?;
             kernels.tg.set(arg::guard, 0)?;
@@ -334,7 +336,7 @@ impl<'g> PartGpu<'g> {
             kernel.set_buffer(args::tg_pieces::queue_a, &self.frontier)?;
             kernel.set(args::tg_pieces::slot, slot)?;
             self.start(kernel, self.groups)?;
-            self.completions.add();
+            self.completions.add(1);
         }
         let found = self.wait(slot)?;
         let back = Instant::now();

@@ -268,6 +268,7 @@ impl<'g> GpuEngine<'g> {
             most_pieces: bins.as_ref().map_or(0, |bins| u32::try_from(bins.len() / 2).unwrap_or(u32::MAX)),
             roads,
             long_runs: roads,
+            launch_arcs: options.launch_arcs,
             most_steps,
             steps: most_steps,
             places: options.places.map_or(PLACES, |places| places as usize).max(1),

@@ -13,7 +13,7 @@ impl GpuEngine<'_> {
         kernel.set(args::apply_words::count, count as u32)?;
         kernel.set_buffer(args::apply_words::visited, &state.visited[state.current])?;
         self.start(kernel, self.groups_for(count))?;
-        self.completions.add();
+        self.completions.add(1);
         Ok(())
     }
 
@@ -26,7 +26,7 @@ impl GpuEngine<'_> {
         kernel.set_buffer(args::gather_parents::gathered, &state.queue)?;
         kernel.set(args::gather_parents::slot, self.slot)?;
         self.start(kernel, self.groups)?;
-        self.completions.add();
+        self.completions.add(1);
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ impl GpuEngine<'_> {
                 self.start(kernel, self.groups_for(self.layout.padded() / 32))?;
             }
         }
-        self.completions.add();
+        self.completions.add(1);
         Ok(())
     }
 

@@ -103,6 +103,14 @@ impl<T: Plain> Buffer<T> {
         self.memory.fill(value, 0, self.len * size_of::<T>())
     }
 
+    /// Lets the device write `value` to entry `place`, after everything launched before. Does not wait.
+    ///
+    /// # Errors
+    /// [`OUT_OF_RANGE`]; errors of the driver.
+    pub(crate) fn put(&self, place: usize, value: T) -> Result<(), DeviceError> {
+        self.memory.fill(value, place.saturating_mul(size_of::<T>()), size_of::<T>())
+    }
+
     /// Waits for everything launched before, then copies the values of `range` to `into`, which has as many.
     ///
     /// # Errors

@@ -210,6 +210,8 @@ pub struct Variety {
     pub run_arcs: Vec<Option<u32>>,
     /// Words of the bitmap in local memory. They are fewer than a graph has, so that bits are read from both memories.
     pub cached_words: Option<usize>,
+    /// Arcs of one launch; larger levels are several launches.
+    pub launch_arcs: Option<u64>,
 }
 
 /// Whether a device has the work-group size that it should have.
@@ -275,8 +277,9 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             }
                             // Alternates between claims by atomics and by bins.
                             bins = !bins;
-                            let cached_words = variety.cached_words;
-                            let options = GpuOptions { group, parts, run_arcs, cached_words, bins: Some(bins), ..GpuOptions::default() };
+                            let Variety { cached_words, launch_arcs, .. } = *variety;
+                            let own = GpuOptions { cached_words, launch_arcs, bins: Some(bins), ..GpuOptions::default() };
+                            let options = GpuOptions { group, parts, run_arcs, ..own };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
                             let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
                             compare_policies(&reference, &layout, options);
@@ -394,6 +397,7 @@ pub fn everything(device: &Device) -> Variety {
         threads: if slow { vec![2] } else { vec![1, 2] },
         run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },
         cached_words: Some(5),
+        launch_arcs: None,
     }
 }
 
