@@ -86,7 +86,7 @@ pub struct Device {
     settled: AtomicU64,
     /// Programs built so far, by source and options.
     built: Mutex<Vec<Built>>,
-    /// Waits for the queue; locked by the thread that waits.
+    /// Locked by the thread that waits for the queue.
     waiter: Mutex<Waiter>,
     queued: Mutex<Queued>,
     ran: Mutex<Ran>,
@@ -207,7 +207,6 @@ impl Device {
             Ok((context, queue))
         })
         .map_err(say)?;
-        let waiter = Waiter::new(&queue).map_err(|error| OpenClError::NoThread { device: info.name.clone(), why: error.to_string() })?;
         Ok(Arc::new(Self {
             driver: info.known_driver(),
             info: info.clone(),
@@ -216,7 +215,7 @@ impl Device {
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            waiter: Mutex::new(waiter),
+            waiter: Mutex::new(Waiter::new()),
             queued: Mutex::default(),
             ran: Mutex::new(SLOWEST),
             lost: OnceLock::new(),
@@ -279,12 +278,15 @@ impl Device {
         // Sequentially consistent, as every access to these two counters: a failure on another thread counts either before this wait or
         // after it. Failures are rare, so this costs nothing.
         let failures = self.failures.load(SeqCst);
+        if failures != self.settled.load(SeqCst) {
+            // Commands before one that failed may still run. A marker ends after them, or is refused.
+            self.enqueue("clEnqueueMarkerWithWaitList", Work::Bytes(0), |queue| {
+                // SAFETY: the queue is valid, and there is no list.
+                unsafe { queue.enqueue_marker_with_wait_list(&[]) }
+            })?;
+        }
         let Queued { last, expected_ns, has_first } = std::mem::take(&mut *locked(&self.queued));
-        let ended = match &last {
-            Some(last) => self.noted(self.queue.flush().called("clFlush").and_then(|()| wait::ends_soon(last)))?,
-            None => failures == self.settled.load(SeqCst),
-        };
-        if !ended {
+        if let Some(last) = last {
             let limit = match self.limits.timeout_s.unwrap_or(TIMEOUT_S) {
                 0 => Duration::ZERO,
                 seconds => {
@@ -293,12 +295,9 @@ impl Device {
                     seconds.saturating_add(Duration::from_nanos(expected_ns.saturating_mul(PATIENCE)))
                 }
             };
-            match waiter.finish(limit) {
-                Some(result) => self.noted(result)?,
-                None => {
-                    std::mem::forget(last);
-                    return self.noted(Err(self.lose(limit)));
-                }
+            if !self.noted(self.queue.flush().called("clFlush").and_then(|()| waiter.wait(&last, limit)))? {
+                std::mem::forget(last);
+                return self.noted(Err(self.lose(limit)));
             }
         }
         // The queue is in order: everything enqueued before one of these failures has ended too.
@@ -310,7 +309,7 @@ impl Device {
     fn lose(&self, limit: Duration) -> DeviceError {
         wait::end_in_time();
         // An error owns nothing, and there is at most one of these for each device.
-        let call = || Box::leak(format!("clFinish, after {:.0} s", limit.as_secs_f64()).into_boxed_str());
+        let call = || Box::leak(format!("a wait of {:.0} s", limit.as_secs_f64()).into_boxed_str());
         *self.lost.get_or_init(|| DeviceError { call: call(), code: DEVICE_TIMEOUT })
     }
 
@@ -534,9 +533,6 @@ impl Drop for Device {
     fn drop(&mut self) {
         if self.finish().is_err() {
             kept::count(0, &self.info.name);
-            if is_forked() {
-                self.waiter.get_mut().unwrap_or_else(PoisonError::into_inner).forget();
-            }
             self.queue.keep();
             self.context.keep();
             std::mem::forget((self.launches.take(), self.queued.get_mut().unwrap_or_else(PoisonError::into_inner).last.take()));

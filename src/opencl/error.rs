@@ -33,14 +33,6 @@ pub enum OpenClError {
     /// This process was forked from one that had opened OpenCL.
     #[error("OpenCL was opened before this process was forked, and drivers do not survive that; search on the CPU here")]
     Forked,
-    /// The thread that waits for the device can't be started.
-    #[error("{device} can't be used: no thread to wait for it: {why}")]
-    NoThread {
-        /// Name of the device.
-        device: String,
-        /// Error of the system.
-        why: String,
-    },
     /// There are implementations, but no device.
     #[error("no OpenCL device; the platforms found: {}; check that you may open /dev/dri/renderD* or /dev/mali0 (groups render, video)", .platforms.join(", "))]
     NoDevice {

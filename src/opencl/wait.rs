@@ -1,158 +1,93 @@
 //! Waits for a device that end, whatever its driver does.
 //!
-//! No call of OpenCL that waits has a time limit, and some drivers never return from one after a kernel has hung. So a thread of its own
-//! makes that call ([`Waiter`]), and the caller waits for the thread with a limit. If the limit passes, the thread is abandoned inside the
-//! driver: the device counts as lost, and all that the driver may still touch is kept (see [`kept`](super::kept)).
+//! No call of OpenCL that waits has a time limit, and some drivers never return from one after a kernel has hung. So no such call is made
+//! before the last command has ended: its event calls back ([`Waiter`]), and the caller sleeps until then, with a limit. In between it asks
+//! for the state of the event, which does not wait, in case that the driver forgets to call back.
 //!
-//! Waking a thread twice takes longer than a small level. So the caller first asks for the state of the last command's event, which does
-//! not wait, and wakes the thread only if that command does not end soon. (PoCL on two cores, medians in turn: 29.2 us for an empty launch
-//! with clFinish, 33.8 us with the thread alone, 29.2 us with both; 97.7, 121.7 and 97.6 us for a kernel of 65 us.)
+//! (PoCL on two cores, medians in turn: an empty launch takes 29.2 us with clFinish and 29.5 us so, a kernel of 65 us 97.7 and 99.3. A
+//! thread that makes the waiting call and is abandoned takes 33.8 and 121.7 us; on a busy machine it doubles the time of a small search.)
 
 use std::{
-    io,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    ffi::c_void,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use opencl3::{
-    command_queue::{CommandQueue, finish},
     event::{CL_COMPLETE, Event},
-    types::cl_command_queue,
+    types::{cl_event, cl_int},
 };
 
 use super::error::{Called, DeviceError};
 
-/// How long the state of an event is asked for before the thread is woken.
-const SOON: Duration = Duration::from_micros(50);
-/// Parts in which a limit passes. A process that was stopped or starved counts one part, however long that took.
-const PARTS: u32 = 20;
+/// How long the caller sleeps before it asks for the state; then twice as long each time, up to the second value.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
 
-/// A queue that another thread may wait for.
-struct Queue(cl_command_queue);
-
-// SAFETY: any thread may use a queue of OpenCL (OpenCL 1.2, appendix A.2). It lives as long as the thread uses it: `Waiter` is dropped
-// before it, or it is never released.
-unsafe impl Send for Queue {}
-
-/// What the thread does.
-enum State {
-    /// It sleeps.
-    Idle,
-    /// It is to wait for the queue, or does so.
-    Waits,
-    /// It has waited for the queue, with this result.
-    Ended(Result<(), i32>),
-    /// It is to end.
-    Leaves,
-}
-
+/// What a driver's thread and the caller share.
+#[derive(Default)]
 struct Shared {
-    state: Mutex<State>,
-    /// The state has become `Waits` or `Leaves`.
-    asked: Condvar,
-    /// The state has become `Ended`.
-    ended: Condvar,
+    has_ended: Mutex<bool>,
+    changed: Condvar,
 }
 
-/// A thread that waits for a queue.
+/// Waits for events, one at a time.
 pub(super) struct Waiter {
-    shared: Arc<Shared>,
-    /// `None` once it is abandoned.
-    thread: Option<JoinHandle<()>>,
+    /// Never freed, since a driver may call back late, or twice.
+    shared: &'static Shared,
 }
 
 impl Waiter {
-    /// Starts the thread.
-    pub(super) fn new(queue: &CommandQueue) -> io::Result<Self> {
-        let shared = Arc::new(Shared { state: Mutex::new(State::Idle), asked: Condvar::new(), ended: Condvar::new() });
-        let (its, queue) = (Arc::clone(&shared), Queue(queue.get()));
-        let thread = thread::Builder::new().name("socbfs-wait".into()).spawn(move || serve(&its, &queue))?;
-        Ok(Self { shared, thread: Some(thread) })
+    pub(super) fn new() -> Self {
+        Self { shared: Box::leak(Box::default()) }
     }
 
-    /// Waits until the queue is empty. `None` if that takes longer than `limit` (zero: no limit); the waiter then is of no more use.
-    pub(super) fn finish(&mut self, limit: Duration) -> Option<Result<(), DeviceError>> {
-        let mut state = locked(&self.shared.state);
-        *state = State::Waits;
-        self.shared.asked.notify_one();
-        let mut parts = 0;
+    /// Waits until the command of `event` has ended, which was flushed. Returns false if that takes longer than `limit` (zero: no limit).
+    /// Time in which the process itself is stopped counts little.
+    ///
+    /// # Errors
+    /// Errors of the driver; that of the command.
+    pub(super) fn wait(&mut self, event: &Event, limit: Duration) -> Result<bool, DeviceError> {
+        *self.locked() = false;
+        let shared = std::ptr::from_ref(self.shared).cast_mut().cast();
+        event.set_callback(CL_COMPLETE, ended, shared).called("clSetEventCallback")?;
+        let (mut pause, mut waited) = (PAUSES.0, Duration::ZERO);
         loop {
-            if let State::Ended(result) = *state {
-                *state = State::Idle;
-                return Some(result.called("clFinish"));
+            // The lock is not held during a call of the driver, which may call back from within.
+            let (mut has_ended, timeout) = self
+                .shared
+                .changed
+                .wait_timeout_while(self.locked(), pause, |has_ended| !*has_ended)
+                .unwrap_or_else(PoisonError::into_inner);
+            *has_ended = false;
+            drop(has_ended);
+            const CALL: &str = "clGetEventInfo";
+            match event.command_execution_status().called(CALL)?.0 {
+                // The state of an event is no synchronisation; this call is, and returns at once.
+                CL_COMPLETE => return event.wait().called("clWaitForEvents").map(|()| true),
+                code @ ..0 => return Err(DeviceError { call: CALL, code }),
+                _ => {}
             }
-            if limit.is_zero() {
-                state = self.shared.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            if parts == PARTS {
-                *state = State::Leaves;
-                drop(state);
-                self.thread = None;
-                return None;
-            }
-            let waited = self.shared.ended.wait_timeout(state, limit / PARTS).unwrap_or_else(PoisonError::into_inner);
-            parts += u32::from(waited.1.timed_out());
-            state = waited.0;
-        }
-    }
-
-    /// Does not join the thread: it does not exist in the child of a fork.
-    pub(super) fn forget(&mut self) {
-        std::mem::forget(self.thread.take());
-    }
-}
-
-impl Drop for Waiter {
-    fn drop(&mut self) {
-        if let Some(thread) = self.thread.take() {
-            *locked(&self.shared.state) = State::Leaves;
-            self.shared.asked.notify_one();
-            let _ = thread.join();
-        }
-    }
-}
-
-fn serve(shared: &Shared, queue: &Queue) {
-    let mut state = locked(&shared.state);
-    loop {
-        match *state {
-            State::Leaves => return,
-            State::Waits => {
-                drop(state);
-                let result = finish(queue.0);
-                state = locked(&shared.state);
-                if let State::Waits = *state {
-                    *state = State::Ended(result);
-                    shared.ended.notify_one();
+            if timeout.timed_out() {
+                waited += pause;
+                pause = (2 * pause).min(PAUSES.1);
+                if !limit.is_zero() && waited >= limit {
+                    return Ok(false);
                 }
             }
-            State::Idle | State::Ended(_) => state = shared.asked.wait(state).unwrap_or_else(PoisonError::into_inner),
         }
+    }
+
+    fn locked(&self) -> MutexGuard<'static, bool> {
+        self.shared.has_ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Whether the command of `event`, which was flushed, ends soon.
-///
-/// # Errors
-/// Errors of the driver; that of the command.
-pub(super) fn ends_soon(event: &Event) -> Result<bool, DeviceError> {
-    const CALL: &str = "clGetEventInfo";
-    let begin = Instant::now();
-    loop {
-        match event.command_execution_status().called(CALL)?.0 {
-            // The state of an event is no synchronisation; this call is, and returns at once.
-            CL_COMPLETE => return event.wait().called("clWaitForEvents").map(|()| true),
-            code @ ..0 => return Err(DeviceError { call: CALL, code }),
-            _ if begin.elapsed() >= SOON => return Ok(false),
-            _ => thread::yield_now(),
-        }
-    }
+/// Called by the driver when the command has ended.
+extern "C" fn ended(_: cl_event, _: cl_int, shared: *mut c_void) {
+    // SAFETY: `wait` gave a pointer to a value that is never freed.
+    let shared = unsafe { &*shared.cast::<Shared>() };
+    *shared.has_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    shared.changed.notify_one();
 }
 
 /// Lets the process end although a driver may wait for its lost device when it is unloaded: what programs and libraries do at the end of
@@ -160,7 +95,7 @@ pub(super) fn ends_soon(event: &Event) -> Result<bool, DeviceError> {
 pub(super) fn end_in_time() {
     #[cfg(target_env = "gnu")]
     {
-        use std::{ffi::c_int, ffi::c_void, ptr, sync::Once};
+        use std::{ffi::c_int, mem::MaybeUninit, ptr, sync::Once, thread};
 
         use nix::libc;
 
@@ -180,8 +115,16 @@ pub(super) fn end_in_time() {
         }
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
+            let mut here = MaybeUninit::<libc::Dl_info>::uninit();
+            // This library must stay loaded: a driver may call back late, and the function is called at the end.
+            // SAFETY: `here` is filled if the call succeeds; the name that it then has is a string of the dynamic linker.
+            unsafe {
+                if libc::dladdr(ended as *const c_void, here.as_mut_ptr()) != 0 {
+                    libc::dlopen(here.assume_init().dli_fname, libc::RTLD_NOW | libc::RTLD_NOLOAD | libc::RTLD_NODELETE);
+                }
+            }
             // The functions are called in the reverse order of their registration, so this one is called before those of the drivers.
-            // SAFETY: the function stays in memory: this library has a thread, abandoned in a driver, which keeps it loaded.
+            // SAFETY: the function stays in memory.
             unsafe { on_exit(exits, ptr::null_mut()) };
         });
     }

@@ -11,7 +11,7 @@
  * SOCBFS_TEST_LOSE_DEVICE is a part of the name of the only device that is lost. Releases then succeed.
  *
  * With SOCBFS_TEST_HANG the loss is not reported. Instead no command seems to end: calls that wait write "hangs" to the report and never
- * return, nor does the end of the process; events stay submitted. A later use of the device is written to the report too.
+ * return, nor does the end of the process; events stay submitted and do not call back. A later use of the device is written to the report too.
  *
  * Kernels that were launched before the loss and whose events are still in use count as aborted: their events have no times, also after the
  * device is back.
@@ -198,13 +198,18 @@ static void continue_later(void) {
     if (first && !pthread_create(&thread, NULL, open_later, NULL)) pthread_detach(thread);
 }
 
-/* The same for a command that the caller waits for. */
+/* Notes that the commands of this queue do not end. */
+static void hang(void *queue) {
+    report("hangs");
+    if (hangs < sizeof hanging / sizeof *hanging) hanging[hangs++] = queue;
+    continue_later();
+}
+
+/* The same as `lost` for a command that the caller waits for. */
 static int lost_waiting(void *queue) {
     if (lost(queue)) return 1;
     if (is_stuck()) {
-        report("hangs");
-        if (hangs < sizeof hanging / sizeof *hanging) hanging[hangs++] = queue;
-        continue_later();
+        hang(queue);
         for (;;) pause();
     }
     open_gate();
@@ -286,7 +291,24 @@ static void *queue_of(void *event) {
     return queue;
 }
 
-COMMAND(clWaitForEvents, lost_waiting(queue_of(list[0])), (uint32_t count, void *const *list), (count, list))
+static int lost_waiting_for(void *event) {
+    while (is_hanging(queue_of(event))) pause();
+    return lost(queue_of(event));
+}
+
+COMMAND(clWaitForEvents, lost_waiting_for(list[0]), (uint32_t count, void *const *list), (count, list))
+
+/* A caller that is to be called back waits too. */
+int32_t clSetEventCallback(void *event, int32_t state, void (*call)(void *, int32_t, void *), void *user) {
+    int32_t (*next)(void *, int32_t, void (*)(void *, int32_t, void *), void *) = real("clSetEventCallback");
+    if (lost(queue_of(event))) return LOST;
+    if (is_stuck() && !is_spared(queue_of(event))) {
+        hang(queue_of(event));
+        return 0;
+    }
+    open_gate();
+    return next(event, state, call, user);
+}
 
 int32_t clGetEventInfo(void *event, uint32_t what, size_t size, void *into, size_t *needed) {
     int32_t (*next)(void *, uint32_t, size_t, void *, size_t *) = real("clGetEventInfo");

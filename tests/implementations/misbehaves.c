@@ -2,7 +2,7 @@
  *
  * WHEN-HOW ends the process or never returns: HOW is aborts, exits, crashes or hangs, and WHEN is loaded (with the library), listed
  * (platforms), described (a property of a device), opened (a context), built (a program), kernel (a kernel is made) or waited (for a
- * device, whose events then stay submitted; after waited-hangs the process does not end when this library is unloaded).
+ * device, whose events then stay submitted and do not call back; after waited-hangs the process does not end when this library is unloaded).
  *
  * Others answer wrongly: no-platforms, many-platforms (three too many, which are null), null-platform, no-devices, many-devices (alike), null-device, empty-strings,
  * no-strings (the call fails), endless-strings (without a zero byte at the end), huge-strings (16 MiB), zero-limits, short-answers,
@@ -183,4 +183,11 @@ int32_t clGetEventInfo(void *event, uint32_t what, size_t room, void *into, size
     int32_t status = NEXT(clGetEventInfo)(event, what, room, into, needed);
     if (!status && what == 0x11D3 /* CL_EVENT_COMMAND_EXECUTION_STATUS */ && into && is("waited-hangs")) *(int32_t *)into = 2 /* CL_SUBMITTED */;
     return status;
+}
+
+int32_t clSetEventCallback(void *event, int32_t state, void (*call)(void *, int32_t, void *), void *user) {
+    waited = 1;
+    if (is("waited-hangs")) return 0;
+    end("waited");
+    return NEXT(clSetEventCallback)(event, state, call, user);
 }

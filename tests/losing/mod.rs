@@ -1,5 +1,6 @@
 //! A device that is lost when a test says so.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![allow(dead_code, reason = "not every crate needs everything")]
 
 use std::sync::Arc;
 

@@ -148,10 +148,7 @@ fn a_driver_that_never_completes_ends_no_command() {
                 let limit = if arguments == ["doctor"] { 2 * LIMIT } else { LIMIT };
                 assert!(elapsed < limit || emulated(), "{arguments:?}: {elapsed:?} {said}");
                 assert_eq!(output.status.code(), Some(wanted), "{arguments:?}: {said}");
-                assert!(
-                    said.contains("clFinish, after 10 s: DEVICE_TIMEOUT") && said.contains("SOCBFS_DEVICE_TIMEOUT"),
-                    "{arguments:?}: {said}"
-                );
+                assert!(said.contains("a wait of 10 s: DEVICE_TIMEOUT") && said.contains("SOCBFS_DEVICE_TIMEOUT"), "{arguments:?}: {said}");
                 assert!(said.contains("pthread") || said.contains("cpu-"), "{arguments:?}: the device is not named: {said}");
             });
         }
