@@ -670,6 +670,24 @@ fn a_kernel_that_did_not_run_is_an_error_or_harmless() {
     });
 }
 
+/// A driver accepts every launch and runs none. No policy and no sharing mode takes its device.
+#[test]
+fn a_device_that_computes_nothing_is_refused() {
+    with_a_device_to_lose(module_path!(), "a_device_that_computes_nothing_is_refused", |device, _| {
+        let list = EdgeList::new(1200, edges(1200, 5000, 5, 1), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let file = std::env::var("SOCBFS_TEST_DROP_FILE").unwrap();
+        fs::write(&file, "*").unwrap();
+        for way in SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())) {
+            for (policy, runs) in policies() {
+                let error = Search::new(&layout, &options(device, way, policy.clone(), runs, true)).map(drop).unwrap_err().to_string();
+                assert!(error.contains(&device.info().name) && error.contains("finds wrong levels"), "{policy} {way}: {error}");
+            }
+        }
+        fs::remove_file(&file).unwrap();
+    });
+}
+
 /// One of two devices is lost: the error names it and not the other, and the same [`Search`] is right after the device is back.
 #[test]
 fn an_error_names_which_of_two_devices_is_lost() {

@@ -22,7 +22,7 @@
  * transferred to the host while the file exists, and the 32-bit word with which that piece is overwritten.
  *
  * SOCBFS_TEST_DROP_FILE simulates a driver that ends a kernel which ran too long and reports no error. It names a file with the name of a
- * kernel, which is not run while the file exists.
+ * kernel, which is not run while the file exists. With "*" nothing runs, fills included, as if the device computed nothing.
  *
  * The other functions come from libOpenCL.so.1, to which this library is linked. */
 #define _GNU_SOURCE
@@ -263,7 +263,7 @@ static void arrived(void *start, size_t size) {
 
 /* ---- Kernels that are ended ---- */
 
-/* Whether launches of this kernel do nothing. */
+/* Whether launches of this kernel (NULL: fills) do nothing. */
 static int is_dropped(void *kernel) {
     int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = real("clGetKernelInfo");
     const char *path = getenv("SOCBFS_TEST_DROP_FILE");
@@ -272,7 +272,14 @@ static int is_dropped(void *kernel) {
     if (!file) return 0;
     int words = fscanf(file, "%63s", wanted);
     fclose(file);
-    return words == 1 && !info(kernel, 0x1190 /* CL_KERNEL_FUNCTION_NAME */, sizeof name, name, NULL) && !strcmp(name, wanted);
+    if (words != 1 || !strcmp(wanted, "*")) return words == 1;
+    return kernel && !info(kernel, 0x1190 /* CL_KERNEL_FUNCTION_NAME */, sizeof name, name, NULL) && !strcmp(name, wanted);
+}
+
+/* A command that does nothing. */
+static int32_t nothing(void *queue, uint32_t count, events wait, void **event) {
+    int32_t (*marker)(void *, uint32_t, events, void **) = real("clEnqueueMarkerWithWaitList");
+    return marker(queue, count, wait, event);
 }
 
 /* ---- Commands ---- */
@@ -281,6 +288,13 @@ static int is_dropped(void *kernel) {
     int32_t name parameters {                                                                                                \
         int32_t(*next) parameters = real(#name);                                                                             \
         return (is_lost) ? LOST : next arguments;                                                                              \
+    }
+
+#define FILL(name, parameters, arguments)                                                                                    \
+    int32_t name parameters {                                                                                                \
+        int32_t(*next) parameters = real(#name);                                                                             \
+        if (lost(queue)) return LOST;                                                                                        \
+        return is_dropped(NULL) ? nothing(queue, count, wait, event) : next arguments;                                       \
     }
 
 COMMAND(clFinish, lost_waiting(queue), (void *queue), (queue))
@@ -319,14 +333,14 @@ int32_t clGetEventInfo(void *event, uint32_t what, size_t size, void *into, size
 }
 
 COMMAND(clFlush, is_lost(0) && !is_spared(queue) && !getenv("SOCBFS_TEST_HANG"), (void *queue), (queue))
-COMMAND(clEnqueueFillBuffer, lost(queue),
+FILL(clEnqueueFillBuffer,
         (void *queue, void *buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size, uint32_t count, events wait,
          void **event),
         (queue, buffer, pattern, pattern_size, offset, size, count, wait, event))
 COMMAND(clEnqueueUnmapMemObject, lost(queue), (void *queue, void *buffer, void *mapped, uint32_t count, events wait, void **event),
         (queue, buffer, mapped, count, wait, event))
 COMMAND(clEnqueueSVMUnmap, lost(queue), (void *queue, void *start, uint32_t count, events wait, void **event), (queue, start, count, wait, event))
-COMMAND(clEnqueueSVMMemFill, lost(queue),
+FILL(clEnqueueSVMMemFill,
         (void *queue, void *start, const void *pattern, size_t pattern_size, size_t size, uint32_t count, events wait, void **event),
         (queue, start, pattern, pattern_size, size, count, wait, event))
 
@@ -382,10 +396,7 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
     void *(*user_event)(void *, int32_t *) = real("clCreateUserEvent");
     void *context = NULL;
     if (lost(queue)) return LOST;
-    if (is_dropped(kernel)) {
-        int32_t (*marker)(void *, uint32_t, events, void **) = real("clEnqueueMarkerWithWaitList");
-        return marker(queue, count, wait, event);
-    }
+    if (is_dropped(kernel)) return nothing(queue, count, wait, event);
     if (delay() == 0 || count > 0 || info(queue, 0x1090 /* CL_QUEUE_CONTEXT */, sizeof context, &context, NULL))
         return launched(next(queue, kernel, dimensions, offset, global, local, count, wait, event), event);
     if (gate && gate_context != context) open_gate();

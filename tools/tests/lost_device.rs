@@ -12,6 +12,7 @@ use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+use socbfs::memory::SharingMode;
 
 use crate::{
     built::{self, text},
@@ -167,6 +168,27 @@ fn a_gpu_lost_while_thresholds_are_measured_is_named() {
         }
     }
     assert!(refused + fell_back >= 2, "{refused} {fell_back}");
+}
+
+/// A device that accepts every launch and runs none is an error where it was named. Where it was only found, the CPU searches.
+#[test]
+fn a_device_that_computes_nothing_is_not_used() {
+    let Some(user) = User::new("a_device_that_computes_nothing_is_not_used") else { return };
+    let idle = user.path("idle");
+    fs::write(&idle, "*").unwrap();
+    let bench = |arguments: &[&str]| {
+        let mut command = user.socbfs(&[&["bench", "kronecker:10", "--roots", "2"], arguments].concat());
+        let output = command.env("SOCBFS_TEST_AS_GPU", "1").env("SOCBFS_TEST_DROP_FILE", &idle).output().unwrap();
+        (output.status.code(), text(&output.stderr))
+    };
+    for way in SharingMode::ALL {
+        let way = way.to_string();
+        let (code, error) = bench(&["--device", POCL, "--policy", "tg", "--memory-way", &way]);
+        let is_refused = names_a_device(&error) && error.contains("finds wrong levels");
+        assert!(code == Some(2) && (is_refused || error.contains("does not offer")), "{way}: {code:?} {error}");
+    }
+    let (code, error) = bench(&[]);
+    assert!(code == Some(0) && names_a_device(&error) && error.contains("continuing on the CPU alone"), "{code:?} {error}");
 }
 
 /// Sends SIGINT and returns the exit code (`None` if the process does not end).
