@@ -49,8 +49,10 @@ fn with_a_driver_that_refuses(test: &str, body: impl Fn(&Arc<Device>, &str)) {
     if implementations::device_of(test, POCL).is_none() {
         return;
     }
-    let file = folder.path().join("refuse");
+    let [file, cache] = ["refuse", "cache"].map(|name| folder.path().join(name));
     let variables = [
+        // What is remembered of this driver is not of other tests.
+        ("SOCBFS_CACHE_DIR", cache.to_str().unwrap()),
         ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
         ("SOCBFS_TEST_DEVICE", POCL),
         ("SOCBFS_TEST_REFUSE_FILE", file.to_str().unwrap()),

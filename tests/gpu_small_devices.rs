@@ -127,6 +127,45 @@ fn work_groups_shrink_until_the_driver_can_build_them() {
     }
 }
 
+/// A compiler fails or crashes if a program has many kernels, as some of Adreno GPUs do. Each file then becomes a program of its own, and
+/// the next start does so at once, as does the first if the board says so.
+#[test]
+fn a_compiler_that_fails_at_many_kernels_gets_a_program_per_file() {
+    const TEST: &str = "a_compiler_that_fails_at_many_kernels_gets_a_program_per_file";
+    const QUIRK: &str = "SOCBFS_TEST_QUIRK";
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
+    };
+    if implementations::device_of(TEST, POCL).is_none() {
+        return;
+    }
+    for (how, quirk) in [("fails", "no"), ("crashes", "no"), ("crashes", "yes")] {
+        let [report, cache] = ["report", "cache"].map(|name| folder.path().join(format!("{name}-{how}-{quirk}")));
+        let variables = [
+            ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+            ("SOCBFS_TEST_DEVICE", POCL),
+            ("SOCBFS_CACHE_DIR", cache.to_str().unwrap()),
+            ("SOCBFS_TEST_MANY_KERNELS", how),
+            ("SOCBFS_TEST_MANY_REPORT", report.to_str().unwrap()),
+            (QUIRK, quirk),
+        ];
+        let mut reported = Vec::new();
+        for _ in 0..2 {
+            if inside(module_path!(), TEST, &variables) {
+                let edges = edges(300, 900, 2, 0);
+                let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
+                let limits = Limits { program_per_file: std::env::var(QUIRK).unwrap() == "yes", ..Limits::default() };
+                return compare_policies(&reference, &layout, on(&devices(TEST, limits).all[0], GpuOptions::default()));
+            }
+            reported.push(std::fs::read_to_string(&report).unwrap_or_default().lines().count());
+        }
+        let once = usize::from(quirk == "no");
+        assert_eq!(reported[1], reported[0], "{how}: the second start tries it again");
+        assert!((once..=2 * once).contains(&reported[0]), "{how} {quirk}: {reported:?}");
+    }
+}
+
 #[test]
 fn kernels_shrink_until_local_memory_suffices() {
     let edges = edges(300, 900, 2, 0);

@@ -253,7 +253,7 @@ fn limits_apply_even_if_the_driver_allows_more() {
         max_work_group: Some(8),
         local_bytes: Some(4_096),
         global_bytes: Some(3 << 20),
-        timeout_s: None,
+        ..Limits::default()
     };
     on_each("limits_apply_even_if_the_driver_allows_more", limits, |name, device| {
         let error = Buffer::<u32>::new(device, 1 << 18, "a test").unwrap_err();

@@ -231,6 +231,8 @@ pub enum Quirk {
     NotCoherent,
     /// Local memory is part of global memory. Bottom-up levels run without hubs in it (BG).
     LocalIsGlobal,
+    /// The compiler fails at many kernels in one program. Each file of kernels is built as a program of its own.
+    ProgramPerFile,
     /// The device does not run by default: the user has to switch it on (the notes of the board say how).
     OptIn,
 }
@@ -380,6 +382,7 @@ impl fmt::Display for Quirk {
             Self::UnmappedStoresLost => "unmapped-stores-lost",
             Self::NotCoherent => "not-coherent",
             Self::LocalIsGlobal => "local-is-global",
+            Self::ProgramPerFile => "program-per-file",
             Self::OptIn => "opt-in",
         })
     }

@@ -153,7 +153,6 @@ impl Built {
     ) -> Result<Self, GpuEngineError> {
         let is_cpu = device.info().kind == DeviceKind::Cpu;
         let mut group = GpuEngine::fitting(wanted.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
-        let source = SOURCES.concat();
         // Words of local memory that one kernel may declare.
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
@@ -168,7 +167,7 @@ impl Built {
             let collected = (left.min(most) / group * group).max(least);
             let round = (collected / COLLECTED_PER_ROUND).max(1);
             let flags = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {}{}", graph.options(), slots::defines());
-            let built = device.program(&source, &flags).and_then(|program| Kernels::new(&program, group > 1));
+            let built = device.kernels(&SOURCES, &flags, |program| Kernels::new(program, group > 1));
             match built {
                 // A kernel may accept smaller work-groups than the device reports.
                 Ok(kernels) if kernels.max_group() < group => group = GpuEngine::fitting(kernels.max_group(), device.max_work_group()),
@@ -176,7 +175,7 @@ impl Built {
                 // A driver may add up the local memory that all kernels declare.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
                 // A driver may refuse work-groups of a size, or have too few registers for them.
-                Err(OpenClError::Build { .. } | OpenClError::NoKernel { .. }) if group > 32 => {
+                Err(error) if error.is_of_build() && group > 32 => {
                     (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
                 }
                 Err(OpenClError::LocalMemory { .. }) if group > 1 => {

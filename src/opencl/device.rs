@@ -23,7 +23,7 @@ use opencl3::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    cache::Cache,
+    cache::{Cache, Key},
     error::{Called, DEVICE_TIMEOUT, DeviceError, OpenClError},
     forked::is_forked,
     held::Held,
@@ -56,10 +56,12 @@ pub struct Limits {
     /// Seconds that a wait for the device may take, besides ten times what its work should take (0: for ever). `None`: 10. The environment
     /// variable `SOCBFS_DEVICE_TIMEOUT` comes first.
     pub timeout_s: Option<u64>,
+    /// Whether each file of kernels has to be a program of its own.
+    pub program_per_file: bool,
 }
 
 impl Limits {
-    /// These limits combined with those that the device reports; every value is set.
+    /// These limits combined with those that the device reports; every number is set.
     fn within(self, info: &DeviceInfo) -> Self {
         let dimension = info.max_work_item_sizes.first().copied().filter(|&size| size > 0).unwrap_or(usize::MAX);
         let group = info.max_work_group.min(dimension);
@@ -69,6 +71,7 @@ impl Limits {
             local_bytes: Some(self.local_bytes.map_or(info.local_bytes, |limit| limit.min(info.local_bytes))),
             global_bytes: Some(self.global_bytes.map_or(info.global_bytes, |limit| limit.min(info.global_bytes))),
             timeout_s: Some(probe::timeout_s().or(self.timeout_s).unwrap_or(TIMEOUT_S)),
+            program_per_file: self.program_per_file,
         }
     }
 }
@@ -386,6 +389,46 @@ impl Device {
         Ok(program)
     }
 
+    /// Builds `files`, the first of which is common to all others, as one program from which `kernels` makes its kernels. If the driver
+    /// fails at one of the two, each file becomes a program of its own: some compilers of Adreno GPUs crash or run out of memory at many
+    /// kernels in one. If that helps, the cache remembers it, so that the next start does not make the driver fail again.
+    ///
+    /// # Errors
+    /// As [`program`](Self::program), and those of `kernels`.
+    pub fn kernels<T>(
+        self: &Arc<Self>,
+        files: &[&str],
+        options: &str,
+        kernels: impl Fn(&Program) -> Result<T, OpenClError>,
+    ) -> Result<T, OpenClError> {
+        let (whole, cache) = (files.concat(), Cache::of_user());
+        let entry = cache.map(|cache| (cache, Key::new(&self.info, &whole, "a program per file")));
+        let is_known = || entry.as_ref().is_some_and(|(cache, key)| cache.load(key).is_some());
+        let failure = if self.limits.program_per_file || is_known() {
+            None
+        } else {
+            match self.program(&whole, options).and_then(|program| kernels(&program)) {
+                Err(error) if error.is_of_build() => Some(error),
+                made => return made,
+            }
+        };
+        let (common, others) = files.split_first().unwrap_or((&"", &[]));
+        let programs: Result<Vec<_>, _> = others.iter().map(|file| self.program(&[common, *file].concat(), options)).collect();
+        let made = programs.and_then(|programs| kernels(&Program::of(self, &programs)));
+        match (made, failure) {
+            (Err(error), Some(failure)) if error.is_of_build() => Err(failure),
+            (made, Some(failure)) => {
+                log::warn!("{}: its driver fails at one program with all kernels, but not at a program per file", self.info.name);
+                log::debug!("{failure}");
+                if let Some((cache, key)) = entry {
+                    cache.store(&key, b"needed");
+                }
+                made
+            }
+            (made, None) => made,
+        }
+    }
+
     /// As [`program`](Self::program), with the cache in `folder`, and without reuse of what this device has built before.
     ///
     /// # Errors
@@ -568,10 +611,17 @@ mod tests {
                 local_bytes: Some(32 << 10),
                 global_bytes: Some(1 << 30),
                 timeout_s: Some(10),
+                program_per_file: false,
             }
         );
-        let tight =
-            Limits { max_alloc_bytes: Some(5), max_work_group: Some(6), local_bytes: Some(7), global_bytes: Some(8), timeout_s: Some(10) };
+        let tight = Limits {
+            max_alloc_bytes: Some(5),
+            max_work_group: Some(6),
+            local_bytes: Some(7),
+            global_bytes: Some(8),
+            timeout_s: Some(10),
+            program_per_file: true,
+        };
         assert_eq!(tight.within(&info), tight);
         let wide = Limits {
             max_alloc_bytes: Some(1 << 40),

@@ -129,6 +129,13 @@ pub enum OpenClError {
     },
 }
 
+impl OpenClError {
+    /// Whether the device's compiler failed, at the program or at a kernel.
+    pub(crate) fn is_of_build(&self) -> bool {
+        matches!(self, Self::Build { .. } | Self::NoKernel { .. })
+    }
+}
+
 fn listed(have: &[String]) -> String {
     if have.is_empty() { "none".to_owned() } else { have.join(", ") }
 }

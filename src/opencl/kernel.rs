@@ -57,7 +57,7 @@ impl Kernel {
         if name.contains('\0') {
             return Err(OpenClError::ZeroByte(name.to_owned()));
         }
-        let object = Object::create(program.object(), name)
+        let object = Object::create(program.object(name), name)
             .called("clCreateKernel")
             .map_err(|error| OpenClError::NoKernel { name: name.to_owned(), error })
             .map(Held::new)?;

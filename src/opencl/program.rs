@@ -16,9 +16,9 @@ use super::{
 /// The entry of a program that the driver has built, if it returns no binary or keeps it itself.
 const BUILT: &[u8] = b"built";
 
-/// A built program.
+/// A built program. It may consist of several, each with some of the kernels.
 pub struct Program {
-    object: Arc<Held<Object>>,
+    objects: Vec<Arc<Held<Object>>>,
     device: Arc<Device>,
     from_cache: bool,
 }
@@ -36,7 +36,7 @@ impl Program {
         if options.contains('\0') {
             return Err(OpenClError::ZeroByte(options.to_owned()));
         }
-        let made = |object, from_cache| Self { device: Arc::clone(device), object: Arc::new(object), from_cache };
+        let made = |object, from_cache| Self { device: Arc::clone(device), objects: vec![Arc::new(object)], from_cache };
         let key = Key::new(device.info(), source, options);
         let entry = cache.as_ref().map(|cache| (cache, &key));
         let load = || entry.and_then(|(cache, key)| cache.load(key));
@@ -65,12 +65,21 @@ impl Program {
 
     /// A program that was built before.
     pub(super) fn again(device: &Arc<Device>, object: &Arc<Held<Object>>) -> Self {
-        Self { device: Arc::clone(device), object: Arc::clone(object), from_cache: true }
+        Self { device: Arc::clone(device), objects: vec![Arc::clone(object)], from_cache: true }
+    }
+
+    /// All of these programs of `device` as one.
+    pub(super) fn of(device: &Arc<Device>, programs: &[Self]) -> Self {
+        Self {
+            device: Arc::clone(device),
+            objects: programs.iter().flat_map(|program| &program.objects).cloned().collect(),
+            from_cache: programs.iter().all(Self::from_cache),
+        }
     }
 
     /// The part of it that the device keeps: not the program itself, which keeps the device.
     pub(super) fn shared(&self) -> Arc<Held<Object>> {
-        Arc::clone(&self.object)
+        Arc::clone(&self.objects[0])
     }
 
     /// The kernel of this name, with no argument set.
@@ -83,7 +92,7 @@ impl Program {
 
     /// The names of its kernels.
     pub(super) fn kernel_names(&self) -> Vec<String> {
-        self.object.kernel_names().split(';').map(str::to_owned).collect()
+        self.objects.iter().flat_map(|object| object.kernel_names().split(';')).map(str::to_owned).collect()
     }
 
     /// Whether it was not compiled by this call: it came from the cache on disk, or had been built before.
@@ -96,8 +105,10 @@ impl Program {
         &self.device
     }
 
-    pub(super) fn object(&self) -> &Object {
-        &self.object
+    /// The program with this kernel, or the first if none says that it has it.
+    pub(super) fn object(&self, kernel: &str) -> &Object {
+        let with = self.objects.iter().find(|object| object.kernel_names().split(';').any(|name| name == kernel));
+        with.unwrap_or(&self.objects[0])
     }
 }
 
@@ -136,8 +147,8 @@ fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Obj
 impl Drop for Program {
     fn drop(&mut self) {
         if !self.device.is_sound() {
-            // A reference that is never released keeps the object.
-            std::mem::forget(Arc::clone(&self.object));
+            // References that are never released keep the objects.
+            std::mem::forget(self.objects.clone());
         }
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
     bfs::GpuKernel,
-    board::OpenClDevice,
+    board::{OpenClDevice, Quirk},
     gpu::{DeviceUse, GpuSetup},
     gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
@@ -442,6 +442,7 @@ impl Runtime {
             local_bytes: profile.local_bytes,
             global_bytes: profile.global_bytes,
             timeout_s: profile.timeout_s,
+            program_per_file: profile.quirks.contains(&Quirk::ProgramPerFile),
         })
     }
 

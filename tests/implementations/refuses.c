@@ -1,6 +1,9 @@
 /* An OpenCL library for tests: it passes all calls on to the system's library, but does not build programs whose work-groups are larger
  * than SOCBFS_TEST_LARGEST_GROUP. Some drivers find out only then that they do not have enough registers.
  *
+ * SOCBFS_TEST_MANY_KERNELS is what it does to a program with more than ten kernels: "fails" or "crashes". It writes a line to the file
+ * SOCBFS_TEST_MANY_REPORT each time.
+ *
  * SOCBFS_TEST_REFUSE_FILE names a file with a number. While the file exists, calls that make objects or set arguments are counted from 0;
  * the call with this number is refused, and the file is deleted.
  *
@@ -67,12 +70,34 @@ void *clSVMAlloc(void *context, uint64_t flags, size_t size, uint32_t alignment)
     return refuses() ? NULL : next(context, flags, size, alignment);
 }
 
+/* Whether this program has too many kernels for the compiler. */
+static int has_too_many(void *program) {
+    int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = dlsym(RTLD_NEXT, "clGetProgramInfo");
+    const char *how = getenv("SOCBFS_TEST_MANY_KERNELS"), *report = getenv("SOCBFS_TEST_MANY_REPORT");
+    size_t size = 0;
+    int kernels = 0;
+    if (!how || info(program, 0x1164 /* CL_PROGRAM_SOURCE */, 0, NULL, &size)) return 0;
+    char *source = calloc(size + 1, 1);
+    info(program, 0x1164, size, source, NULL);
+    for (const char *at = source; (at = strstr(at, "kernel void ")); at++) kernels++;
+    free(source);
+    if (kernels <= 10) return 0;
+    FILE *file = report ? fopen(report, "a") : NULL;
+    if (file) {
+        fprintf(file, "%d kernels\n", kernels);
+        fclose(file);
+    }
+    if (!strcmp(how, "crashes")) *(volatile int *)0 = 1;
+    return 1;
+}
+
 int32_t clBuildProgram(void *program, uint32_t count, const void *const *devices, const char *options, void (*notify)(void *, void *),
                        void *user) {
     int32_t (*real)(void *, uint32_t, const void *const *, const char *, void (*)(void *, void *), void *) =
         dlsym(RTLD_NEXT, "clBuildProgram");
     if (refuses()) return NO_RESOURCES;
     const char *largest = getenv("SOCBFS_TEST_LARGEST_GROUP"), *group = options ? strstr(options, "-DGROUP=") : NULL;
+    if (has_too_many(program)) return -6 /* CL_OUT_OF_HOST_MEMORY */;
     if (largest && group && atol(group + strlen("-DGROUP=")) > atol(largest)) return REFUSED;
     return real(program, count, devices, options, notify, user);
 }
