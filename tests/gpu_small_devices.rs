@@ -16,7 +16,7 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::{self, inside, refusing_library, skipped},
+    implementations::{self, inside, refusals, refusing_library, skipped},
     reference::Reference,
     searches::{self, Variety, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_slow},
 };
@@ -133,36 +133,36 @@ fn work_groups_shrink_until_the_driver_can_build_them() {
 fn a_compiler_that_fails_at_many_kernels_gets_a_program_per_file() {
     const TEST: &str = "a_compiler_that_fails_at_many_kernels_gets_a_program_per_file";
     const QUIRK: &str = "SOCBFS_TEST_QUIRK";
-    let folder = tempfile::tempdir().unwrap();
-    let Some(library) = refusing_library(folder.path()) else {
-        return skipped(TEST, "no C compiler, or no libOpenCL.so.1 to link to");
-    };
-    if implementations::device_of(TEST, POCL).is_none() {
-        return;
-    }
     for (how, quirk) in [("fails", "no"), ("crashes", "no"), ("crashes", "yes")] {
-        let [report, cache] = ["report", "cache"].map(|name| folder.path().join(format!("{name}-{how}-{quirk}")));
-        let variables = [
-            ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
-            ("SOCBFS_TEST_DEVICE", POCL),
-            ("SOCBFS_CACHE_DIR", cache.to_str().unwrap()),
-            ("SOCBFS_TEST_MANY_KERNELS", how),
-            ("SOCBFS_TEST_MANY_REPORT", report.to_str().unwrap()),
-            (QUIRK, quirk),
-        ];
-        let mut reported = Vec::new();
-        for _ in 0..2 {
-            if inside(module_path!(), TEST, &variables) {
-                let edges = edges(300, 900, 2, 0);
-                let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
-                let limits = Limits { program_per_file: std::env::var(QUIRK).unwrap() == "yes", ..Limits::default() };
-                return compare_policies(&reference, &layout, on(&devices(TEST, limits).all[0], GpuOptions::default()));
-            }
-            reported.push(std::fs::read_to_string(&report).unwrap_or_default().lines().count());
-        }
+        let refused = refusals(module_path!(), TEST, &[("SOCBFS_TEST_MANY_KERNELS", how), (QUIRK, quirk)], || {
+            let edges = edges(300, 900, 2, 0);
+            let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
+            let limits = Limits { program_per_file: std::env::var(QUIRK).unwrap() == "yes", ..Limits::default() };
+            compare_policies(&reference, &layout, on(&devices(TEST, limits).all[0], GpuOptions::default()));
+        });
+        let Some([first, second]) = refused else { return };
         let once = usize::from(quirk == "no");
-        assert_eq!(reported[1], reported[0], "{how}: the second start tries it again");
-        assert!((once..=2 * once).contains(&reported[0]), "{how} {quirk}: {reported:?}");
+        assert!((once..=2 * once).contains(&first) && second == first, "{how} {quirk}: {first}, then {second}");
+    }
+}
+
+/// A driver refuses the launch of a work-group that it says it can run, as one of a Mali-T860 does. The next start knows what it can run.
+#[test]
+fn work_groups_shrink_until_the_driver_can_launch_them() {
+    const TEST: &str = "work_groups_shrink_until_the_driver_can_launch_them";
+    const LARGEST: &str = "SOCBFS_TEST_LARGEST_LAUNCH";
+    for largest in ["128", "32", "1"] {
+        let refused = refusals(module_path!(), TEST, &[(LARGEST, largest)], || {
+            let largest: usize = std::env::var(LARGEST).unwrap().parse().unwrap();
+            let edges = edges(300, 900, 2, 0);
+            let (layout, reference) = (layout(300, &edges), Reference::new(300, &edges, false, &[1]));
+            let device = &devices(TEST, Limits::default()).all[0];
+            let options = |group| on(device, GpuOptions { group: Some(group), ..GpuOptions::default() });
+            assert_eq!(Search::new(&layout, &options(256)).unwrap().devices()[0].group, largest);
+            compare_policies(&reference, &layout, options(largest));
+        });
+        let Some([first, second]) = refused else { return };
+        assert!(first > 0 && second == first, "{largest}: {first}, then {second}");
     }
 }
 

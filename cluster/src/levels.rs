@@ -215,7 +215,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             Ok((gpu, state))
         };
         let mut setup = device.setup.clone();
-        for is_last in [false, true] {
+        let mut is_other = false;
+        loop {
             let mut made = with(&setup);
             if let Some(others) = made.as_ref().err().and_then(|error| setup.options.without_a_copy(&setup.device, error)) {
                 setup.options = others;
@@ -226,9 +227,15 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             let (group, info) = (gpu.used().group, setup.device.info());
             let is_known = gpu.is_known_to_be_wrong();
             self.gpu = Some(gpu);
-            let wrong = if is_known { Some(GpuKernel::Tg) } else { self.wrong_kernel()? };
-            let Some(kernel) = wrong else { return Ok(()) };
-            if is_last {
+            let wrong = match if is_known { Ok(Some(GpuKernel::Tg)) } else { self.wrong_kernel() } {
+                Err(error) if setup.device.halves_groups(error, group) => continue,
+                wrong => wrong?,
+            };
+            let Some(kernel) = wrong else {
+                setup.device.remember_groups();
+                return Ok(());
+            };
+            if is_other {
                 return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
             }
             let what = if is_known {
@@ -237,9 +244,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 format!("kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {})", info.driver)
             };
             log::warn!("{}: {what}; trying the other kind", info.name);
-            setup.options.group = Some(if group == 1 { 32 } else { 1 });
+            (setup.options.group, is_other) = (Some(if group == 1 { 32 } else { 1 }), true);
         }
-        Ok(())
     }
 
     /// Expands the vertex that has arcs to the most rows. Returns the first kernel whose vertices or parents differ from those of the CPU.

@@ -18,6 +18,7 @@ use socbfs_cluster::{
 };
 
 use crate::{
+    implementations::refusals,
     reference::Reference,
     searches::{all_combinations, devices, edges, is_rusticl, is_slow},
 };
@@ -167,6 +168,21 @@ fn ranks_search_on_their_devices() {
             }
         }
     }
+}
+
+/// The driver of a rank refuses to launch the work-groups that it says it can run.
+#[test]
+fn work_groups_of_a_rank_shrink_until_the_driver_can_launch_them() {
+    const TEST: &str = "work_groups_of_a_rank_shrink_until_the_driver_can_launch_them";
+    let refused = refusals(module_path!(), TEST, &[("SOCBFS_TEST_LARGEST_LAUNCH", "64")], || {
+        let graph = graph("random", 300, edges(300, 900, 2, 0), &[1]);
+        let reference = Reference::new(graph.vertices, &graph.edges, false, &graph.roots);
+        let gpu = GpuOptions { group: Some(256), ..GpuOptions::default() };
+        let device = rank_device(&devices(TEST, Limits::default()).all[0], SharingMode::AllocHostPtr, gpu, Places::Every);
+        let options = ClusterOptions { device: Some(device), ..ClusterOptions::default() };
+        check(&graph, &reference, 2, Order::Degree, &options, |rank| rank > 0, "small launches");
+    });
+    assert!(refused.is_none_or(|[first, second]| first > 0 && second == first), "{refused:?}");
 }
 
 /// A rank gets measured bounds for both directions, or none if it has no device or wants none; all ranks take part in the searches.

@@ -3,11 +3,9 @@
 use super::{GpuSetup, HybridEngine, HybridError};
 use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, Placement},
-    gpu::{
-        GpuOptions, {GpuEngine, GpuEngineError},
-    },
+    gpu::{GpuEngine, GpuEngineError},
     graph::Vertex,
-    opencl::{DeviceError, KnownDriver},
+    opencl::{DeviceError, DeviceInfo, KnownDriver},
 };
 
 /// Number of levels that the check compares.
@@ -25,26 +23,44 @@ impl HybridEngine<'_> {
         }
         let wanted = self.first_levels(root);
         for (index, setup) in setups.iter().enumerate() {
-            let failed = |source| HybridError::Gpu { device: setup.device.info().name.clone(), source };
-            let wrong = self.known_or_wrong(index, setup.device.driver(), root, &wanted).map_err(|error| failed(error.into()))?;
-            let Some(kernel) = wrong else { continue };
-            let helper = &mut self.helpers[index];
-            let before = helper.gpu.group();
-            let options = GpuOptions { group: Some(if before == 1 { 32 } else { 1 }), ..helper.options };
-            log::warn!(
-                "{}: kernel {kernel:?} with {before} items in a work-group finds wrong levels (a bug of driver {}); trying the other kind",
-                setup.device.info().name,
-                setup.device.info().driver,
-            );
-            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.excluded(), options).map_err(failed)?;
-            if self.uses.together {
-                helper.gpu.remember_levels().map_err(|error| failed(error.into()))?;
-            }
-            if let Some(kernel) = self.known_or_wrong(index, setup.device.driver(), root, &wanted).map_err(|error| failed(error.into()))? {
-                return Err(failed(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }));
-            }
+            let info = setup.device.info();
+            self.check_device(index, setup, root, &wanted).map_err(|source| HybridError::Gpu { device: info.name.clone(), source })?;
         }
         Ok(())
+    }
+
+    /// Checks one device, if necessary with smaller work-groups or with the other kind.
+    fn check_device(&mut self, index: usize, setup: &GpuSetup, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<(), GpuEngineError> {
+        let GpuSetup { device, .. } = setup;
+        let (mut options, mut is_other) = (self.helpers[index].options, false);
+        loop {
+            let group = self.helpers[index].gpu.group();
+            match self.known_or_wrong(index, device.driver(), root, wanted) {
+                Ok(None) => {
+                    device.remember_groups();
+                    return Ok(());
+                }
+                Ok(Some(kernel)) if is_other => return Err(GpuEngineError::Wrong { kernel, driver: device.info().driver.clone() }),
+                Ok(Some(kernel)) => {
+                    (options.group, is_other) = (Some(if group == 1 { 32 } else { 1 }), true);
+                    let DeviceInfo { name, driver, .. } = device.info();
+                    log::warn!(
+                        "{name}: kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {driver}); \
+                         trying the other kind"
+                    );
+                }
+                Err(error) if device.halves_groups(error, group) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let helper = &mut self.helpers[index];
+            helper.gpu = GpuEngine::new(self.layout, device, self.cpu.excluded(), options)?;
+            if self.uses.together {
+                helper.gpu.remember_levels()?;
+            }
+            // A launch that failed has left arrays with the device.
+            self.give_up();
+            self.recover()?;
+        }
     }
 
     /// Number of vertices that the CPU finds at each of the first levels.

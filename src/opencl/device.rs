@@ -6,7 +6,7 @@ use std::{
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{
-            AtomicU64,
+            AtomicU64, AtomicUsize,
             Ordering::{Relaxed, SeqCst},
         },
     },
@@ -16,7 +16,7 @@ use std::{
 use opencl3::{
     command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue},
     context::{Context, context::CL_CONTEXT_PLATFORM},
-    error_codes::ClError,
+    error_codes::{CL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_ITEM_SIZE, CL_OUT_OF_RESOURCES, ClError},
     event::{CL_COMPLETE, CommandExecutionStatus, Event, retain_event},
     types::cl_device_id,
 };
@@ -28,7 +28,9 @@ use super::{
     forked::is_forked,
     held::Held,
     info::{DeviceInfo, KnownDriver},
-    kept, probe,
+    kept,
+    kernel::LAUNCH,
+    probe,
     program::Program,
     wait::{self, Waiter},
 };
@@ -81,6 +83,8 @@ pub struct Device {
     info: DeviceInfo,
     limits: Limits,
     driver: KnownDriver,
+    /// The largest work-group, as far as launches have shown it.
+    most_items: AtomicUsize,
     /// The limit on all buffers together, if one was set.
     budget: Option<u64>,
     used: AtomicU64,
@@ -167,6 +171,11 @@ pub struct LaunchTime {
 /// Launches whose times are kept until they are queried, at most: enough for a search of many levels without a query.
 const LAUNCHES_TIMED: usize = 1024;
 
+/// The cache's key of the largest work-group with which launches succeed.
+fn most_items_key(info: &DeviceInfo) -> Key {
+    Key::new(info, "", "largest work-group")
+}
+
 struct Built {
     source: String,
     options: String,
@@ -210,10 +219,15 @@ impl Device {
             Ok((context, queue))
         })
         .map_err(say)?;
+        let limits_in_force = limits.within(info);
+        let most_items = limits_in_force.max_work_group.unwrap_or(usize::MAX);
+        let shown = Cache::of_user().and_then(|cache| cache.load(&most_items_key(info)));
+        let shown = shown.and_then(|text| String::from_utf8(text).ok()?.parse().ok());
         Ok(Arc::new(Self {
             driver: info.known_driver(),
             info: info.clone(),
-            limits: limits.within(info),
+            limits: limits_in_force,
+            most_items: AtomicUsize::new(shown.map_or(most_items, |shown: usize| shown.clamp(1, most_items))),
             budget: limits.global_bytes,
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
@@ -241,9 +255,9 @@ impl Device {
         &self.info
     }
 
-    /// The limits in force; every value is set.
+    /// The limits in force; every number is set.
     pub fn limits(&self) -> Limits {
-        self.limits
+        Limits { max_work_group: Some(self.max_work_group()), ..self.limits }
     }
 
     /// The largest buffer in bytes.
@@ -253,7 +267,30 @@ impl Device {
 
     /// The largest work-group of any kernel; one kernel's own may be smaller ([`Kernel::max_group`](super::Kernel::max_group)).
     pub fn max_work_group(&self) -> usize {
-        self.limits.max_work_group.unwrap_or(self.info.max_work_group)
+        self.most_items.load(Relaxed) // Relaxed: it orders no other memory.
+    }
+
+    /// After the launch of a kernel with work-groups of `group` items failed with `error`: whether smaller ones are worth a try, since some
+    /// drivers find out only then that a group of that size has no room. If so, half of it is the limit from now on.
+    pub fn halves_groups(&self, error: DeviceError, group: usize) -> bool {
+        let is_of_size = [CL_OUT_OF_RESOURCES, CL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_ITEM_SIZE].contains(&error.code);
+        // A lost device gives the same error, but can't be waited for.
+        let halves = is_of_size && error.call == LAUNCH && group > 1 && self.finish().is_ok();
+        if halves {
+            log::warn!("{}: a launch with {group} items in a work-group failed ({error}); trying half as many", self.info.name);
+            self.most_items.store(group / 2, Relaxed);
+        }
+        halves
+    }
+
+    /// Remembers in the cache that launches succeed with work-groups of the present limit, if they did not with larger ones.
+    pub fn remember_groups(&self) {
+        let most = self.max_work_group();
+        if self.limits.max_work_group.is_some_and(|limit| most < limit) {
+            if let Some(cache) = Cache::of_user() {
+                cache.store(&most_items_key(&self.info), most.to_string().as_bytes());
+            }
+        }
     }
 
     /// The local memory of a work-group in bytes.

@@ -21,6 +21,9 @@ use super::{
     program::Program,
 };
 
+/// The call that starts a kernel.
+pub(super) const LAUNCH: &str = "clEnqueueNDRangeKernel";
+
 /// Memory that can be an argument of a kernel: [`Buffer`](super::Buffer), [`HostBuffer`](super::HostBuffer) and the shared slices of
 /// [`memory`](crate::memory).
 pub trait Argument {
@@ -171,7 +174,7 @@ impl Kernel {
     /// while it runs, nor memory that it was given for reading only. Until it has ended, no thread may take over memory that it was given:
     /// the owner is checked before it is started, not while it runs.
     pub unsafe fn run(&self, groups: usize, local: usize) -> Result<(), DeviceError> {
-        const CALL: &str = "clEnqueueNDRangeKernel";
+        const CALL: &str = LAUNCH;
         if groups == 0 {
             return Ok(());
         }

@@ -14,6 +14,8 @@ use socbfs::opencl::{Device, DeviceError, DeviceInfo, Kernel, Limits, OpenClErro
 /// The name in messages, and a part of the name of its device or platform.
 pub const IMPLEMENTATIONS: [(&str, &str); 3] = [("PoCL", "Portable Computing Language"), ("rusticl", "rusticl"), ("Oclgrind", "Oclgrind")];
 
+const POCL: &str = IMPLEMENTATIONS[0].1;
+
 /// Prints that `test` was not run, bypassing the output capture of the test harness.
 pub fn skipped(test: &str, why: &str) {
     std::io::stderr().write_all(format!("SKIPPED {test}: {why}\n").as_bytes()).unwrap();
@@ -130,6 +132,33 @@ pub fn refusing_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "refuses")
 }
 
+/// Runs `body` on PoCL by a driver that refuses what `variables` say, in two processes one after the other, which share a cache of their
+/// own. Returns how often it had refused something at the end of each; `None` in these processes, or if the test can't run.
+pub fn refusals(module: &str, test: &str, variables: &[(&str, &str)], body: impl FnOnce()) -> Option<[usize; 2]> {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(library) = refusing_library(folder.path()) else {
+        skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");
+        return None;
+    };
+    device_of(test, POCL)?;
+    let [report, cache] = ["report", "cache"].map(|name| folder.path().join(name));
+    let fixed = [
+        ("OPENCL_DYLIB_PATH", library.to_str().unwrap()),
+        ("SOCBFS_TEST_DEVICE", POCL),
+        ("SOCBFS_CACHE_DIR", cache.to_str().unwrap()),
+        ("SOCBFS_TEST_REPORT", report.to_str().unwrap()),
+    ];
+    let mut refused = [0; 2];
+    for refused in &mut refused {
+        if inside(module, test, &[&fixed, variables].concat()) {
+            body();
+            return None;
+        }
+        *refused = std::fs::read_to_string(&report).unwrap_or_default().lines().count();
+    }
+    Some(refused)
+}
+
 /// Builds the library of `misbehaves.c` in the same way. It does what `SOCBFS_TEST_MISBEHAVE` says.
 pub fn misbehaving_library(folder: &Path) -> Option<PathBuf> {
     library(folder, "misbehaves")
@@ -225,7 +254,6 @@ pub fn counting(module: &str, test: &str, body: impl FnOnce(&DeviceInfo)) {
 
 /// The same as [`counting`], with more environment variables.
 pub fn counting_with(module: &str, test: &str, more: &[(&str, &str)], body: impl FnOnce(&DeviceInfo)) {
-    const POCL: &str = "Portable Computing Language";
     let folder = tempfile::tempdir().unwrap();
     let Some(library) = library(folder.path(), "counts") else {
         return skipped(test, "no C compiler, or no libOpenCL.so.1 to link to");

@@ -1,8 +1,11 @@
 /* An OpenCL library for tests: it passes all calls on to the system's library, but does not build programs whose work-groups are larger
  * than SOCBFS_TEST_LARGEST_GROUP. Some drivers find out only then that they do not have enough registers.
  *
+ * SOCBFS_TEST_LARGEST_LAUNCH is the size of the largest work-groups that it launches, whatever it says of its kernels. It writes a line to
+ * the file SOCBFS_TEST_REPORT each time that it refuses larger ones.
+ *
  * SOCBFS_TEST_MANY_KERNELS is what it does to a program with more than ten kernels: "fails" or "crashes". It writes a line to the file
- * SOCBFS_TEST_MANY_REPORT each time.
+ * SOCBFS_TEST_REPORT each time.
  *
  * SOCBFS_TEST_REFUSE_FILE names a file with a number. While the file exists, calls that make objects or set arguments are counted from 0;
  * the call with this number is refused, and the file is deleted.
@@ -70,10 +73,29 @@ void *clSVMAlloc(void *context, uint64_t flags, size_t size, uint32_t alignment)
     return refuses() ? NULL : next(context, flags, size, alignment);
 }
 
+/* Notes that something was refused. */
+static void report(const char *what) {
+    const char *path = getenv("SOCBFS_TEST_REPORT");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (!file) return;
+    fprintf(file, "%s\n", what);
+    fclose(file);
+}
+
+int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, const size_t *offset, const size_t *global,
+                               const size_t *local, uint32_t count, const void *const *wait, void **event) {
+    int32_t (*next)(void *, void *, uint32_t, const size_t *, const size_t *, const size_t *, uint32_t, const void *const *, void **) =
+        dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
+    const char *largest = getenv("SOCBFS_TEST_LARGEST_LAUNCH");
+    if (!largest || *local <= (size_t)atol(largest)) return next(queue, kernel, dimensions, offset, global, local, count, wait, event);
+    report("a launch");
+    return NO_RESOURCES;
+}
+
 /* Whether this program has too many kernels for the compiler. */
 static int has_too_many(void *program) {
     int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = dlsym(RTLD_NEXT, "clGetProgramInfo");
-    const char *how = getenv("SOCBFS_TEST_MANY_KERNELS"), *report = getenv("SOCBFS_TEST_MANY_REPORT");
+    const char *how = getenv("SOCBFS_TEST_MANY_KERNELS");
     size_t size = 0;
     int kernels = 0;
     if (!how || info(program, 0x1164 /* CL_PROGRAM_SOURCE */, 0, NULL, &size)) return 0;
@@ -82,11 +104,7 @@ static int has_too_many(void *program) {
     for (const char *at = source; (at = strstr(at, "kernel void ")); at++) kernels++;
     free(source);
     if (kernels <= 10) return 0;
-    FILE *file = report ? fopen(report, "a") : NULL;
-    if (file) {
-        fprintf(file, "%d kernels\n", kernels);
-        fclose(file);
-    }
+    report("a program");
     if (!strcmp(how, "crashes")) *(volatile int *)0 = 1;
     return 1;
 }
