@@ -14,7 +14,7 @@ use opencl3::error_codes::{
 pub enum OpenClError {
     /// No OpenCL library can be opened.
     #[error(
-        "no OpenCL library (libOpenCL.so.1) on this system; install ocl-icd-libopencl1 and the GPU's driver, or name the driver's \
+        "no OpenCL library (libOpenCL.so.1, libOpenCL.so) on this system; install ocl-icd-libopencl1 and the GPU's driver, or name the driver's \
          library in OPENCL_DYLIB_PATH"
     )]
     NoLibrary,

@@ -223,7 +223,7 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     let mut info = DeviceInfo {
         platform: platform_name.to_owned(),
         platform_version: platform_version.to_owned(),
-        name: text(device.name()),
+        name: named(text(device.name()), device.vendor_id().unwrap_or(0)),
         vendor: text(device.vendor()),
         driver: text(device.driver_version()),
         version: text(device.version()),
@@ -248,6 +248,14 @@ fn device(platform: &Platform, platform_name: &str, platform_version: &str, devi
     };
     info.unusable = unusable(&info, yes(device.available()), yes(device.compiler_available()), yes(device.endian_little()));
     info
+}
+
+/// The number of Qualcomm in `CL_DEVICE_VENDOR_ID`.
+const QUALCOMM: u32 = 0x5143;
+
+/// The device's name. Some drivers of Adreno GPUs give the vendor's alone, by which no board and no user would know the device.
+fn named(name: String, vendor: u32) -> String {
+    if vendor == QUALCOMM && ["", "QUALCOMM"].contains(&&*name) { "QUALCOMM Adreno(TM)".to_owned() } else { name }
 }
 
 /// The kind by `bits`. A device that claims to be several kinds at once (Oclgrind, the simulator, reports CPU, GPU and accelerator) counts
@@ -359,6 +367,13 @@ pub(crate) mod tests {
         assert_eq!(kind(CL_DEVICE_TYPE_ACCELERATOR), DeviceKind::Accelerator);
         assert_eq!(kind(CL_DEVICE_TYPE_CPU | CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR), DeviceKind::Other);
         assert_eq!(kind(0), DeviceKind::Other);
+    }
+
+    #[test]
+    fn an_adreno_without_a_name_is_known_by_its_vendor() {
+        assert_eq!(named("QUALCOMM".into(), QUALCOMM), "QUALCOMM Adreno(TM)");
+        assert_eq!(named("FD630".into(), QUALCOMM), "FD630");
+        assert_eq!(named("QUALCOMM".into(), 0), "QUALCOMM");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod held;
 mod info;
 mod kept;
 mod kernel;
+mod library;
 mod object;
 mod plain;
 mod probe;
@@ -47,6 +48,7 @@ pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
+pub use library::{named_library, opened_library};
 pub use probe::{end_with, probe_with};
 pub use program::Program;
 

@@ -8,6 +8,8 @@
  * no-strings (the call fails), endless-strings (without a zero byte at the end), huge-strings (16 MiB), zero-limits, short-answers,
  * huge-answers, fewer-later (each list after the first is empty), null-context, null-queue, null-program, null-kernel, no-log.
  *
+ * As qualcomm it gives each device the vendor's name alone, as some drivers of Adreno GPUs do.
+ *
  * The library writes a line with the number of its process to the file SOCBFS_TEST_LOADS whenever it is loaded.
  *
  * Every device is reported as a GPU, so that it is taken without being named.
@@ -118,6 +120,12 @@ int32_t clGetPlatformInfo(void *platform, uint32_t what, size_t room, void *into
 int32_t clGetDeviceInfo(void *device, uint32_t what, size_t room, void *into, size_t *needed) {
     end("described");
     if (!device) return -33;
+    if (is("qualcomm") && what == 0x1001 /* CL_DEVICE_VENDOR_ID */ && into) return *(uint32_t *)into = 0x5143, 0;
+    if (is("qualcomm") && what == 0x102B /* CL_DEVICE_NAME */) {
+        if (needed) *needed = sizeof "QUALCOMM ";
+        if (into && room >= sizeof "QUALCOMM ") memcpy(into, "QUALCOMM ", sizeof "QUALCOMM ");
+        return 0;
+    }
     return answer(NEXT(clGetDeviceInfo)(device, what, room, into, needed), 1, what, room, into, needed);
 }
 

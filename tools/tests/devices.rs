@@ -34,6 +34,27 @@ fn json(command: &mut Command) -> Value {
     serde_json::from_slice(&good(command).stdout).unwrap()
 }
 
+/// Where no `libOpenCL.so.1` can be opened, `libOpenCL.so` is, and both commands say which one they opened.
+#[test]
+fn a_library_without_a_version_in_its_name_is_opened() {
+    const TEST: &str = "a_library_without_a_version_in_its_name_is_opened";
+    let folder = tempfile::tempdir().unwrap();
+    let usual = json(&mut socbfs(&["--quick", "--json"]));
+    let Some(library) = usual["library"].as_str() else { return skipped(TEST, "no OpenCL library") };
+    assert!(library.contains("/libOpenCL.so.1") && installed(TEST).len() <= usual["platforms"].as_array().unwrap().len(), "{usual}");
+    let (broken, other) = (folder.path().join("libOpenCL.so.1"), folder.path().join("libOpenCL.so"));
+    fs::write(broken, "not a library").unwrap();
+    fs::copy(library, &other).unwrap();
+    let other = other.to_str().unwrap();
+    let found = json(socbfs(&["--quick", "--json"]).env("LD_LIBRARY_PATH", folder.path()));
+    assert_eq!(found["library"], other, "{found}");
+    let text = good(socbfs(&["--quick"]).env("LD_LIBRARY_PATH", folder.path()));
+    assert!(stdout(&text).contains(other), "{}", stdout(&text));
+    let doctor = built::socbfs(&["doctor", "--json"]).env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    assert!(doctor["findings"].as_array().unwrap().iter().any(|finding| finding["reason"] == other), "{doctor}");
+}
+
 #[test]
 fn every_device_is_shown_with_its_handovers() {
     let installed = installed("every_device_is_shown_with_its_handovers");

@@ -174,6 +174,13 @@ fn drivers_that_answer_wrongly_are_survived() {
 }
 
 #[test]
+fn an_adreno_without_a_name_is_found_by_its_vendor() {
+    let Some(driver) = Driver::new("an_adreno_without_a_name_is_found_by_its_vendor") else { return };
+    let (code, said) = driver.ends("qualcomm", &["run", "grid:8x8", "--root", "0", "--policy", "tg", "--device", "adreno"]);
+    assert_eq!(code, 0, "{said}");
+}
+
+#[test]
 fn a_success_is_remembered_until_the_driver_ends_the_process() {
     let Some(driver) = Driver::new("a_success_is_remembered_until_the_driver_ends_the_process") else { return };
     let (cache, loads) = (driver.folder.path("cache"), driver.folder.path("loads"));

@@ -29,7 +29,7 @@ use super::state;
 use crate::opencl::{
     cache::Cache,
     device::{Device, Limits},
-    info,
+    info, library,
     program::Program,
 };
 
@@ -72,6 +72,7 @@ pub fn end_with(parent: u32) -> io::Result<()> {
 static BEFORE_MAIN: extern "C" fn() = before_main;
 
 extern "C" fn before_main() {
+    library::offer();
     let Some(parent) = env::var_os(ASKED_BY) else { return };
     // SAFETY: only reads. A process with more rights than its caller obeys no variable.
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {

@@ -43,6 +43,7 @@ use crate::files::Temporary;
 
 pub use child::end_with;
 pub use child::is_child;
+pub(super) use state::mappings;
 
 /// Environment variable with the seconds that a driver may take to list or to open its devices, and a device to end its work. A driver may
 /// take ten times as long to build a program. 0: drivers are not tried, and waits have no limit.

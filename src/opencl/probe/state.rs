@@ -70,7 +70,7 @@ fn file(path: &str) -> Option<String> {
 const FILE: &str = "file ";
 
 /// The mapped files of /proc/PID/maps, with their addresses.
-pub(super) fn mappings(maps: &str) -> impl Iterator<Item = (Range<usize>, &Path)> {
+pub(in crate::opencl) fn mappings(maps: &str) -> impl Iterator<Item = (Range<usize>, &Path)> {
     maps.lines().filter_map(|line| {
         let (start, end) = line.split(' ').next()?.split_once('-')?;
         let at = |text| usize::from_str_radix(text, 16).ok();

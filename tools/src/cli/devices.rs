@@ -42,10 +42,10 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
             let found = |info: &DeviceInfo| handover(info, arguments.quick);
             let platforms = platforms.into_iter().map(|platform| Platform::new(platform, found)).collect();
             drop(progress);
-            Devices { problem: None, platforms }
+            Devices { library: opencl::opened_library(), problem: None, platforms }
         }
         Err(problem @ (OpenClError::NoLibrary | OpenClError::NoPlatform)) => {
-            Devices { problem: Some(problem.to_string()), platforms: Vec::new() }
+            Devices { library: opencl::opened_library(), problem: Some(problem.to_string()), platforms: Vec::new() }
         }
         Err(error) => return Err(Failure::because("looking for OpenCL devices", &error)),
     };

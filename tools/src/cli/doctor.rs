@@ -29,7 +29,7 @@ use crate::shell::{
 };
 use socbfs::{
     board,
-    opencl::{end_with, exact_choices},
+    opencl::{end_with, exact_choices, named_library},
     runtime::{self, RuntimeError},
 };
 
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),
         gpus: profile.board.opencl.gpus().map(|device| device.name.to_string()).collect(),
-        opencl_library: std::env::var_os("OPENCL_DYLIB_PATH").filter(|_| live),
+        opencl_library: named_library().filter(|_| live).map(Into::into),
         icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
         probe,
     };
@@ -137,12 +137,14 @@ fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) ->
     drop(meter);
     // The policy of the board may need a device.
     let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());
-    Ok(Probe { search: Some(search), opencl: Some(opencl(board)), sensors: Some(sensors), busy })
+    let (opencl, library) = opencl(board);
+    Ok(Probe { search: Some(search), opencl: Some(opencl), library, sensors: Some(sensors), busy })
 }
 
 /// The platforms in the output of `socbfs devices --json`.
 #[derive(Deserialize)]
 struct Listed {
+    library: Option<PathBuf>,
     problem: Option<String>,
     #[serde(default)]
     platforms: Vec<ListedPlatform>,
@@ -163,22 +165,22 @@ struct ListedDevice {
     problem: Option<String>,
 }
 
-/// Queries the drivers in a child process, since a faulty driver may crash it.
-fn opencl(board: Option<&Path>) -> OpenClProbe {
+/// Queries the drivers in a child process, since a faulty driver may crash it. Also returns the OpenCL library that it opened.
+fn opencl(board: Option<&Path>) -> (OpenClProbe, Option<PathBuf>) {
     let text = match tried(&["devices", "--quick", "--json"], board, PATIENCE_FOR_A_LIST) {
         Ok(text) => text,
-        Err(how) => return OpenClProbe::Crashed(how),
+        Err(how) => return (OpenClProbe::Crashed(how), None),
     };
     let listed: Listed = match serde_json::from_str(&text) {
         Ok(listed) => listed,
-        Err(error) => return OpenClProbe::Crashed(format!("its list of devices is cut off ({error})")),
+        Err(error) => return (OpenClProbe::Crashed(format!("its list of devices is cut off ({error})")), None),
     };
-    match listed.problem {
-        Some(problem) if problem.starts_with("no OpenCL library") => return OpenClProbe::NoLibrary,
-        Some(problem) => return OpenClProbe::Nothing(problem),
-        None => {}
-    }
-    tried_all(listed.platforms, |device| search_on(device, board))
+    let found = match listed.problem {
+        Some(problem) if problem.starts_with("no OpenCL library") => OpenClProbe::NoLibrary,
+        Some(problem) => OpenClProbe::Nothing(problem),
+        None => tried_all(listed.platforms, |device| search_on(device, board)),
+    };
+    (found, listed.library)
 }
 
 /// Tries every usable device with `search`, which receives the name of the device in the form of `--device`.

@@ -13,7 +13,11 @@ mod opencl;
 mod sensors;
 mod thermal;
 
-use std::{ffi::OsString, io, path::Path};
+use std::{
+    ffi::OsString,
+    io,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 
@@ -95,6 +99,8 @@ pub struct Probe {
     pub search: Option<Result<(), String>>,
     /// The result of trying the OpenCL devices.
     pub opencl: Option<OpenClProbe>,
+    /// The file of the OpenCL library that was opened for that.
+    pub library: Option<PathBuf>,
     /// The result of trying the power sensors.
     pub sensors: Option<SensorProbe>,
     /// The programs that took most of the processor's time, the busiest first.
@@ -118,7 +124,7 @@ pub struct Subject<'a> {
     pub profile: Option<&'a str>,
     /// Names of the GPUs that the profile in force describes.
     pub gpus: Vec<String>,
-    /// The value of `OPENCL_DYLIB_PATH`.
+    /// The value of `OPENCL_DYLIB_PATH`, if the user has set it.
     pub opencl_library: Option<OsString>,
     /// The value of `OCL_ICD_VENDORS`.
     pub icd_vendors: Option<OsString>,
@@ -220,7 +226,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
 
-        pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+        pub(super) fn path(&self, path: &str) -> PathBuf {
             self.0.path().join(path)
         }
 

@@ -166,6 +166,9 @@ const LOADERS: [&str; 3] = ["libOpenCL.so.1", "libOpenCL.so", "libOpenCL_adreno.
 const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
+    if let Some(opened) = &subject.probe.library {
+        return Finding::ok(opened.display().to_string());
+    }
     let wanted = subject.opencl_library.as_ref().map(|wanted| wanted.to_string_lossy());
     let found = match &wanted {
         Some(wanted) => find_library(subject.root, wanted),

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     fmt::{self, Write},
+    path::PathBuf,
 };
 
 use serde::Serialize;
@@ -21,6 +22,8 @@ const NAMES: usize = 16;
 /// The OpenCL platforms and devices of a machine.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Devices {
+    /// The file of the OpenCL library (`None`: none was opened).
+    pub library: Option<PathBuf>,
     /// Why there is no OpenCL (`None`: there is).
     pub problem: Option<String>,
     /// The platforms, each an OpenCL implementation.
@@ -106,10 +109,11 @@ fn write(out: &mut String, all: &Devices) -> fmt::Result {
         writeln!(out, "No OpenCL: {problem}.")?;
         return writeln!(out, "Searches run on the CPU, which needs no OpenCL.");
     }
-    for (index, platform) in all.platforms.iter().enumerate() {
-        if index > 0 {
-            writeln!(out)?;
-        }
+    if let Some(library) = &all.library {
+        writeln!(out, "OpenCL library {}", library.display())?;
+    }
+    for platform in &all.platforms {
+        writeln!(out)?;
         writeln!(out, "{}, {}", platform.name, platform.version)?;
         if let Some(problem) = &platform.problem {
             writeln!(out, "  {problem}")?;
@@ -199,7 +203,7 @@ mod tests {
 
     #[test]
     fn missing_opencl_is_reported_as_information() {
-        let all = Devices { problem: Some("no library".into()), platforms: vec![] };
+        let all = Devices { problem: Some("no library".into()), ..Devices::default() };
         assert_eq!(devices(&all), "No OpenCL: no library.\nSearches run on the CPU, which needs no OpenCL.\n");
     }
 

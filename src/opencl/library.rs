@@ -1,0 +1,45 @@
+//! The OpenCL library: what it may be called, and which one was opened.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use super::probe::mappings;
+
+/// The variable that names the library, for the crate that opens it: several are separated by semicolons, and the first that can be opened
+/// is taken. Without it, that crate tries only the first of [`LIBRARIES`].
+const VARIABLE: &str = "OPENCL_DYLIB_PATH";
+
+/// The libraries that are tried if the variable is not set. Qualcomm's driver has no version in its name; Android's are in these folders.
+const LIBRARIES: &str = "libOpenCL.so.1;libOpenCL.so;/vendor/lib64/libOpenCL.so;/vendor/lib/libOpenCL.so";
+
+/// Sets the variable to [`LIBRARIES`] unless the user has set it. To be called before `main`. A program that loads socbfs later and has
+/// threads by then keeps its environment, since they may be reading it.
+pub(super) fn offer() {
+    let has_one_thread = || fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
+    if env::var_os(VARIABLE).is_none() && has_one_thread() {
+        // SAFETY: there is no other thread.
+        unsafe { env::set_var(VARIABLE, LIBRARIES) };
+    }
+}
+
+/// The libraries that the user has named for this process; `None` if none is.
+pub fn named_library() -> Option<String> {
+    env::var(VARIABLE).ok().filter(|named| named != LIBRARIES)
+}
+
+/// The file of the OpenCL library that is open; `None` if none is.
+pub fn opened_library() -> Option<PathBuf> {
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let named = env::var(VARIABLE).unwrap_or_default();
+    named.split(';').chain(LIBRARIES.split(';')).filter(|name| !name.is_empty()).find_map(|name| {
+        // The files of a name without a folder end in further numbers of their version.
+        let real = fs::canonicalize(name).ok().filter(|_| name.contains('/'));
+        let is_it = |path: &Path| match &real {
+            Some(real) => path == real,
+            None => path.file_name().is_some_and(|file| file.to_string_lossy().starts_with(name)),
+        };
+        mappings(&maps).map(|(_, path)| path).find(|path| is_it(path)).map(Path::to_owned)
+    })
+}
