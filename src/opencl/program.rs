@@ -43,8 +43,7 @@ impl Program {
         let mut known = load();
         let is_new = known.is_none();
         if is_new {
-            probe::build(device.info(), cache.as_ref(), source, options)
-                .map_err(|fault| build_error(device, options, format!("its driver {fault} in a trial")))?;
+            probe::build(device.info(), cache.as_ref(), source, options)?;
             known = load();
         }
         if let Some(binary) = known.filter(|binary| binary != BUILT) {
@@ -129,11 +128,7 @@ fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Obje
     // Some drivers explain a failure by its code alone.
     let code_alone = log.is_empty() || error.code != CL_BUILD_PROGRAM_FAILURE;
     let log = if code_alone { format!("{error}\n{log}").trim_end().to_owned() } else { log.to_owned() };
-    Err(build_error(device, options, log))
-}
-
-fn build_error(device: &Device, options: &str, log: String) -> OpenClError {
-    OpenClError::Build { device: device.info().name.clone(), options: options.to_owned(), log }
+    Err(OpenClError::Build { device: name.clone(), options: options.to_owned(), log })
 }
 
 fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {

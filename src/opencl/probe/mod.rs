@@ -157,14 +157,22 @@ fn tried(limit: Duration) -> Result<Vec<Unsound>, OpenClError> {
 /// Builds `source` with `options` in another process, which stores the program in `cache`.
 ///
 /// # Errors
-/// How the process ended, if the driver ended it. (A program that is refused is no error here: this process will see it too.)
-pub(super) fn build(device: &DeviceInfo, cache: Option<&Cache>, source: &str, options: &str) -> Result<(), String> {
+/// [`OpenClError::Build`] says how the process ended, if the driver ended it; [`OpenClError::Driver`] if it gave no answer: another
+/// program is not worth as long a wait. (A program that is refused is no error here: this process will see it too.)
+pub(super) fn build(device: &DeviceInfo, cache: Option<&Cache>, source: &str, options: &str) -> Result<(), OpenClError> {
     let Some(limit) = limit() else { return Ok(()) };
     let folder = cache.map_or(Path::new(""), Cache::folder);
     let folder = folder.as_os_str().as_encoded_bytes();
     let question = [b"build", device.identity.as_bytes(), folder, options.as_bytes(), source.as_bytes()].join(&b'\n');
-    let answer = ask(&question, &format!("building kernels for {}", device.name.escape_debug()), 10 * limit);
-    answer.and_then(|answer| answer.fault).map_or(Ok(()), Err)
+    let doing = format!("building kernels for {}", device.name.escape_debug());
+    match ask(&question, &doing, 10 * limit) {
+        Some(Answer { fault: Some(fault), is_late: true, .. }) => Err(OpenClError::Driver { fault: format!("{fault} while {doing}") }),
+        Some(Answer { fault: Some(fault), .. }) => {
+            let (device, options) = (device.name.clone(), options.to_owned());
+            Err(OpenClError::Build { device, options, log: format!("its driver {fault} in a trial") })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What another process answered.
@@ -173,6 +181,8 @@ struct Answer {
     text: String,
     /// What the driver did, if the answer is incomplete.
     fault: Option<String>,
+    /// Whether it was not awaited any longer.
+    is_late: bool,
 }
 
 /// Asks another process. `None` if that is not possible here; the drivers then are called untried.
@@ -196,8 +206,9 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
     let mut child = command.process_group(0).spawn()?;
     let ended = wait(&mut child, doing, limit, &out);
     let text = String::from_utf8_lossy(&content(&out)?).into_owned();
+    let is_late = matches!(ended, Ended::Late);
     let how = match ended {
-        _ if text.lines().last() == Some(child::END) => return Ok(Answer { text, fault: None }),
+        _ if text.lines().last() == Some(child::END) => return Ok(Answer { text, fault: None, is_late: false }),
         Ended::Late => format!("did not answer within {} s ({LIMIT} sets this limit)", limit.as_secs()),
         Ended::With(Some(status)) => match status.signal().map(Signal::try_from) {
             Some(Ok(signal)) => format!("ended its process by {signal}"),
@@ -211,7 +222,7 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
         Some(line) => format!(", and said {:?},", line.chars().take(MOST_SAID).collect::<String>()),
         None => String::new(),
     };
-    Ok(Answer { text, fault: Some(how + &said) })
+    Ok(Answer { text, fault: Some(how + &said), is_late })
 }
 
 /// A file without a name.
