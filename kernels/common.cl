@@ -9,7 +9,7 @@
 //   RENUMBERED      1 if parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
 //   SLOT, SLOTS, ... number of words in a counter slot, number of slots, and the index of each word; FLIP_..., IS_... bits of its STATE;
-//                   FORMS, TERMS size of a guard (src/gpu/slots.rs documents all of them)
+//                   TERMS size of a form (src/gpu/slots.rs documents all of them)
 //
 // Only the parameters of kernels are `restrict`. If a function with such parameters is inlined, Clang emits a call of
 // llvm.experimental.noalias.scope.decl, which Oclgrind 21.10 rejects ("Undefined external function").
@@ -31,15 +31,21 @@ static __global const uint *slot_before(__global uint *all_counters, uint slot) 
     return all_counters + (slot + SLOTS - 1) % SLOTS * SLOT;
 }
 
+// `all` less two numbers, or 0 if they are more than that. (Many GPUs have no 64-bit integers, and Oclgrind 21.10 no saturating difference.)
+static float left_of(uint all, uint before, uint now) {
+    return before < all && now < all - before ? (float)(all - before - now) : 0.0f;
+}
+
 // Whether the planner would surely choose the plan of `guard` at the level after `from`: all linear forms over the counts are above 0, by
-// more than the rounding error. Guard 0: the level has been planned.
+// more than the rounding error. Guard 0: the level has been planned. The number of forms is data and no constant: a constant makes compilers
+// unroll the loop, into half of a kernel's instructions on some GPUs, with more registers than the rest of the kernel needs.
 static bool is_planned(__global const uint *from, __global const uint *guards, uint guard) {
     if (guard == 0) return true;
     float frontier = from[TAIL], edges = from[EDGES];
-    float vertices_left = fmax((float)((long)guards[0] - from[VISITED] - from[TAIL]), 0.0f);
-    float edges_left = fmax((float)((long)guards[1] - from[EXPANDED] - from[EDGES]), 0.0f);
-    __global const uint *form = guards + 2 + (guard - 1) * FORMS * TERMS;
-    for (uint i = 0; i < FORMS; i++, form += TERMS) {
+    float vertices_left = left_of(guards[0], from[VISITED], from[TAIL]), edges_left = left_of(guards[1], from[EXPANDED], from[EDGES]);
+    uint forms = guards[2];
+    __global const uint *form = guards + 3 + (guard - 1) * forms * TERMS;
+    for (uint i = 0; i < forms; i++, form += TERMS) {
         float a = as_float(form[0]), b = as_float(form[1]) * frontier, c = as_float(form[2]) * edges;
         float d = as_float(form[3]) * vertices_left, e = as_float(form[4]) * edges_left;
         float sum = a + b + c + d + e, size = fabs(a) + fabs(b) + fabs(c) + fabs(d) + fabs(e);
@@ -56,13 +62,15 @@ static bool applies(__global const uint *from, uint forms, __global const uint *
 // No kernel with barriers returns early, since compilers for CPUs need simple control flow around barriers. Instead, a step that does not
 // run has no work.
 
+// All items must call it: each clears a word. (One item in a loop of constant bound would be unrolled into every kernel.)
 static void clear_next_slot(__global uint *all_counters, uint slot) {
     __global uint *after = all_counters + (slot + 1) % SLOTS * SLOT;
-    for (uint i = 0; i < SLOT; i++) after[i] = 0;
+    for (uint i = get_global_id(0); i < SLOT; i += get_global_size(0)) after[i] = 0;
 }
 
 // Opens the slot of a step that runs one level; `state` is the STATE after it. All items add what they find to the slot.
 static void open_level(__global uint *all_counters, uint slot, uint state) {
+    clear_next_slot(all_counters, slot);
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
     __global uint *to = slot_of(all_counters, slot);
@@ -71,11 +79,11 @@ static void open_level(__global uint *all_counters, uint slot, uint state) {
     to[EXPANDED] = from[EXPANDED] + from[EDGES];
     to[BEFORE] = from[TAIL];
     to[STATE] = state;
-    clear_next_slot(all_counters, slot);
 }
 
 // Opens the slot of a conversion, which counts the frontier's vertices again.
 static void open_conversion(__global uint *all_counters, uint slot, uint state) {
+    clear_next_slot(all_counters, slot);
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
     __global uint *to = slot_of(all_counters, slot);
@@ -84,14 +92,12 @@ static void open_conversion(__global uint *all_counters, uint slot, uint state) 
     to[EXPANDED] = from[EXPANDED];
     to[BEFORE] = from[BEFORE];
     to[STATE] = state;
-    clear_next_slot(all_counters, slot);
 }
 
 // Copies the previous slot into the slot of a step that does not run.
 static void pass_on(__global uint *all_counters, uint slot) {
-    if (get_global_id(0) != 0) return;
     open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);
-    slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
+    if (get_global_id(0) == 0) slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
 }
 
 // Where the pieces of work of launch number `launch` begin, if `launches` launches share `all` pieces.

@@ -1,14 +1,9 @@
 // Kernels for the beginning and the end of a search. `reset` makes the state before level 0: no vertex but the root has a parent, and the
 // bits of vertices that take no part are set. `write_slot` writes a slot as a whole, so what a failed search left there does not matter.
 static void write_slot(__global uint *all_counters, uint slot, uint len, uint edges, uint visited_before, uint expanded, uint state) {
-    if (get_global_id(0) != 0) return;
     __global uint *to = slot_of(all_counters, slot);
-    for (uint i = 0; i < SLOT; i++) to[i] = 0;
-    to[TAIL] = len;
-    to[EDGES] = edges;
-    to[VISITED] = visited_before;
-    to[EXPANDED] = expanded;
-    to[STATE] = state;
+    for (uint i = get_global_id(0); i < SLOT; i += get_global_size(0))
+        to[i] = i == TAIL ? len : i == EDGES ? edges : i == VISITED ? visited_before : i == EXPANDED ? expanded : i == STATE ? state : 0;
     clear_next_slot(all_counters, slot);
 }
 

@@ -603,7 +603,7 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
     uint visited_before = from[VISITED], expanded = from[EXPANDED];
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     if (!runs) pass_on(all_counters, slot);
-    else if (me == 0) clear_next_slot(all_counters, slot);
+    else clear_next_slot(all_counters, slot);
     while (goes_on) {
         __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
         __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;

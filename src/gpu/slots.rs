@@ -61,8 +61,6 @@ shared! {
     /// The frontier is a mask.
     IS_MASK = 32;
 
-    /// Linear forms of a guard. It holds where all of them are above 0.
-    FORMS = Ahead::FORMS as u32;
     /// Numbers of a form: a constant, then the factors of frontier vertices, frontier arcs, unvisited vertices and unvisited arcs.
     TERMS = 5;
 }
@@ -70,8 +68,9 @@ shared! {
 /// Words of the buffer of counters: the slots, and [`COMPLETIONS`].
 pub(super) const COUNTERS: usize = COMPLETIONS as usize + 1;
 
-/// Words of the buffer of guards: vertices and arcs of the graph, then the guards.
-pub(super) const GUARDS: usize = 2 + Ahead::PLANS * (FORMS * TERMS) as usize;
+/// Words of the buffer of guards: vertices and arcs of the graph, the number of linear forms of a guard, then the guards. A guard holds
+/// where all of its forms are above 0.
+pub(super) const GUARDS: usize = 3 + Ahead::PLANS * Ahead::FORMS * TERMS as usize;
 
 /// The compiler options with all of these constants.
 pub(super) fn defines() -> String {
@@ -99,9 +98,9 @@ impl Slot {
 /// The words of the buffer of guards for `ahead`.
 pub(super) fn guards(ahead: &Ahead) -> [u32; GUARDS] {
     let mut words = [0; GUARDS];
-    (words[0], words[1]) = (ahead.vertices as u32, ahead.arcs as u32);
+    (words[0], words[1], words[2]) = (ahead.vertices as u32, ahead.arcs as u32, Ahead::FORMS as u32);
     let forms = ahead.plans.iter().flat_map(|surely| surely.map_or([crate::bfs::Linear::NEVER; Ahead::FORMS], |surely| surely.above_zero));
-    for (form, words) in forms.zip(words[2..].chunks_exact_mut(TERMS as usize)) {
+    for (form, words) in forms.zip(words[3..].chunks_exact_mut(TERMS as usize)) {
         let terms = [form.constant, form.frontier_vertices, form.frontier_edges, form.unvisited_vertices, form.unvisited_edges];
         for (word, term) in words.iter_mut().zip(terms) {
             *word = term.to_bits();
