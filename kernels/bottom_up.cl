@@ -40,20 +40,29 @@ static uint search_list(uint begin, uint arcs, __global const uint *visited, __l
 
 #if GROUP == 1
 
-// Tests one column for 32 vertices, in a form that compilers can turn into gathers.
-static uint ask_column(__global const uint *column, __global const uint *visited) {
-    uint hits = 0;
-    for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
-    return hits;
-}
-
-// A processor with masked stores handles all vertices of a word in a few instructions, whatever bits are set; branches over unpredictable
-// bits cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices take 0.67 to 0.8 of the time.)
+// A processor with gathers and masked stores handles all vertices of a word in a few instructions, whatever bits are set; branches over
+// unpredictable bits cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices take 0.67 to 0.8 of the
+// time.)
 #if defined(__AVX2__) || defined(__AVX512F__)
 #define BY_MASK 1
 #else
 #define BY_MASK 0
 #endif
+
+// Tests one column for the vertices of `asking`, among 32 vertices.
+static uint ask_column(uint asking, __global const uint *column, __global const uint *visited) {
+    uint hits = 0;
+#if BY_MASK
+    for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
+    hits &= asking;
+#else
+    for (; asking; asking &= asking - 1) {
+        uint i = 31 - clz(asking & -asking);
+        hits |= has_bit(visited, column[i]) << i;
+    }
+#endif
+    return hits;
+}
 
 static void adopt(uint hits, __global const uint *names, __global uint *parent) {
 #if BY_MASK
@@ -99,23 +108,23 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
             }
             uint base = w * 32, hits;
 #if COLUMNS > 0
-            hits = ask_column(column0 + base, visited) & asking;
+            hits = ask_column(asking, column0 + base, visited);
             adopt(hits, name0 + base, parent + base);
             asking &= ~hits;
             if (asking) {
-                hits = ask_column(column1 + base, visited) & asking;
+                hits = ask_column(asking, column1 + base, visited);
                 adopt(hits, name1 + base, parent + base);
                 asking &= ~hits;
             }
 #endif
 #if COLUMNS > 2
             if (asking) {
-                hits = ask_column(column2 + base, visited) & asking;
+                hits = ask_column(asking, column2 + base, visited);
                 adopt(hits, name2 + base, parent + base);
                 asking &= ~hits;
             }
             if (asking) {
-                hits = ask_column(column3 + base, visited) & asking;
+                hits = ask_column(asking, column3 + base, visited);
                 adopt(hits, name3 + base, parent + base);
                 asking &= ~hits;
             }
@@ -161,10 +170,10 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
                       volatile __global uint *counters, __local const uint *cache, uint cached, __local Scratch *scratch,
                       COLUMN_PARAMETERS, TARGET_PARAMETERS) {
     __local uint *words = scratch->words, *sums = scratch->sums;
-    uint me = get_local_id(0), found = 0, edges = 0, all_words = end - first, blocks = (all_words + GROUP / 32 - 1) / (GROUP / 32);
+    uint me = get_local_id(0), found = 0, edges = 0;
     if (me < 2) sums[me] = 0;
-    for (uint block = get_group_id(0); block < blocks; block += get_num_groups(0)) {
-        uint word = first + block * (GROUP / 32), v = word * 32 + me;
+    for (uint word = first + get_group_id(0) * (GROUP / 32); word < end; word += get_num_groups(0) * (GROUP / 32)) {
+        uint v = word * 32 + me;
         if (me < GROUP / 32) words[me] = me < end - word ? own[word + me] : NONE;
         if (me == 0) scratch->longs = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -241,8 +250,7 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_QUEUE | IS_BITMAP | IS_MASK, guards, guard);
-    if (runs) open_level(all_counters, slot, ((from[STATE] & ~(IS_QUEUE | IS_MASK)) | IS_BITMAP) ^ FLIP_BITMAP);
-    else pass_on(all_counters, slot);
+    open_level(all_counters, slot, runs, ((from[STATE] & ~(IS_QUEUE | IS_MASK)) | IS_BITMAP) ^ FLIP_BITMAP);
     return runs;
 }
 

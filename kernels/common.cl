@@ -68,36 +68,29 @@ static void clear_next_slot(__global uint *all_counters, uint slot) {
     for (uint i = get_global_id(0); i < SLOT; i += get_global_size(0)) after[i] = 0;
 }
 
-// Opens the slot of a step that runs one level; `state` is the STATE after it. All items add what they find to the slot.
-static void open_level(__global uint *all_counters, uint slot, uint state) {
+// Opens the slot of a step. If the step runs, `state` is the STATE after it, and all items add what they find to the slot; a conversion
+// counts the frontier's vertices again. If it does not run, the previous slot is copied. All items must call it.
+static void open_step(__global uint *all_counters, uint slot, bool runs, bool is_level, uint state) {
     clear_next_slot(all_counters, slot);
     if (get_global_id(0) != 0) return;
     __global const uint *from = slot_before(all_counters, slot);
     __global uint *to = slot_of(all_counters, slot);
-    to[LEVELS] = 1;
-    to[VISITED] = from[VISITED] + from[TAIL];
-    to[EXPANDED] = from[EXPANDED] + from[EDGES];
-    to[BEFORE] = from[TAIL];
-    to[STATE] = state;
+    uint tail = from[TAIL], edges = from[EDGES], begun = runs && is_level;
+    to[LEVELS] = begun;
+    to[VISITED] = from[VISITED] + (begun ? tail : 0);
+    to[EXPANDED] = from[EXPANDED] + (begun ? edges : 0);
+    to[BEFORE] = begun ? tail : from[BEFORE];
+    to[STATE] = runs ? state : from[STATE];
+    if (!begun) to[EDGES] = edges;
+    if (!runs) to[TAIL] = tail;
 }
 
-// Opens the slot of a conversion, which counts the frontier's vertices again.
-static void open_conversion(__global uint *all_counters, uint slot, uint state) {
-    clear_next_slot(all_counters, slot);
-    if (get_global_id(0) != 0) return;
-    __global const uint *from = slot_before(all_counters, slot);
-    __global uint *to = slot_of(all_counters, slot);
-    to[EDGES] = from[EDGES];
-    to[VISITED] = from[VISITED];
-    to[EXPANDED] = from[EXPANDED];
-    to[BEFORE] = from[BEFORE];
-    to[STATE] = state;
+static void open_level(__global uint *all_counters, uint slot, bool runs, uint state) {
+    open_step(all_counters, slot, runs, true, state);
 }
 
-// Copies the previous slot into the slot of a step that does not run.
-static void pass_on(__global uint *all_counters, uint slot) {
-    open_conversion(all_counters, slot, slot_before(all_counters, slot)[STATE]);
-    if (get_global_id(0) == 0) slot_of(all_counters, slot)[TAIL] = slot_before(all_counters, slot)[TAIL];
+static void open_conversion(__global uint *all_counters, uint slot, bool runs, uint state) {
+    open_step(all_counters, slot, runs, false, state);
 }
 
 // Where the pieces of work of launch number `launch` begin, if `launches` launches share `all` pieces.
@@ -170,11 +163,12 @@ static bool visit(volatile __global uint *visited, uint v) {
 }
 
 #if GROUP > 1
-// Inclusive prefix sums of one value per item (Hillis and Steele 1986). All items must call it.
-static void scan(__local uint *sums) {
+// Inclusive prefix sums of the values of the first `lanes` items (Hillis and Steele 1986); sums behind them mean nothing. All items must
+// call it, with the same `lanes`. (GROUP in its place would be a constant, and the loop unrolled.)
+static void scan(__local uint *sums, uint lanes) {
     uint me = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint step = 1; step < GROUP; step <<= 1) {
+    for (uint step = 1; step < lanes; step <<= 1) {
         uint left = me >= step ? sums[me - step] : 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         sums[me] += left;

@@ -13,9 +13,10 @@ static void write_bits(__global uint *queue, uint at, uint w, uint bits) {
 #define WORDS_PER_ITEM 1
 #define PLACE(count, at) \
     __local uint sums[GROUP], group_at; \
+    uint group_first = get_group_id(0) * GROUP, lanes = runs && group_first < words ? min(words - group_first, (uint)GROUP) : 0; \
     sums[get_local_id(0)] = count; \
-    scan(sums); \
-    if (get_local_id(0) == GROUP - 1) group_at = sums[GROUP - 1] ? atomic_add(&counters[TAIL], sums[GROUP - 1]) : 0; \
+    scan(sums, lanes); \
+    if (get_local_id(0) + 1 == lanes) group_at = sums[lanes - 1] ? atomic_add(&counters[TAIL], sums[lanes - 1]) : 0; \
     barrier(CLK_LOCAL_MEM_FENCE); \
     uint at = group_at + sums[get_local_id(0)] - count
 #endif
@@ -26,8 +27,7 @@ __kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global 
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_BITMAP, guards, guard);
     uint state = from[STATE];
-    if (runs) open_conversion(all_counters, slot, (state & ~IS_BITMAP) | IS_QUEUE);
-    else pass_on(all_counters, slot);
+    open_conversion(all_counters, slot, runs, (state & ~IS_BITMAP) | IS_QUEUE);
     volatile __global uint *counters = slot_of(all_counters, slot);
     __global const uint *now = state & FLIP_BITMAP ? visited_b : visited_a;
     __global const uint *before = state & FLIP_BITMAP ? visited_a : visited_b;
@@ -49,8 +49,7 @@ __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restr
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_MASK, guards, guard);
     uint state = from[STATE];
-    if (runs) open_conversion(all_counters, slot, (state & ~IS_MASK) | IS_QUEUE);
-    else pass_on(all_counters, slot);
+    open_conversion(all_counters, slot, runs, (state & ~IS_MASK) | IS_QUEUE);
     volatile __global uint *counters = slot_of(all_counters, slot);
     __global uint *mask = state & FLIP_MASK ? mask_b : mask_a;
     __global uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
@@ -59,11 +58,9 @@ __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restr
     PLACE(count, at);
     for (uint w = first; w < end; w++) {
         uint four = mask[w];
-        if (!four) continue;
-        mask[w] = 0;
+        if (four) mask[w] = 0;
         // A byte is 0 or 1.
-        for (uint i = 0; i < 4; i++)
-            if (four >> (8 * i) & 1) queue[at++] = w * 4 + i;
+        for (; four; four &= four - 1) queue[at++] = w * 4 + (31 - clz(four & -four)) / 8;
     }
 }
 
@@ -72,12 +69,10 @@ __kernel void to_mask(__global const uint *restrict queue_a, __global const uint
                       __global const uint *restrict visited_a, __global const uint *restrict visited_b, uint words,
                       __global uchar *restrict mask_a, __global uchar *restrict mask_b, STEP_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
-    if (!applies(from, IS_QUEUE | IS_BITMAP, guards, guard)) {
-        pass_on(all_counters, slot);
-        return;
-    }
+    bool runs = applies(from, IS_QUEUE | IS_BITMAP, guards, guard);
     uint state = from[STATE], len = from[TAIL];
-    open_conversion(all_counters, slot, (state & ~(IS_QUEUE | IS_BITMAP)) | IS_MASK);
+    open_conversion(all_counters, slot, runs, (state & ~(IS_QUEUE | IS_BITMAP)) | IS_MASK);
+    if (!runs) return;
     if (get_global_id(0) == 0) slot_of(all_counters, slot)[TAIL] = len;
     __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
     if (state & IS_QUEUE) {

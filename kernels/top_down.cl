@@ -141,13 +141,11 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     // Local rather than private: some drivers mishandle private arrays of this size.
     __local Round round;
     __local uint in_bin[MOST_BINS];
-    if (from[EDGES] < least || !applies(from, IS_QUEUE, guards, guard)) {
-        pass_on(all_counters, slot);
-        return;
-    }
+    bool runs = from[EDGES] >= least && applies(from, IS_QUEUE, guards, guard);
     uint state = from[STATE], len = from[TAIL];
     bool by_rounds = from[EDGES] / SHORT_LISTS < len;
-    open_level(all_counters, slot, state ^ FLIP_QUEUE);
+    open_level(all_counters, slot, runs, state ^ FLIP_QUEUE);
+    if (!runs) return;
     volatile __global uint *counters = slot_of(all_counters, slot);
     __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
     __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
@@ -243,12 +241,10 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
 __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
                   __global uint *restrict pieces, uint most_pieces, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __global const uint *from = slot_before(all_counters, slot);
-    if (!applies(from, IS_MASK, guards, guard)) {
-        pass_on(all_counters, slot);
-        return;
-    }
+    bool runs = applies(from, IS_MASK, guards, guard);
     uint state = from[STATE];
-    open_level(all_counters, slot, state ^ FLIP_MASK);
+    open_level(all_counters, slot, runs, state ^ FLIP_MASK);
+    if (!runs) return;
     volatile __global uint *counters = slot_of(all_counters, slot);
     __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
     __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
@@ -284,6 +280,14 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
 
 #else
 
+// The arrays in use. They are picked where they are accessed: a pointer that is kept takes two registers of a GPU through the whole kernel,
+// and picking one costs less than the access.
+#define QUEUE(state) ((state) & FLIP_QUEUE ? queue_b : queue_a)
+#define OTHER_QUEUE(state) ((state) & FLIP_QUEUE ? queue_a : queue_b)
+#define MASK(state) ((state) & FLIP_MASK ? mask_b : mask_a)
+#define OTHER_MASK(state) ((state) & FLIP_MASK ? mask_a : mask_b)
+#define BITMAP(state) ((state) & FLIP_BITMAP ? visited_b : visited_a)
+
 // The vertices that a group has found.
 typedef struct {
     uint vertices[NEXT];
@@ -292,11 +296,13 @@ typedef struct {
     uint longs;
 } Found;
 
-// Appends the vertices that the group has collected to the queue. All items must call it.
-static void flush(__local Found *found, __global uint *next, volatile __global uint *counters, __global const uint *offsets) {
+// Appends the vertices that the group has collected to the queue, if they are more than `most`. Returns in how many rounds the group may
+// find GROUP vertices each before the next call. All items must call it.
+static uint flush(__local Found *found, uint most, __global uint *next, volatile __global uint *counters, __global const uint *offsets) {
     uint me = get_local_id(0), edges = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    uint count = found->count;
+    uint count = found->count, left = count > most ? 0 : count;
+    count -= left;
     if (me == 0 && count) found->base = atomic_add(&counters[TAIL], count);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint i = me; i < count; i += GROUP) {
@@ -305,8 +311,9 @@ static void flush(__local Found *found, __global uint *next, volatile __global u
         edges += offsets[v + 1] - offsets[v];
     }
     if (edges) atomic_add(&found->edges, edges);
-    if (me == 0) found->count = 0;
+    if (me == 0) found->count = left;
     barrier(CLK_LOCAL_MEM_FENCE);
+    return (NEXT - left) / GROUP;
 }
 
 // A batch of frontier vertices, one per item.
@@ -314,19 +321,20 @@ typedef struct {
     uint begin[GROUP], name[GROUP], ends[GROUP];
 } Batch;
 
-// Makes a batch of the items' vertices (`degree` 0: no vertex). All items must call it.
-static void fill_batch(__local Batch *batch, uint begin, uint degree, uint name) {
+// Makes a batch of the vertices of the first `lanes` items (`degree` 0: no vertex), and returns its number of arcs. All items must call it.
+static uint fill_batch(__local Batch *batch, uint lanes, uint begin, uint degree, uint name) {
     uint me = get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     batch->begin[me] = begin;
     batch->name[me] = name;
     batch->ends[me] = degree;
-    scan(batch->ends);
+    scan(batch->ends, lanes);
+    return batch->ends[lanes - 1];
 }
 
 // The vertex of the batch to which the batch's `arc`-th arc belongs.
-static uint owner(__local const Batch *batch, uint arc) {
-    uint low = 0, high = GROUP - 1;
+static uint owner(__local const Batch *batch, uint lanes, uint arc) {
+    uint low = 0, high = lanes - 1;
     while (low < high) {
         uint middle = (low + high) / 2;
         if (batch->ends[middle] > arc) high = middle;
@@ -339,27 +347,25 @@ static uint arc_of(__local const Batch *batch, uint vertex, uint arc) {
     return batch->begin[vertex] + arc - (vertex ? batch->ends[vertex - 1] : 0);
 }
 
-// Number of arcs of a piece; longer lists are cut. A piece is a quarter of a group's share of a level, but at least one arc for every item.
-// There are never more than eight pieces per group, if `edges` is right.
-static uint piece_arcs(uint edges) {
-    uint share = edges / (4 * (uint)get_num_groups(0));
-    return max((share + GROUP - 1) / GROUP, 1u) * GROUP;
+// Log2 of the number of arcs of a piece; longer lists are cut. A piece is at least a quarter of a group's share of a level, less than half
+// of it, and at least one arc for every item. There are never more than eight pieces per group, if `edges` is right.
+static uint piece_bits(uint edges) {
+    return 32 - clz(max(edges / (4 * (uint)get_num_groups(0)), (uint)GROUP) - 1);
 }
 
 // Cuts the items' lists that are longer than a piece; a piece is a vertex and the number of the piece in its list. Returns the number of
 // arcs left to the item. If there is no room, because the arcs of the level were an estimate, no list is cut. All items must call it.
-static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, uint piece, __global uint *pieces, uint most_pieces,
+static uint cut(__local Batch *batch, __local uint *base, uint lanes, uint u, uint degree, uint bits, __global uint *pieces, uint most_pieces,
                 volatile __global uint *counters) {
-    uint me = get_local_id(0), arcs = degree > piece ? degree : 0;
-    fill_batch(batch, u, arcs / piece + (arcs % piece != 0), 0);
-    uint total = batch->ends[GROUP - 1];
+    uint me = get_local_id(0), arcs = degree > 1u << bits ? degree : 0;
+    uint total = fill_batch(batch, lanes, u, (arcs >> bits) + (arcs << (32 - bits) != 0), 0);
     if (me == 0) *base = atomic_add(&counters[PIECES], total);
     barrier(CLK_LOCAL_MEM_FENCE);
     // (Oclgrind 21.10 can't interpret a saturating difference, so sums are compared; they are far below 2^32.)
     uint at = *base;
     bool fits = at + total <= most_pieces;
     for (uint i = me; i < total && at + i < most_pieces; i += GROUP) {
-        uint from = owner(batch, i);
+        uint from = owner(batch, lanes, i);
         pieces[2 * (at + i)] = fits ? batch->begin[from] : NONE;
         pieces[2 * (at + i) + 1] = i - (from ? batch->ends[from - 1] : 0);
     }
@@ -367,11 +373,11 @@ static uint cut(__local Batch *batch, __local uint *base, uint u, uint degree, u
 }
 
 // The first arc of a piece, and its number of arcs.
-static uint2 arcs_of_piece(__global const uint *pieces, uint i, uint piece, __global const uint *offsets) {
+static uint2 arcs_of_piece(__global const uint *pieces, uint i, uint bits, __global const uint *offsets) {
     uint u = pieces[2 * i];
     if (u == NONE) return (uint2)(0, 0);
-    uint skipped = pieces[2 * i + 1] * piece, begin = offsets[u] + skipped;
-    return (uint2)(begin, min(piece, offsets[u + 1] - begin));
+    uint skipped = pieces[2 * i + 1] << bits, begin = offsets[u] + skipped;
+    return (uint2)(begin, min(1u << bits, offsets[u + 1] - begin));
 }
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
@@ -382,52 +388,41 @@ __kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = from[EDGES] >= least && applies(from, IS_QUEUE, guards, guard);
     uint state = from[STATE], len = runs ? from[TAIL] : 0, all_edges = from[EDGES];
-    if (runs) open_level(all_counters, slot, state ^ FLIP_QUEUE);
-    else pass_on(all_counters, slot);
+    open_level(all_counters, slot, runs, state ^ FLIP_QUEUE);
     volatile __global uint *counters = slot_of(all_counters, slot);
-    __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
-    __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    uint me = get_local_id(0), rounds = 0, piece = piece_arcs(all_edges);
+    uint me = get_local_id(0), rounds = NEXT / GROUP, bits = piece_bits(all_edges);
     // A batch has enough vertices to give every item an arc, and at least a quarter of a group's share of the frontier.
     uint take = clamp(max(len / (4 * (uint)get_num_groups(0)), len / (all_edges / GROUP + 1)), 1u, (uint)GROUP);
-    uint batches = len / take + (len % take != 0);
     if (me == 0) found.count = found.edges = 0;
-    uint last = share(batches, launch + 1, launches);
+    uint batches = len / take + (len % take != 0), last = share(batches, launch + 1, launches);
     for (uint b = share(batches, launch, launches) + get_group_id(0); b < last; b += get_num_groups(0)) {
-        uint base = b * take, u = 0, begin = 0, degree = 0, name = 0;
+        uint base = b * take, lanes = min(take, len - base), u = 0, degree = 0;
         if (me == 0) found.longs = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < take && me < len - base) {
-            u = queue[base + me];
-            begin = offsets[u];
-            degree = offsets[u + 1] - begin;
-            name = original(to_original, u);
-            if (degree > piece) found.longs = 1;
+        if (me < lanes) {
+            u = QUEUE(state)[base + me];
+            degree = offsets[u + 1] - offsets[u];
+            if (degree > 1u << bits) found.longs = 1;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         uint longs = found.longs;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (longs) degree = cut(&batch, &found.base, u, degree, piece, pieces, most_pieces, counters);
-        fill_batch(&batch, begin, degree, name);
-        uint total = batch.ends[GROUP - 1];
+        if (longs) degree = cut(&batch, &found.base, lanes, u, degree, bits, pieces, most_pieces, counters);
+        uint total = fill_batch(&batch, lanes, offsets[u], degree, me < lanes ? original(to_original, u) : 0);
         for (uint first = 0; first < total; first += GROUP) {
-            // Each round finds at most GROUP vertices.
-            if (++rounds == NEXT / GROUP) {
-                flush(&found, next, counters, offsets);
-                rounds = 1;
-            }
+            if (rounds == 0) rounds = flush(&found, NEXT - GROUP, OTHER_QUEUE(state), counters, offsets);
+            rounds--;
             if (me < total - first) {
-                uint u = owner(&batch, first + me);
+                uint u = owner(&batch, lanes, first + me);
                 uint v = target(arc_of(&batch, u, first + me), TARGET_ARGUMENTS);
-                if (visit(visited, v)) {
+                if (visit(BITMAP(state), v)) {
                     parent[v] = batch.name[u];
                     found.vertices[atomic_inc(&found.count)] = v;
                 }
             }
         }
     }
-    flush(&found, next, counters, offsets);
+    flush(&found, 0, OTHER_QUEUE(state), counters, offsets);
     if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
@@ -439,31 +434,27 @@ __kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict
     __local Found found;
     count_completion(all_counters);
     volatile __global uint *counters = slot_of(all_counters, slot);
-    uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
+    uint count = min(counters[PIECES], most_pieces), bits = piece_bits(slot_before(all_counters, slot)[EDGES]);
     // `tg` has already flipped the queues in STATE.
-    uint me = get_local_id(0), rounds = 0, state = counters[STATE];
-    __global uint *next = state & FLIP_QUEUE ? queue_b : queue_a;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
+    uint me = get_local_id(0), rounds = NEXT / GROUP, state = counters[STATE];
     if (me == 0) found.count = found.edges = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
-        uint2 arcs = arcs_of_piece(pieces, i, piece, offsets);
+        uint2 arcs = arcs_of_piece(pieces, i, bits, offsets);
         uint name = arcs.y ? original(to_original, pieces[2 * i]) : 0;
         for (uint first = 0; first < arcs.y; first += GROUP) {
-            if (++rounds == NEXT / GROUP) {
-                flush(&found, next, counters, offsets);
-                rounds = 1;
-            }
+            if (rounds == 0) rounds = flush(&found, NEXT - GROUP, QUEUE(state), counters, offsets);
+            rounds--;
             if (me < arcs.y - first) {
                 uint v = target(arcs.x + first + me, TARGET_ARGUMENTS);
-                if (visit(visited, v)) {
+                if (visit(BITMAP(state), v)) {
                     parent[v] = name;
                     found.vertices[atomic_inc(&found.count)] = v;
                 }
             }
         }
     }
-    flush(&found, next, counters, offsets);
+    flush(&found, 0, QUEUE(state), counters, offsets);
     if (me == 0 && found.edges) atomic_add(&counters[EDGES], found.edges);
 }
 
@@ -484,30 +475,26 @@ __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
                   __global uint *restrict pieces, uint most_pieces, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
     __local Batch batch;
-    __local uint any[2], sums[2], base;
+    __local uint any[2], sums[2], pieces_at;
     __global const uint *from = slot_before(all_counters, slot);
     bool runs = applies(from, IS_MASK, guards, guard);
-    uint state = from[STATE], piece = piece_arcs(from[EDGES]);
-    if (runs) open_level(all_counters, slot, state ^ FLIP_MASK);
-    else pass_on(all_counters, slot);
+    uint state = from[STATE], bits = piece_bits(from[EDGES]);
+    open_level(all_counters, slot, runs, state ^ FLIP_MASK);
     volatile __global uint *counters = slot_of(all_counters, slot);
-    __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
-    __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     uint me = get_local_id(0), found = 0, edges = 0, turn = 0;
     // If the frontier has many vertices, a window is smaller: vertices with many arcs often have adjacent numbers.
-    uint window = from[TAIL] > padded / 8 ? GROUP / 8 : GROUP, windows = runs ? padded / window + (padded % window != 0) : 0;
+    uint window = from[TAIL] > padded / 8 ? GROUP / 8 : GROUP, end = runs ? padded : 0;
     if (me == 0) any[0] = any[1] = sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    uint last = share(windows, launch + 1, launches);
+    uint windows = end / window + (end % window != 0), last = share(windows, launch + 1, launches);
     for (uint w = share(windows, launch, launches) + get_group_id(0); w < last; w += get_num_groups(0), turn ^= 1) {
-        uint first_vertex = w * window, u = first_vertex + me, degree = 0;
-        bool mine = me < window && me < padded - first_vertex && mask[u];
+        uint base = w * window, lanes = min(window, end - base), u = base + me, degree = 0;
+        bool mine = me < lanes && MASK(state)[u];
         if (mine) {
             degree = offsets[u + 1] - offsets[u];
-            mask[u] = 0;
+            MASK(state)[u] = 0;
             // Bit 0: there are vertices; bit 1: there are lists to cut.
-            atomic_or(&any[turn], degree > piece ? 3 : 1);
+            atomic_or(&any[turn], degree > 1u << bits ? 3 : 1);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         // Two flags in turn: the other one is cleared while no work-item reads it.
@@ -517,16 +504,15 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
             barrier(CLK_LOCAL_MEM_FENCE);
             continue;
         }
-        if (has & 2) degree = cut(&batch, &base, u, degree, piece, pieces, most_pieces, counters);
-        fill_batch(&batch, mine ? offsets[u] : 0, degree, mine ? original(to_original, u) : 0);
-        uint total = batch.ends[GROUP - 1];
+        if (has & 2) degree = cut(&batch, &pieces_at, lanes, u, degree, bits, pieces, most_pieces, counters);
+        uint total = fill_batch(&batch, lanes, mine ? offsets[u] : 0, degree, mine ? original(to_original, u) : 0);
         for (uint first = 0; first < total; first += GROUP) {
             if (me >= total - first) break;
-            uint from = owner(&batch, first + me);
+            uint from = owner(&batch, lanes, first + me);
             uint v = target(arc_of(&batch, from, first + me), TARGET_ARGUMENTS);
-            if (visit(visited, v)) {
+            if (visit(BITMAP(state), v)) {
                 parent[v] = batch.name[from];
-                next_mask[v] = 1;
+                OTHER_MASK(state)[v] = 1;
                 found++;
                 edges += offsets[v + 1] - offsets[v];
             }
@@ -545,20 +531,18 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
     __local uint sums[2];
     count_completion(all_counters);
     volatile __global uint *counters = slot_of(all_counters, slot);
-    uint count = min(counters[PIECES], most_pieces), piece = piece_arcs(slot_before(all_counters, slot)[EDGES]);
+    uint count = min(counters[PIECES], most_pieces), bits = piece_bits(slot_before(all_counters, slot)[EDGES]);
     uint me = get_local_id(0), found = 0, edges = 0, state = counters[STATE];
-    __global uchar *next_mask = state & FLIP_MASK ? mask_b : mask_a;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
     if (me == 0) sums[0] = sums[1] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (uint i = get_group_id(0); i < count; i += get_num_groups(0)) {
-        uint2 arcs = arcs_of_piece(pieces, i, piece, offsets);
+        uint2 arcs = arcs_of_piece(pieces, i, bits, offsets);
         uint name = arcs.y ? original(to_original, pieces[2 * i]) : 0;
         for (uint arc = me; arc < arcs.y; arc += GROUP) {
             uint v = target(arcs.x + arc, TARGET_ARGUMENTS);
-            if (visit(visited, v)) {
+            if (visit(BITMAP(state), v)) {
                 parent[v] = name;
-                next_mask[v] = 1;
+                MASK(state)[v] = 1;
                 found++;
                 edges += offsets[v + 1] - offsets[v];
             }
@@ -602,8 +586,8 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
     uint me = get_local_id(0), state = from[STATE], len = from[TAIL], sum = from[EDGES], levels = 0, before = 0;
     uint visited_before = from[VISITED], expanded = from[EXPANDED];
     volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    if (!runs) pass_on(all_counters, slot);
-    else clear_next_slot(all_counters, slot);
+    if (runs) clear_next_slot(all_counters, slot);
+    else open_level(all_counters, slot, false, state);
     while (goes_on) {
         __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
         __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;

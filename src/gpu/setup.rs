@@ -34,8 +34,11 @@ const GROUP: usize = 256;
 const AT_A_TIME: usize = 1024;
 /// Work-groups per compute unit of a GPU. Groups loop over the vertices; there is not one group per vertex (Remis 2016, section 4.3).
 const GROUPS_PER_UNIT: usize = 8;
-/// Vertices that a group of several work-items collects before it appends them to the queue.
-const COLLECTED: usize = 2048;
+/// Vertices that a group of several work-items collects before it appends them to the queue, at most.
+const COLLECTED: usize = 1024;
+/// Groups of several work-items whose local memory should fit into that of a unit at the same time. With fewer, TG leaves a unit of a GPU
+/// half empty: of 16 or 10 waves that Adreno's and AMD's units run, 4 or 5 remain with 2048 vertices, and 8 with 1024.
+const GROUPS_AT_ONCE: usize = 4;
 /// Vertices that a group of one work-item collects.
 const COLLECTED_ALONE: usize = 512;
 /// Collected vertices per frontier vertex that a group of one work-item expands side by side. (`ROUND` in `kernels/top_down.cl` is thus 64;
@@ -44,7 +47,7 @@ const COLLECTED_PER_ROUND: usize = 8;
 /// Vertices that a group of one work-item collects where local memory is scarce, for example because a driver adds up the declarations of
 /// all kernels.
 const LEAST_COLLECTED_ALONE: usize = 4;
-/// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_arcs` in `kernels/top_down.cl`); the rest is a
+/// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_bits` in `kernels/top_down.cl`); the rest is a
 /// reserve for levels whose arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
 /// The least number of vertices for which claims by bins may be faster. With fewer vertices the bitmap is small, and a core seldom waits
@@ -162,7 +165,7 @@ impl Built {
             let (left, most, least) = if group == 1 {
                 (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
             } else {
-                (room.saturating_sub(3 * group + 64), COLLECTED, 2 * group)
+                ((room / GROUPS_AT_ONCE).saturating_sub(3 * group + 64), COLLECTED, 2 * group)
             };
             let collected = (left.min(most) / group * group).max(least);
             let round = (collected / COLLECTED_PER_ROUND).max(1);
