@@ -56,6 +56,13 @@ impl EdgeParts {
             _ => MOST_PARTS,
         }
     }
+
+    /// The compiler options for a graph whose neighbours are spread like this, with columns of first neighbours, and vertices in another
+    /// order (`renumbered`) or in their own.
+    pub(crate) fn options(self, columns: usize, renumbered: bool) -> String {
+        let per_part = if self.parts == 1 { 1 } else { self.edges_per_part };
+        format!("-DPARTS={} -DEDGES_PER_PART={per_part}u -DCOLUMNS={columns} -DRENUMBERED={}", self.slots(), u8::from(renumbered))
+    }
 }
 
 /// A device, and where it reads the arrays of a graph.
@@ -244,13 +251,7 @@ impl<'g> DeviceGraph<'g> {
 
     /// The compiler options that depend on the graph.
     pub(crate) fn options(&self) -> String {
-        let per_part = if self.split.parts == 1 { 1 } else { self.split.edges_per_part };
-        format!(
-            "-DPARTS={} -DEDGES_PER_PART={per_part}u -DCOLUMNS={} -DRENUMBERED={}",
-            self.split.slots(),
-            self.columns.len(),
-            u8::from(!self.to_original.is_empty())
-        )
+        self.split.options(self.columns.len(), !self.to_original.is_empty())
     }
 }
 

@@ -160,17 +160,8 @@ impl Built {
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         let kernels = loop {
-            // A batch takes three words per work-item. The rest, less a reserve, holds the vertices found. A group of one work-item has two
-            // words for each vertex found, and three for each vertex that it expands.
-            let (left, most, least) = if group == 1 {
-                (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
-            } else {
-                ((room / GROUPS_AT_ONCE).saturating_sub(3 * group + 64), COLLECTED, 2 * group)
-            };
-            let collected = (left.min(most) / group * group).max(least);
-            let round = (collected / COLLECTED_PER_ROUND).max(1);
-            let flags = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {}{}", graph.options(), slots::defines());
-            let built = device.kernels(&SOURCES, &flags, |program| Kernels::new(program, group > 1));
+            let ProgramOptions { options, collected, least } = ProgramOptions::new(group, room, &graph.options());
+            let built = device.kernels(&SOURCES, &options, |program| Kernels::new(program, group > 1));
             match built {
                 // A kernel may accept smaller work-groups than the device reports.
                 Ok(kernels) if kernels.max_group() < group => group = GpuEngine::fitting(kernels.max_group(), device.max_work_group()),
@@ -220,6 +211,32 @@ impl Built {
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
         let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
         wanted.unwrap_or(CACHED_WORDS).min(words).min(free_local).max(1)
+    }
+}
+
+/// The compiler options for work-groups of one size, on a device with some local memory, for a kind of graph.
+struct ProgramOptions {
+    options: String,
+    /// Vertices that a group collects, and the least number for which the kernels are right.
+    collected: usize,
+    least: usize,
+}
+
+impl ProgramOptions {
+    /// The options for work-groups of `group` items if a kernel may declare `room` words of local memory. `of_graph` are
+    /// [`DeviceGraph::options`].
+    fn new(group: usize, room: usize, of_graph: &str) -> Self {
+        // A batch takes three words per work-item. The rest, less a reserve, holds the vertices found. A group of one work-item has two
+        // words for each vertex found, and three for each vertex that it expands.
+        let (left, most, least) = if group == 1 {
+            (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
+        } else {
+            ((room / GROUPS_AT_ONCE).saturating_sub(3 * group + 64), COLLECTED, 2 * group)
+        };
+        let collected = (left.min(most) / group * group).max(least);
+        let round = (collected / COLLECTED_PER_ROUND).max(1);
+        let options = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {of_graph}{}", slots::defines());
+        Self { options, collected, least }
     }
 }
 
@@ -304,7 +321,48 @@ impl<'g> GpuEngine<'g> {
 
 #[cfg(test)]
 mod tests {
+    use std::{env, fmt::Write, fs, path::Path};
+
     use super::*;
+    use crate::{
+        gpu::graph::EdgeParts,
+        graph::{BuildOptions, EdgeList, Listing, Order},
+    };
+
+    /// The options fit the local memory. `tests/gpu_compilers` compiles the kernels with them: it names in SOCBFS_PROGRAMS the folder to
+    /// which the source (`all.cl`) and the options (`options.tsv`) are written.
+    #[test]
+    fn every_set_of_options_fits_the_local_memory() {
+        let edges = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 3]], Listing::Once).unwrap();
+        // Renumbered with columns of first neighbours, columns without renumbering, and neither (the CPU has rows instead).
+        let layouts = [(Order::Degree, false), (Order::Original, true), (Order::Original, false)]
+            .map(|(order, directed)| Layout::build(&edges, &BuildOptions { order, directed, ..BuildOptions::default() }).unwrap());
+        let mut table = String::from("local_bytes\tgroup\tparts\tcolumns\trenumbered\toptions\n");
+        let mut kinds = Vec::new();
+        for layout in &layouts {
+            let (columns, renumbered) = (layout.columns().len(), !layout.original_numbers().is_empty());
+            kinds.push((columns, renumbered));
+            for parts in [1, 4, MOST_PARTS] {
+                // The size of a part is no power of two: a division by one of those is a shift.
+                let of_graph = EdgeParts { parts, edges_per_part: 25 << 20 }.options(columns, renumbered);
+                for local in [16 << 10, 32 << 10, 48 << 10, 64 << 10, 128 << 10] {
+                    for group in [1, 32, 64, 128, 256, 512] {
+                        let ProgramOptions { options, collected, least } = ProgramOptions::new(group, local / 4, &of_graph);
+                        let words = if group == 1 { 2 * collected + 3 * (collected / COLLECTED_PER_ROUND) } else { 3 * group + collected };
+                        assert!(collected >= least && collected % group == 0 && 4 * words <= local, "{local} bytes: {options}");
+                        writeln!(table, "{local}\t{group}\t{parts}\t{columns}\t{}\t{options}", u8::from(renumbered)).unwrap();
+                    }
+                }
+            }
+        }
+        kinds.dedup();
+        assert_eq!(kinds.len(), layouts.len(), "{kinds:?}");
+        if let Some(folder) = env::var_os("SOCBFS_PROGRAMS") {
+            let folder = Path::new(&folder);
+            fs::write(folder.join("all.cl"), SOURCES.concat()).unwrap();
+            fs::write(folder.join("options.tsv"), table).unwrap();
+        }
+    }
 
     /// The kernels' loops: `for (uint v = id; v < vertices; v += round)`, and `begin = atomic_add(&head, AT_A_TIME)` of each item.
     #[test]
