@@ -148,6 +148,23 @@ pub struct StrategyNumbers {
     /// Power of the machine while only this strategy runs, idle power included (`None`: not measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
+    /// Its part of a split level while both devices work (`None`: not measured).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corun: Option<CoRun>,
+}
+
+/// Time of a part of a split level while the other device works, over its time while that device is idle, for the same part.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CoRun {
+    /// Number of levels.
+    pub levels: usize,
+    /// First quartile of the ratios.
+    pub first_quartile: f64,
+    /// Median of the ratios, which the model uses.
+    pub median: f64,
+    /// Third quartile of the ratios.
+    pub third_quartile: f64,
 }
 
 /// How power was measured.
@@ -398,6 +415,11 @@ impl Calibration {
                 not_negative(&key(name), Some(value))?;
             }
             above_zero(&key("watts"), numbers.watts)?;
+            if let Some(CoRun { first_quartile, median, third_quartile, .. }) = numbers.corun {
+                for (name, ratio) in [("first_quartile", first_quartile), ("median", median), ("third_quartile", third_quartile)] {
+                    above_zero(&key(&format!("corun.{name}")), Some(ratio))?;
+                }
+            }
         }
         for (place, times) in self.parallel.iter().enumerate() {
             let key = |key: &str| format!("parallel[{place}].{key}");
@@ -422,8 +444,8 @@ impl Calibration {
         }
         for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
             model.validate().map_err(|error| match error {
-                CostModelError::OutOfRange { key: term, value } => {
-                    Violation { key: format!("{key}.{term}"), reason: format!("is {value}; it must be a finite number, 0 or above") }
+                CostModelError::OutOfRange { key: term, value, least } => {
+                    Violation { key: format!("{key}.{term}"), reason: format!("is {value}; it must be a finite number, {least} or above") }
                 }
                 other => Violation { key: key.to_owned(), reason: other.to_string() },
             })?;
@@ -550,6 +572,8 @@ pub(crate) mod tests {
                 "frontier_edge_ns = -2",
                 &["model.tc.frontier_edge_ns", "-2"],
             ),
+            (replaced("corun = 1.25", "corun = 0.75"), "corun = 0.75", &["model.tc.corun", "0.75", "1 or above"]),
+            (replaced("median = 1.25", "median = 0.0"), "median = 0", &["strategies[0].corun.median", "above 0"]),
             (replaced("form = \"full\"", "form = \"best\""), "form = \"best\"", &["best"]),
             (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),
             (replaced("simd = \"neon\"", "simd = \"mmx\""), "simd", &["mmx"]),

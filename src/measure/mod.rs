@@ -15,7 +15,8 @@ mod watts;
 #[cfg(test)]
 pub(crate) use calibration::tests::with_device as example;
 pub use calibration::{
-    Calibration, Difference, GraphNumbers, GroupTimes, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA, StrategyNumbers,
+    Calibration, CoRun, Difference, GraphNumbers, GroupTimes, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA,
+    StrategyNumbers,
 };
 pub use claims::choose_claims;
 pub use contest::{Candidate, Contest, Decider};

@@ -102,6 +102,10 @@ pub struct StrategyCost {
     /// Power while levels run by this strategy, with idle power (`None`: not known).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
+    /// Time of a part of a split level while the other device works, over its time while that device is idle (`None`: not measured, and
+    /// counted as 1). 1 or more: two devices share the memory, and some share the cores.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corun: Option<f64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -156,10 +160,24 @@ impl StrategyCost {
         self
     }
 
-    /// Nanoseconds of a share of a level. A device pays the fixed cost of the level whatever its share.
+    /// [`corun`](Self::corun), 1 if it was not measured.
+    pub fn ratio(&self) -> f64 {
+        self.corun.unwrap_or(1.0)
+    }
+
+    /// Nanoseconds of a share of a level while the other device is idle. A device pays the fixed cost of the level whatever its share.
     fn part_ns(&self, stats: &LevelStats, probes: f64, share: f64) -> f64 {
         self.fixed_ns + share * (self.level_ns(stats, probes) - self.fixed_ns)
     }
+}
+
+/// The time until both parts of a split level are done, if they begin together: `alone` holds the time of each while the other device is
+/// idle, and `corun` the ratio by which it takes longer while the other one works ([`StrategyCost::corun`]). The part that ends last is
+/// slowed down only until the other one ends.
+pub fn together_ns(alone: [f64; 2], corun: [f64; 2]) -> f64 {
+    let [one, other] = [alone[0] * corun[0], alone[1] * corun[1]];
+    let rest = if one <= other { alone[1] - one / corun[1] } else { alone[0] - other / corun[0] };
+    one.min(other) + rest
 }
 
 /// The expected number of neighbours that an unvisited vertex with `list` neighbours looks at, if arcs are random and `frontier_edges` of
@@ -246,13 +264,15 @@ pub struct CostModel {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CostModelError {
-    /// A cost or a power that is not a finite number of 0 or more.
-    #[error("{key} is {value}; it must be a finite number, 0 or more")]
+    /// A cost, a power or a ratio that is not a finite number of at least `least`.
+    #[error("{key} is {value}; it must be a finite number, {least} or more")]
     OutOfRange {
         /// Path of the key.
         key: String,
         /// Its value.
         value: f64,
+        /// The least value: 0, or 1 for `corun`.
+        least: f64,
     },
     /// A direction that no strategy of the CPU covers.
     #[error("the model has no strategy that searches {0}")]
@@ -330,14 +350,15 @@ impl CostModel {
     /// # Errors
     /// [`CostModelError`].
     pub fn validate(&self) -> Result<(), CostModelError> {
-        let check = |key: &dyn Fn() -> String, value: f64| {
-            if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(CostModelError::OutOfRange { key: key(), value }) }
+        let check = |key: &dyn Fn() -> String, value: f64, least: f64| {
+            if value.is_finite() && value >= least { Ok(()) } else { Err(CostModelError::OutOfRange { key: key(), value, least }) }
         };
         for strategy in Strategy::ALL {
             let Some(mut cost) = self.of(strategy).copied() else { continue };
-            let watts = cost.watts.map(|watts| ("watts", watts));
-            for (name, value) in cost.terms_mut().map(|(name, term)| (name, *term)).into_iter().chain(watts) {
-                check(&|| format!("{}.{name}", strategy.name()), value)?;
+            let watts = cost.watts.map(|watts| ("watts", watts, 0.0));
+            let corun = cost.corun.map(|corun| ("corun", corun, 1.0));
+            for (name, value, least) in cost.terms_mut().map(|(name, term)| (name, *term, 0.0)).into_iter().chain(watts).chain(corun) {
+                check(&|| format!("{}.{name}", strategy.name()), value, least)?;
             }
             if self.objective != Objective::Time && cost.watts.is_none() {
                 return Err(CostModelError::NoWatts { objective: self.objective, strategy: strategy.name() });
@@ -349,7 +370,7 @@ impl CostModel {
         let splits = splits.into_iter().filter_map(|(split, cost)| Some((split, cost?)));
         for (change, cost) in changes.into_iter().chain(splits) {
             for (name, value) in cost.terms() {
-                check(&|| format!("{change}.{name}"), value)?;
+                check(&|| format!("{change}.{name}"), value, 0.0)?;
             }
         }
         // The CPU is always there, so it needs both directions.
@@ -421,8 +442,12 @@ impl CostModel {
     pub(super) fn even_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
         let cpu = self.on_cpu(direction)?;
         let gpus = GpuKernel::of(direction).into_iter().filter_map(|kernel| self.of(kernel.into()));
-        let shared = |cost: &StrategyCost| cost.level_ns(stats, probes) - cost.fixed_ns;
-        let share = |gpu: &StrategyCost| (shared(&cpu) + cpu.fixed_ns - gpu.fixed_ns) / (shared(&cpu) + shared(gpu));
+        // Both devices work until the end.
+        let times = |cost: &StrategyCost| [cost.level_ns(stats, probes), cost.fixed_ns].map(|ns| ns * cost.ratio());
+        let share = |gpu: &StrategyCost| {
+            let ([cpu, cpu_fixed], [gpu, gpu_fixed]) = (times(&cpu), times(gpu));
+            (cpu - gpu_fixed) / (cpu - cpu_fixed + gpu - gpu_fixed)
+        };
         let best = gpus.map(share).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
         Some((1000.0 * best).clamp(1.0, 999.0) as u16)
     }
@@ -431,7 +456,8 @@ impl CostModel {
     fn split_by_ns(&self, kernel: GpuKernel, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<f64> {
         let share = f64::from(gpu_permille) / 1000.0;
         let (cpu, gpu) = (self.on_cpu(kernel.direction())?, self.of(kernel.into())?);
-        Some(self.beside(kernel.direction())?.ns(stats) + cpu.part_ns(stats, probes, 1.0 - share).max(gpu.part_ns(stats, probes, share)))
+        let alone = [cpu.part_ns(stats, probes, 1.0 - share), gpu.part_ns(stats, probes, share)];
+        Some(self.beside(kernel.direction())?.ns(stats) + together_ns(alone, [cpu.ratio(), gpu.ratio()]))
     }
 
     /// The fastest kernel for the GPU's share of a level of this direction, in thousandths, and the nanoseconds of the level split with it
@@ -439,7 +465,8 @@ impl CostModel {
     pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<(GpuKernel, f64)> {
         let share = f64::from(gpu_permille) / 1000.0;
         let kernels = GpuKernel::of(direction).into_iter();
-        let parts = kernels.filter_map(|kernel| Some((kernel, self.of(kernel.into())?.part_ns(stats, probes, share))));
+        let part_ns = |cost: &StrategyCost| cost.ratio() * cost.part_ns(stats, probes, share);
+        let parts = kernels.filter_map(|kernel| Some((kernel, part_ns(self.of(kernel.into())?))));
         let (kernel, _) = parts.min_by(|a, b| a.1.total_cmp(&b.1))?;
         Some((kernel, self.split_by_ns(kernel, stats, probes, gpu_permille)?))
     }
@@ -458,7 +485,7 @@ impl CostModel {
     }
 
     /// Nanoseconds of the current level by `plan`, with the changes before it (`None`: not measured).
-    fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
+    pub fn plan_ns(&self, plan: LevelPlan, stats: &LevelStats, probes: f64) -> Option<f64> {
         match (Strategy::of(plan), plan.placement) {
             (Some(strategy), _) => self.level_ns(strategy, stats, probes),
             (None, Placement::Split { gpu_permille, kernel }) => {
@@ -749,6 +776,34 @@ mod tests {
     }
 
     #[test]
+    fn co_run_ratios_move_the_share_and_the_time_of_a_split_level() {
+        // The part that ends first takes its ratio longer, and the other one only while the first one works: of 100 and 40 ns alone, at
+        // ratios of 1.5 and 2, the second ends after 80, in which the first has done 80 / 1.5.
+        assert_eq!(together_ns([100.0, 40.0], [1.0, 1.0]), 100.0);
+        assert!((together_ns([100.0, 40.0], [1.5, 2.0]) - (100.0 + 80.0 * (1.0 - 1.0 / 1.5))).abs() < 1e-9);
+        assert_eq!(together_ns([40.0, 0.0], [1.5, 2.0]), 40.0);
+        let beside = ChangeCost { fixed_ns: 100.0, ..ChangeCost::default() };
+        let arcs = StrategyCost { frontier_edge_ns: 1.0, ..StrategyCost::default() };
+        let with = |cpu, gpu| CostModel {
+            tc: Some(StrategyCost { corun: cpu, ..arcs }),
+            tg: Some(StrategyCost { corun: gpu, ..arcs }),
+            top_down_split: Some(beside),
+            ..model()
+        };
+        let level = stats(8000, 60_000);
+        let share = |model: CostModel| model.even_share(Direction::TopDown, &level, 1.0);
+        let ns = |model: CostModel, share| model.plan_ns(LevelPlan::split(GpuKernel::Tg, share), &level, 1.0).unwrap();
+        // Both devices take 8000 ns for the level. A GPU that takes thrice as long while the CPU works gets a quarter of it.
+        assert_eq!((share(with(None, None)), share(with(Some(1.0), Some(3.0)))), (Some(500), Some(250)));
+        assert_eq!((ns(with(None, None), 500), ns(with(Some(1.0), Some(3.0)), 250)), (4100.0, 6100.0));
+        // At half, the CPU ends after 4000 ns, and the GPU has done a third of its part.
+        assert!((ns(with(Some(1.0), Some(3.0)), 500) - (100.0 + 4000.0 + 4000.0 * (2.0 / 3.0))).abs() < 1e-9);
+        // Where both slow each other down to half, a split gains nothing.
+        let plan = |model: CostModel| model.plan(LevelDevice::Gpu(GpuKernel::Bg), &level, &mut Spent::default());
+        assert_eq!((plan(with(None, None)), plan(with(Some(2.0), Some(2.0)))), (LevelPlan::split(GpuKernel::Tg, 500), Strategy::Tc.plan()));
+    }
+
+    #[test]
     fn the_form_of_the_paper_compares_frontier_and_unvisited_arcs() {
         // 500 million arcs a second top-down, 2000 million bottom-up with alpha 0.1: t = 2 e_frontier, t = 0.05 e_left.
         let cost =
@@ -790,6 +845,10 @@ mod tests {
         assert_eq!(
             wrong(CostModel { to_gpu: ChangeCost { word_ns: -1.0, ..ChangeCost::default() }, ..model() }),
             "to_gpu.word_ns is -1; it must be a finite number, 0 or more"
+        );
+        assert_eq!(
+            wrong(with(StrategyCost { corun: Some(0.5), ..StrategyCost::default() })),
+            "tc.corun is 0.5; it must be a finite number, 1 or more"
         );
         assert_eq!(wrong(CostModel { bc: None, ..model() }), "the model has no strategy that searches bottom-up on the CPU (bc)");
         assert_eq!(

@@ -13,8 +13,21 @@ use nix::{
     unistd::Pid,
 };
 use serde_json::Value;
+use socbfs::{
+    bfs::{Direction, GpuKernel, Strategy},
+    gpu::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, Layout},
+    input::generate::Generator,
+    memory::SharingMode,
+    opencl::{Device, Limits},
+    search::{Search, SearchOptions},
+};
+use socbfs_tools::calibrate::{Turns, fit, fit_zhang, measure_levels, numbers};
 
-use crate::built::{User, text};
+use crate::{
+    built::{User, text},
+    implementations::{device, skipped},
+};
 
 impl User {
     fn run(&self, arguments: &[&str]) -> Output {
@@ -341,4 +354,39 @@ fn calibrate_measures_power_if_there_is_a_sensor() {
     let bench = with_settings(&["bench", "--kronecker", "8", "--roots", "2", "--objective", "energy", "--json", "-"]);
     let search = &user.json(&bench)["search"];
     assert_eq!((&search["objective"], &search["calibration"]["file"]), (&Value::from("energy"), &report["file"]));
+}
+
+/// With PoCL the device shares the cores with the host, so the ratios are those of real contention.
+#[test]
+fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
+    const TEST: &str = "parts_of_split_levels_are_measured_alone_and_while_both_devices_work";
+    let Some(info) = device("Portable Computing Language") else {
+        return skipped(TEST, "PoCL is not installed, or not found without tests/opencl_env");
+    };
+    let device = Device::open(&info, Limits::default()).unwrap();
+    let setup = GpuSetup { device, way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+    let edges = Generator::Uniform { vertices: 1 << 16, edges: 1 << 20, seed: 3 }.generate(&|_| {}).unwrap();
+    let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+    let options = SearchOptions { every_policy: true, threads: 1, devices: vec![setup], ..SearchOptions::default() };
+    let mut search = Search::new(&layout, &options).unwrap();
+    let strategies = [Strategy::Tc, Strategy::Tg, Strategy::Bc, Strategy::Bg];
+    let how = Turns { turns: 2, splits: true, ..Turns::default() };
+    let tables = [measure_levels(&mut search, 1, &strategies, &how).unwrap()];
+    for level in &tables[0].levels {
+        for kernel in GpuKernel::ALL {
+            assert_eq!(level.parts[kernel as usize].is_some(), strategies.contains(&kernel.into()), "{kernel:?}");
+        }
+        // The host waits for the device, and runs a part whatever its size.
+        let parts = level.parts.iter().flatten().flat_map(|parts| [parts.alone_ns, parts.both_ns]);
+        assert!(parts.flatten().all(|ns| ns > 0.0), "{level:?}");
+    }
+    // The level with most arcs is long enough.
+    let model = fit(&tables).unwrap();
+    for numbers in numbers(&tables, &strategies, &model, &fit_zhang(&tables).unwrap()) {
+        let name = numbers.strategy.name();
+        let corun = model.of(numbers.strategy).unwrap().corun;
+        println!("{name}: {:?}", numbers.corun);
+        assert_eq!(corun, numbers.corun.map(|found| found.median.max(1.0)), "{name}");
+        assert!(numbers.strategy.direction() == Direction::BottomUp || corun.is_some(), "{name}");
+    }
 }

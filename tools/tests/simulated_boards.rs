@@ -11,20 +11,23 @@ use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner, Strategy},
     graph::{BuildOptions, EdgeList, Layout},
     input::{ReadOptions, generate::Generator, read},
-    policy::{Adaptive, Bands, LevelDevice, Policy, PolicyPlanner},
+    policy::{Adaptive, Bands, CostModel, LevelDevice, Policy, PolicyPlanner, together_ns},
     search::{Search, SearchOptions},
 };
 use socbfs_tools::{
     calibrate::{Turns, fit, measure_levels, training_graph},
-    record::{LevelTable, LevelTimes},
+    record::{LevelTable, LevelTimes, SHARES, SplitParts},
 };
 
 /// A board: nanoseconds of a level by any plan, and of a handover.
+#[derive(Clone, Copy)]
 struct Board {
     name: &'static str,
     /// A level on the GPU alone.
     gpu: Gpu,
-    /// Time of a split level in addition to its longer part.
+    /// By how much the CPU's and the GPU's part of a split level take longer while both work: they use the same memory.
+    corun: [f64; 2],
+    /// Time of a split level in addition to its parts.
     beside: fn(&LevelStats) -> f64,
     /// Time of a handover to the GPU, and also of one to the CPU.
     handover: fn(&LevelStats) -> f64,
@@ -74,18 +77,21 @@ const BOARDS: [Board; 3] = [
     Board {
         name: "fast GPU, dear handover",
         gpu: FAST_GPU,
+        corun: [1.1, 1.1],
         beside: |stats| 120_000.0 + 20.0 * stats.vertices as f64 / 64.0 + 2.0 * stats.frontier_vertices as f64,
         handover: |stats| 150_000.0 + 1.1 * stats.vertices as f64,
     },
     Board {
         name: "slow GPU, free handover",
         gpu: SLOW_GPU,
+        corun: [1.1, 1.1],
         beside: |stats| 6000.0 + 0.5 * stats.vertices as f64 / 64.0 + 0.5 * stats.frontier_vertices as f64,
         handover: |_| 0.0,
     },
     Board {
         name: "integrated GPU, cheap handover",
         gpu: INTEGRATED_GPU,
+        corun: [1.1, 1.1],
         beside: |stats| 9000.0 + stats.vertices as f64 / 64.0 + stats.frontier_vertices as f64,
         handover: |stats| 8000.0 + 0.02 * stats.vertices as f64,
     },
@@ -105,10 +111,13 @@ fn noise(stats: &LevelStats, plan: LevelPlan) -> f64 {
 }
 
 impl Board {
-    /// Times of the CPU's and the GPU's part of a split level. Both use the same memory, which slows each down by a tenth.
-    fn parts(&self, stats: &LevelStats, kernel: GpuKernel, gpu_permille: u16) -> (f64, f64) {
+    /// Times of the CPU's and the GPU's part of a split level.
+    fn parts(&self, stats: &LevelStats, kernel: GpuKernel, gpu_permille: u16) -> SplitParts {
         let share = f64::from(gpu_permille) / 1000.0;
-        (1.1 * cpu(stats, kernel.direction()) * (1.0 - share), 1.1 * by_gpu(self.gpu, stats, kernel) * share)
+        let alone_ns = [cpu(stats, kernel.direction()) * (1.0 - share), by_gpu(self.gpu, stats, kernel) * share];
+        let slowed = [alone_ns[0] * self.corun[0], alone_ns[1] * self.corun[1]];
+        let last = together_ns(alone_ns, self.corun);
+        SplitParts { alone_ns, both_ns: if slowed[0] <= slowed[1] { [slowed[0], last] } else { [last, slowed[1]] } }
     }
 
     /// The cost of the searches of `tables` if `policy` plans them.
@@ -116,14 +125,14 @@ impl Board {
         let mut planner = PolicyPlanner::new(policy.clone(), LevelDevice::Gpu(GpuKernel::Bg));
         let mut search = |table: &LevelTable| {
             planner.begin();
-            let (mut previous, mut parts) = (None::<LevelPlan>, (0.0, 0.0));
+            let (mut previous, mut parts) = (None::<LevelPlan>, [0.0; 2]);
             let plan = |level: &LevelTimes| {
                 // The planner gets the same statistics as in a search.
                 let mut stats = LevelStats {
                     previous_direction: previous.map(|plan| plan.direction),
                     previous_placement: previous.map(|plan| plan.placement),
-                    previous_cpu_ns: parts.0 as u64,
-                    previous_gpu_ns: parts.1 as u64,
+                    previous_cpu_ns: parts[0] as u64,
+                    previous_gpu_ns: parts[1] as u64,
                     sampled_probes: None,
                     ..level.stats
                 };
@@ -132,8 +141,8 @@ impl Board {
                 }
                 let plan = planner.plan(&stats);
                 parts = match plan.placement {
-                    Placement::Split { gpu_permille, kernel } => self.parts(&level.stats, kernel, gpu_permille),
-                    _ => (0.0, 0.0),
+                    Placement::Split { gpu_permille, kernel } => self.parts(&level.stats, kernel, gpu_permille).both_ns,
+                    _ => [0.0; 2],
                 };
                 previous = Some(plan);
                 plan
@@ -149,7 +158,7 @@ impl Board {
             Placement::Cpu => cpu(stats, plan.direction),
             Placement::Gpu(kernel) => by_gpu(self.gpu, stats, kernel),
             Placement::Split { gpu_permille, kernel } => {
-                let (cpu_ns, gpu_ns) = self.parts(stats, kernel, gpu_permille);
+                let [cpu_ns, gpu_ns] = self.parts(stats, kernel, gpu_permille).both_ns;
                 (self.beside)(stats) + cpu_ns.max(gpu_ns)
             }
             _ => f64::INFINITY,
@@ -166,7 +175,19 @@ impl Board {
             };
             LevelTimes::simulated(stats, level.found, |plan| Some(self.level_ns(&stats, plan)), change)
         };
-        LevelTable { root: measured.root, strategies: Strategy::ALL.to_vec(), levels: measured.levels.iter().map(level).collect() }
+        let mut levels: Vec<LevelTimes> = measured.levels.iter().map(level).collect();
+        for kernel in GpuKernel::ALL {
+            let all_ns = |share: &u16| levels.iter().filter_map(|level| level.split_ns(kernel, *share)).sum::<f64>();
+            let fastest = SHARES.into_iter().min_by(|a, b| all_ns(a).total_cmp(&all_ns(b))).unwrap();
+            for level in &mut levels {
+                // Each side is measured with noise, alone and together.
+                let parts = self.parts(&level.stats, kernel, fastest);
+                let [alone, both] = [0, 1].map(|more| noise(&level.stats, LevelPlan::split(kernel, fastest + more)));
+                level.parts[kernel as usize] =
+                    Some(SplitParts { alone_ns: parts.alone_ns.map(|ns| ns * alone), both_ns: parts.both_ns.map(|ns| ns * both) });
+            }
+        }
+        LevelTable { root: measured.root, strategies: Strategy::ALL.to_vec(), levels }
     }
 }
 
@@ -208,8 +229,12 @@ struct Graph {
     levels: Vec<LevelTable>,
 }
 
-/// Some generated graphs, and with `SOCBFS_TEST_ALL` the real graphs if their folder exists.
-fn graphs() -> Vec<Graph> {
+fn graph(name: String, is_real: bool, edges: &EdgeList) -> Graph {
+    Graph { name, is_real, levels: searches(edges, 2) }
+}
+
+/// Some generated graphs.
+fn made() -> Vec<Graph> {
     let kronecker = |scale| Generator::Kronecker { scale, edge_factor: 16, seed1: 2, seed2: 3 };
     let made = [
         kronecker(12),
@@ -217,8 +242,12 @@ fn graphs() -> Vec<Graph> {
         Generator::Uniform { vertices: 50_000, edges: 400_000, seed: 4 },
         Generator::Grid { width: 300, height: 90, deletion: 0.1, seed: 5 },
     ];
-    let graph = |name: String, is_real, edges: &EdgeList| Graph { name, is_real, levels: searches(edges, 2) };
-    let mut all: Vec<_> = made.iter().map(|made| graph(made.to_string(), false, &made.generate(&|_| {}).unwrap())).collect();
+    made.iter().map(|made| graph(made.to_string(), false, &made.generate(&|_| {}).unwrap())).collect()
+}
+
+/// The generated graphs, and with `SOCBFS_TEST_ALL` the real graphs if their folder exists.
+fn graphs() -> Vec<Graph> {
+    let mut all = made();
     if env::var_os("SOCBFS_TEST_ALL").is_none() {
         return all;
     }
@@ -275,15 +304,17 @@ impl Board {
     }
 }
 
+/// The levels of searches of the training set of this seed.
+fn training(seed: u64, most_scale: u32) -> Vec<LevelTable> {
+    (0..16).flat_map(|place| searches(&training_graph(place, seed, most_scale).generate(&|_| {}).unwrap(), 2)).collect()
+}
+
 #[test]
 fn adaptive_comes_close_to_the_oracle_on_every_board() {
     let graphs = graphs();
     // By default one training set of smaller graphs is used, which takes half the time.
     let (seeds, most_scale) = if env::var_os("SOCBFS_TEST_ALL").is_some() { (&TRAINING[..], 15) } else { (&TRAINING[..1], 14) };
-    let trained = |&seed: &u64| -> Vec<LevelTable> {
-        (0..16).flat_map(|place| searches(&training_graph(place, seed, most_scale).generate(&|_| {}).unwrap(), 2)).collect()
-    };
-    let training: Vec<Vec<LevelTable>> = seeds.iter().map(trained).collect();
+    let training: Vec<Vec<LevelTable>> = seeds.iter().map(|&seed| training(seed, most_scale)).collect();
     let (mut bad, mut rows) = (Vec::new(), Vec::new());
     for board in &BOARDS {
         let both: Vec<Summary> = training.iter().map(|training| board.summary(training, &graphs)).collect();
@@ -307,4 +338,54 @@ fn adaptive_comes_close_to_the_oracle_on_every_board() {
     );
     println!("{}", rows.join("\n"));
     assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// How well a model decides about split levels and predicts them, as shares of the time.
+#[derive(Debug, Default)]
+struct Worth {
+    /// Regret of the plans of `cost-model`, which learns nothing while it searches.
+    regret: f64,
+    /// |predicted - measured| of split levels.
+    off: f64,
+}
+
+impl Board {
+    fn worth(&self, model: &CostModel, tables: &[LevelTable]) -> Worth {
+        let oracle: f64 = tables.iter().map(|table| table.oracle().1).sum();
+        let (mut off, mut all) = (0.0, 0.0);
+        for level in tables.iter().flat_map(|table| &table.levels) {
+            for (kernel, share) in GpuKernel::ALL.into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))) {
+                let predicted = model.plan_ns(LevelPlan::split(kernel, share), &level.stats, probes(&level.stats)).unwrap();
+                let measured = level.split_ns(kernel, share).unwrap();
+                (off, all) = (off + (predicted - measured).abs(), all + measured);
+            }
+        }
+        let policy = Policy::CostModel(Box::new(*model));
+        Worth { regret: self.planned_ns(tables, &policy) / oracle - 1.0, off: off / all }
+    }
+}
+
+#[test]
+fn co_run_ratios_split_levels_better_than_the_times_of_each_side_alone() {
+    let (training, graphs) = (training(TRAINING[0], 14), made());
+    let mut sums = [Worth::default(), Worth::default()];
+    for corun in [[1.2, 2.0], [2.0, 1.2], [1.5, 1.5]] {
+        let board = Board { corun, ..BOARDS[2] };
+        let training: Vec<LevelTable> = training.iter().map(|measured| board.table(measured)).collect();
+        let tables: Vec<LevelTable> = graphs.iter().flat_map(|graph| &graph.levels).map(|measured| board.table(measured)).collect();
+        let model = fit(&training).unwrap();
+        let mut alone = model;
+        for strategy in Strategy::ALL {
+            let cost = alone.of_mut(strategy).as_mut().unwrap();
+            let found = cost.corun.take().unwrap() / corun[usize::from(strategy.is_gpu())];
+            assert!((0.9..1.1).contains(&found), "{corun:?}: {} of {}", found, strategy.name());
+        }
+        for ((name, model), sum) in [("co-run ratios", model), ("each side alone", alone)].into_iter().zip(&mut sums) {
+            let Worth { regret, off } = board.worth(&model, &tables);
+            println!("{corun:?} by {name}: regret {:.1} %, split levels off by {:.1} %", 100.0 * regret, 100.0 * off);
+            *sum = Worth { regret: sum.regret + regret / 3.0, off: sum.off + off / 3.0 };
+        }
+    }
+    let [co_run, alone] = sums;
+    assert!(co_run.regret < 0.8 * alone.regret && co_run.off < alone.off, "{co_run:?} {alone:?}");
 }

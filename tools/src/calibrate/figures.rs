@@ -1,9 +1,10 @@
 //! Figures of every strategy over all measured levels.
 
+use super::fit::corun;
 use crate::record::LevelTable;
 use socbfs::{
     bfs::{Direction, LevelStats, Strategy},
-    measure::StrategyNumbers,
+    measure::{CoRun, StrategyNumbers},
     policy::CostModel,
     stats::Summary,
 };
@@ -57,6 +58,12 @@ fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zha
         residual: residual(model),
         residual_zhang: residual(zhang),
         watts: None,
+        corun: corun(tables, strategy).map(|Summary { count: levels, first_quartile, median, third_quartile, .. }| CoRun {
+            levels,
+            first_quartile,
+            median,
+            third_quartile,
+        }),
     })
 }
 

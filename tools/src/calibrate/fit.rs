@@ -4,10 +4,11 @@
 //! predict well, so then each term is moved by up to the factor [`MOST`] as long as the model's plans for the same searches cost less.
 
 use super::{figures::zhang_edges, plan::plans_ns};
-use crate::record::{LevelTable, LevelTimes, SHARES};
+use crate::record::{LevelTable, LevelTimes, SHARES, SplitParts};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
-    policy::{ChangeCost, CostModel, ModelTerms, Policy, StrategyCost},
+    policy::{ChangeCost, CostModel, ModelTerms, Policy, StrategyCost, together_ns},
+    stats::Summary,
 };
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
@@ -25,12 +26,15 @@ const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
 const ROUNDS: usize = 5;
 /// The weight of an error treats shorter levels as if they took this many nanoseconds: their differences are noise.
 const NOISE_NS: f64 = 1000.0;
+/// Parts of split levels that take fewer nanoseconds do not count: a host thread waits for the device, and waking it takes some of them.
+const LEAST_PART_NS: f64 = 50_000.0;
 
 /// Fits the model of all terms. `None` if a direction was not measured on the CPU.
 pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     let mut model = CostModel { form: ModelTerms::Full, ..CostModel::default() };
     for strategy in Strategy::ALL {
-        *model.of_mut(strategy) = strategy_cost(tables, strategy);
+        let corun = corun(tables, strategy).map(|ratios| ratios.median.max(1.0));
+        *model.of_mut(strategy) = strategy_cost(tables, strategy).map(|cost| StrategyCost { corun, ..cost });
     }
     let turned =
         |from: Direction| move |a: Strategy, b: Strategy| a.direction() == from && b.direction() != from && a.is_gpu() == b.is_gpu();
@@ -40,8 +44,8 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
         |to_gpu: bool| move |a: Strategy, b: Strategy| a.direction() == b.direction() && b.is_gpu() == to_gpu && a.is_gpu() != to_gpu;
     model.to_gpu = change_cost(tables, moved(true));
     model.to_cpu = change_cost(tables, moved(false));
-    model.top_down_split = split_cost(tables, Direction::TopDown);
-    model.bottom_up_split = split_cost(tables, Direction::BottomUp);
+    model.top_down_split = split_cost(tables, &model, Direction::TopDown);
+    model.bottom_up_split = split_cost(tables, &model, Direction::BottomUp);
     model.validate().ok()?;
     let oracles: Vec<f64> = tables.iter().map(|table| table.oracle().1.max(1.0)).collect();
     let refined = without_useless_splits(refine(model, tables, &oracles), tables, &oracles);
@@ -127,15 +131,35 @@ fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) 
     change(times).unwrap_or_default()
 }
 
-/// The time of a split level beyond the longer of its two parts (`None`: none was measured). A part counts with its share of the whole
+impl SplitParts {
+    /// The ratio by which the part of the CPU (0) or the GPU (1) takes longer while both work (`None`: the times do not tell). It loses its
+    /// extra time while both work, which is until the first one ends.
+    pub(crate) fn ratio(&self, side: usize) -> Option<f64> {
+        let (overlap, own) = (self.both_ns[0].min(self.both_ns[1]), self.both_ns[side]);
+        let alone = overlap - (own - self.alone_ns[side]);
+        (2.0 * overlap >= own && alone > 0.0).then_some(overlap / alone)
+    }
+}
+
+/// The ratios of [`SplitParts::ratio`] of the parts that `strategy` ran (`None`: no split level was long enough).
+pub(super) fn corun(tables: &[LevelTable], strategy: Strategy) -> Option<Summary> {
+    let kernels = GpuKernel::of(strategy.direction()).into_iter().filter(|&kernel| !strategy.is_gpu() || strategy == kernel.into());
+    let parts = levels(tables).flat_map(|level| kernels.clone().filter_map(|kernel| level.parts[kernel as usize]));
+    let long = parts.filter(|parts| parts.alone_ns.iter().all(|ns| *ns >= LEAST_PART_NS));
+    Summary::of(&long.filter_map(|parts| parts.ratio(usize::from(strategy.is_gpu()))).collect::<Vec<_>>())
+}
+
+/// The time of a split level beyond that of its two parts (`None`: none was measured). A part counts with its share of the whole
 /// time. The prediction gives it the whole fixed cost of its device, so predictions are too long where that is large. With the same rule
 /// here they are closer, but decisions are worse: on simulated boards the mean regret of `adaptive` rises from 1.4 % to 1.8 %.
-fn split_cost(tables: &[LevelTable], direction: Direction) -> Option<ChangeCost> {
+fn split_cost(tables: &[LevelTable], model: &CostModel, direction: Direction) -> Option<ChangeCost> {
     let kinds: Vec<_> = GpuKernel::of(direction).into_iter().flat_map(|kernel| SHARES.map(|share| (kernel, share))).collect();
     let beyond = |level: &LevelTimes, (kernel, share): (GpuKernel, u16)| {
         let part = f64::from(share) / 1000.0;
-        let longer = (level.own_ns(kernel.into())? * part).max(level.own_ns(Strategy::on_cpu(direction))? * (1.0 - part));
-        Some((level.stats, level.split_ns(kernel, share)? - longer))
+        let (cpu, gpu) = (Strategy::on_cpu(direction), kernel.into());
+        let alone = [level.own_ns(cpu)? * (1.0 - part), level.own_ns(gpu)? * part];
+        let parts_ns = together_ns(alone, [model.of(cpu)?.ratio(), model.of(gpu)?.ratio()]);
+        Some((level.stats, level.split_ns(kernel, share)? - parts_ns))
     };
     change(levels(tables).flat_map(|level| kinds.iter().filter_map(move |&kind| beyond(level, kind))))
 }

@@ -5,7 +5,7 @@
 //! that every strategy runs after every other one at every level. The cheapest path through the table is the per-level oracle with which
 //! policies are compared.
 
-use crate::record::{LevelTable, LevelTimes, SHARES, STRATEGIES};
+use crate::record::{LevelTable, LevelTimes, SHARES, STRATEGIES, SplitParts};
 use std::time::{Duration, Instant};
 
 use socbfs::{
@@ -64,6 +64,7 @@ impl LevelTimes {
             mean: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
             shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
+            parts: [None; GpuKernel::ALL.len()],
         };
         for strategy in Strategy::ALL {
             times.own[strategy as usize] = own(strategy.plan());
@@ -197,6 +198,7 @@ impl LevelTable {
 pub fn measure(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how: &Turns) -> Result<LevelTable, SearchError> {
     search.set_single_levels(true);
     let table = measured(search, root, strategies, how);
+    search.set_split_in_turn(false);
     search.set_single_levels(false);
     table
 }
@@ -213,6 +215,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             mean: [None; STRATEGIES],
             after: [[None; STRATEGIES]; STRATEGIES],
             shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
+            parts: [None; GpuKernel::ALL.len()],
         })
         .collect();
     // Each strategy by itself: own times.
@@ -257,18 +260,37 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
     }
     if how.splits {
         for kernel in GpuKernel::ALL.into_iter().filter(|&kernel| strategies.contains(&kernel.into())) {
-            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
+            let mut split = |gpu_permille: u16, in_turn: bool| {
                 let mut runs = Vec::new();
+                search.set_split_in_turn(in_turn);
                 for turn in 0..how.turns.max(1) {
                     if turn > 0 && begin.elapsed() > how.patience {
                         break;
                     }
                     runs.push(run(search, root, Replay::new(&[LevelPlan::split(kernel, gpu_permille)]))?);
                 }
+                Ok::<_, SearchError>(runs)
+            };
+            let mut best = (SHARES[0], Vec::new(), f64::INFINITY);
+            for (place, gpu_permille) in SHARES.into_iter().enumerate() {
+                let runs = split(gpu_permille, false)?;
+                let mut all_ns = 0.0;
                 for (level, times) in levels.iter_mut().enumerate() {
                     // The handovers of a split level are part of splitting.
-                    times.shared[kernel as usize][place] = typical(&runs, level, with_changes);
+                    let ns = typical(&runs, level, with_changes);
+                    times.shared[kernel as usize][place] = ns;
+                    all_ns += ns.unwrap_or(0.0);
                 }
+                if all_ns < best.2 {
+                    best = (gpu_permille, runs, all_ns);
+                }
+            }
+            // With the fastest share both devices work for most of the time.
+            let (gpu_permille, both, _) = best;
+            let alone = split(gpu_permille, true)?;
+            for (level, times) in levels.iter_mut().enumerate() {
+                let parts = |runs| Some([typical(runs, level, |record| record.cpu_ns)?, typical(runs, level, |record| record.gpu_ns)?]);
+                times.parts[kernel as usize] = parts(&alone).zip(parts(&both)).map(|(alone_ns, both_ns)| SplitParts { alone_ns, both_ns });
             }
         }
     }

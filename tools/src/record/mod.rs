@@ -21,7 +21,9 @@ pub use energy::{
 };
 pub use environment::{Build, Cpu, Environment, System, Temperature};
 pub(crate) use policies::STRATEGIES;
-pub use policies::{Directions, Evaluation, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES};
+pub use policies::{
+    Directions, Evaluation, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES, SplitParts,
+};
 pub use run::{
     CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,
 };

@@ -144,4 +144,16 @@ pub struct LevelTimes {
     /// Split levels, by [`GpuKernel`] and share: with the handovers of splitting, but without a change from another strategy.
     #[serde(default)]
     pub(crate) shared: [[Option<f64>; SHARES.len()]; GpuKernel::ALL.len()],
+    /// The parts of the level split with the fastest of these shares, by [`GpuKernel`].
+    #[serde(default)]
+    pub parts: [Option<SplitParts>; GpuKernel::ALL.len()],
+}
+
+/// The parts of a split level, in nanoseconds: the CPU's and the GPU's, each from its start to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SplitParts {
+    /// Each part while the other device is idle.
+    pub alone_ns: [f64; 2],
+    /// Both at the same time.
+    pub both_ns: [f64; 2],
 }

@@ -84,6 +84,14 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
     if let Some(permille) = device_numbers.as_ref().and_then(|numbers| numbers.bottom_up_permille) {
         writeln!(out, "bottom-up on the device costs {:.2} times what sampled assumes without it", f64::from(permille) / 1e3)?;
     }
+    let ratio = |of: &StrategyNumbers| {
+        of.corun
+            .map(|corun| format!("{} {:.2} ({:.2} .. {:.2})", of.strategy.name(), corun.median, corun.first_quartile, corun.third_quartile))
+    };
+    let ratios: Vec<String> = report.calibration.strategies.iter().filter_map(ratio).collect();
+    if !ratios.is_empty() {
+        writeln!(out, "time of its part while both devices work, over the time alone (quartiles):\n  {}", ratios.join(", "))?;
+    }
     if let Some(power) = power {
         let idle = power.idle_watts.map_or_else(|| "n/a".to_owned(), |watts| format!("{watts:.2} W"));
         writeln!(out, "power: {} by {}; idle {idle}", power.scope, power.sensors.join(" + "))?;
