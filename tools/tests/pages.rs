@@ -266,12 +266,16 @@ fn split_levels_and_handovers_are_measured_on_a_device() {
     good(&[&["analyze", "kronecker:8", "--json", &json, "--html", &html], &only[..]].concat());
     let (record, page) = (record(&json), fs::read_to_string(&html).unwrap());
     let graph = &record["graphs"][0];
-    let shares = ["gpu_permille", "cpu_ns", "gpu_ns", "both_ns", "level_ns", "contention"];
+    let shares = ["gpu_permille", "cpu_ns", "gpu_ns", "corun_ns", "both_ns", "level_ns", "contention"];
     for (direction, id) in
         graph["split"]["directions"].as_array().unwrap().iter().zip(["split", "split-tgm", "split-bottom-up", "split-bgc"])
     {
         let mut shown = rows(&page, id);
-        shown.iter_mut().for_each(|row| row[0] = row[0].map(|share| 1000.0 * share));
+        for row in &mut shown {
+            row[0] = row[0].map(|share| 1000.0 * share);
+            // Predicted by the longer part alone.
+            assert_eq!(row.remove(3), row[1].zip(row[2]).map(|(cpu, gpu)| cpu.max(gpu)));
+        }
         assert_eq!(shown, numbers(&direction["shares"], &shares));
         let [first, last] = [0, 10].map(|share| &direction["shares"][share]);
         assert!(last["gpu_ns"].as_f64().unwrap() > 0.0 && first["cpu_ns"].as_f64().unwrap() > 0.0, "{direction}");

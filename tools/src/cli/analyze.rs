@@ -305,7 +305,8 @@ impl AnalyzeArgs {
         } else if let Some(setup) = setup {
             if self.wants(Kind::Split) {
                 let heavy = counts.iter().rev().max_by_key(|level| level.arcs).copied().unwrap_or_default();
-                graph.split = Some(split_sweep(&mut prepared.search, root, heavy.level, heavy.arcs, turns)?);
+                let model = prepared.calibration.as_ref().map(|found| &found.calibration.model);
+                graph.split = Some(split_sweep(&mut prepared.search, root, heavy.level, heavy.arcs, turns, model)?);
             }
             if self.wants(Kind::Handover) {
                 let alone = SearchOptions {

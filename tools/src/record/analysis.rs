@@ -408,6 +408,15 @@ pub struct SplitDirection {
     pub crossing_permille: Option<f64>,
     /// Time of the faster device with the whole level over that of the best share: above 1, splitting pays.
     pub gain: f64,
+    /// Time of the CPU's and the GPU's part while both work, over the time alone, as `corun_ns` assumes (`None`: not known).
+    #[serde(default)]
+    pub corun: Option<[f64; 2]>,
+    /// Whether `corun` is from the calibration. Otherwise it is of this level, with the share at which both devices end closest together.
+    #[serde(default)]
+    pub is_calibrated: bool,
+    /// Mean over the shares that split the level of |predicted - measured| / measured: by the longer part alone, and by `corun_ns`.
+    #[serde(default)]
+    pub off: Option<[f64; 2]>,
 }
 
 /// One share. Times are in nanoseconds. A part's time runs from its start (for the GPU: its first kernel) to its end, without copies,
@@ -420,10 +429,13 @@ pub struct SplitShare {
     pub cpu_ns: f64,
     /// Time of the GPU's part while the CPU is idle.
     pub gpu_ns: f64,
+    /// Time until both parts are done, as predicted from the parts alone and the ratios `corun`.
+    #[serde(default)]
+    pub corun_ns: Option<f64>,
     /// Time until both parts are done, run at the same time.
     pub both_ns: f64,
     /// Time of the whole level with both parts at the same time, copies, handover and merging included.
     pub level_ns: f64,
-    /// `both_ns` over the longer of the parts run alone: above 1, they slow each other down.
+    /// `both_ns` over the longer of the parts run alone, which is the time predicted without `corun`: above 1, they slow each other down.
     pub contention: f64,
 }

@@ -257,8 +257,17 @@ fn split(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
         |permille| format!("CPU and GPU alone take equally long at {}", percent(permille)),
     );
     let worst = found.shares.iter().map(|share| share.contention).fold(0.0, f64::max);
+    let predicted = found.corun.zip(found.off).map_or_else(String::new, |([cpu, gpu], off)| {
+        let [alone, corun] = off.map(|off| percent(1000.0 * off));
+        format!(
+            " While both work, the CPU's part takes {} times as long as alone and the GPU's {} ({}). The longer part alone is off by {alone} of the time of both; with these ratios the prediction is off by {corun}.",
+            general(cpu, 3),
+            general(gpu, 3),
+            if found.is_calibrated { "by the calibration" } else { "with the most even share of this level" },
+        )
+    });
     let sentence = format!(
-        "Splitting {}: with the best share of the GPU, {}, the level is {} times as fast as on the better device alone; {crossing}. Running both at once takes up to {} times as long as the longer part alone.",
+        "Splitting {}: with the best share of the GPU, {}, the level is {} times as fast as on the better device alone; {crossing}. Running both at once takes up to {} times as long as the longer part alone.{predicted}",
         if found.gain > 1.0 { "pays" } else { "does not pay" },
         percent(f64::from(found.best_permille)),
         general(found.gain, 3),
@@ -275,6 +284,8 @@ fn split(sweep: &SplitSweep, found: &SplitDirection) -> Figure {
                 ("share of the GPU", &|share| Cell::share(f64::from(share.gpu_permille) / 1000.0)),
                 ("CPU alone", &|share| Cell::ns(share.cpu_ns)),
                 ("GPU alone", &|share| Cell::ns(share.gpu_ns)),
+                ("predicted alone", &|share| Cell::ns(share.cpu_ns.max(share.gpu_ns))),
+                ("predicted co-run", &|share| Cell::of(share.corun_ns, Cell::ns)),
                 ("both at once", &|share| Cell::ns(share.both_ns)),
                 ("whole level", &|share| Cell::ns(share.level_ns)),
                 ("contention", &|share| Cell::number(share.contention)),
