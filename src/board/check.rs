@@ -35,6 +35,7 @@ impl<P> Board<P> {
         self.check_devices()?;
         self.check_bands()?;
         self.check_speeds()?;
+        self.check_points()?;
         self.check_watts()?;
         self.check_rails()
     }
@@ -166,6 +167,24 @@ impl<P> Board<P> {
         ] {
             if let Some(value) = value.filter(|value| !value.is_finite() || *value <= 0.0) {
                 return refuse(format!("speeds.{key}"), format!("is {value}; it must be a finite number above 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_points(&self) -> Check {
+        for (place, point) in self.operating_points.iter().enumerate() {
+            let refuse = |key: &str, reason: &str| refuse(format!("operating_points[{place}].{key}"), reason.to_owned());
+            if self.operating_points[..place].iter().any(|other| other.goal == point.goal) {
+                return refuse("goal", "is that of an earlier point");
+            }
+            if point.cpus.numbers().is_empty() {
+                return refuse("cpus", "names no CPU");
+            }
+            for (key, value) in [("mteps", point.mteps), ("watts", point.watts)] {
+                if value.is_some_and(|value| !value.is_finite() || value <= 0.0) {
+                    return refuse(key, "must be a finite number above 0");
+                }
             }
         }
         Ok(())

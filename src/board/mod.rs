@@ -27,8 +27,8 @@ pub use error::DocumentError;
 pub use keys::{KEYS, Key, key};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Adaptive, Band, Board, Cluster, Cpu, Detect, Handover, Identity, NEVER, OpenCl, OpenClDevice, Power, Quirk, Rail, Speeds,
-    StrategyWatts, Via,
+    Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Rail,
+    Speeds, StrategyWatts, Via,
 };
 pub use versioned::{Kind, entries};
 
@@ -113,6 +113,7 @@ impl<P> Board<P> {
             adaptive: Adaptive::default(),
             speeds: Speeds::default(),
             power: Power::default(),
+            operating_points: Vec::new(),
         }
     }
 
@@ -271,6 +272,14 @@ bc_mega_edges_per_s = 4.0
 bg_mega_edges_per_s = 5.0
 bgc_mega_edges_per_s = 6.0
 launch_us = 7.0
+[[operating_points]]
+goal = 'efficient'
+cpus = '1-2'
+device = 'cpu'
+mteps = 10.0
+watts = 2.5
+[operating_points.clocks_khz]
+big = 1_800_000
 [power]
 scope = 'soc-rails'
 [power.watts]

@@ -3,7 +3,7 @@
 //! Everything except `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures, or
 //! uses its built-in default.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -46,6 +46,9 @@ pub struct Board<P> {
     /// The power sensors of the board and what they measure.
     #[serde(default)]
     pub power: Power,
+    /// Where searches run best.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operating_points: Vec<OperatingPoint>,
 }
 
 /// The table `[board]`.
@@ -312,6 +315,51 @@ pub struct Handover {
     /// Microseconds for each 10^6 vertices of the graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mega_vertex_us: Option<f64>,
+}
+
+/// A table `[[operating_points]]`: what searches run on, as `socbfs sweep` found it best.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatingPoint {
+    /// What it is best at.
+    pub goal: Goal,
+    /// CPUs that threads are bound to, one each.
+    pub cpus: CpuList,
+    /// The OpenCL device, as in `--device`.
+    pub device: Option<String>,
+    /// Clocks in kHz at which the point was measured, by cluster or device. They are not set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clocks_khz: BTreeMap<String, u64>,
+    /// Speed at this point, in 10^6 traversed edges per second.
+    pub mteps: Option<f64>,
+    /// Power at this point.
+    pub watts: Option<f64>,
+}
+
+/// What an operating point can be best at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// Most traversed edges per second.
+    Fastest,
+    /// Most traversed edges per joule (MTEPS/W).
+    Efficient,
+    /// Least product of the energy and the time of a search.
+    Product,
+}
+
+impl Goal {
+    /// All goals.
+    pub const ALL: [Self; 3] = [Self::Fastest, Self::Efficient, Self::Product];
+
+    /// The name, as in `--at`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fastest => "fastest",
+            Self::Efficient => "efficient",
+            Self::Product => "product",
+        }
+    }
 }
 
 /// The table `[speeds]`. Edges are those out of the frontier (top-down), or those of unvisited vertices (bottom-up).

@@ -361,7 +361,7 @@ mod tests {
     use super::*;
     use crate::measure::example;
     use crate::{
-        board::{Board, Evidence, KEYS, key},
+        board::{Board, Evidence, Goal, KEYS, key},
         cpu::ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
         measure::ParallelKey,
@@ -752,9 +752,12 @@ mod tests {
             dmi_board: Some("B".into()),
             cpu_model: Some("C".into()),
         };
+        let mut at = runtime.clone();
+        let point = at.run_at(Goal::Efficient).map_err(|error| error.to_string());
         format!(
             "{:?}",
             (
+                (point.map(|_| ()), &at.threads, &at.cpus, &at.device),
                 (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.batch, &runtime.policy, runtime.profile.power()),
                 (runtime.limits(&info), runtime.way_asked(&info), runtime.group_asked(&info), permitted, runtime.runs(&info)),
                 (runtime.bottom_up(&info, None), runtime.parallel(None)),
@@ -774,6 +777,7 @@ mod tests {
         let speeds = "[speeds]\ntg_mega_edges_per_s = 3.0\n";
         let watts = "[speeds]\ntg_mega_edges_per_s = 3.0\ntgm_mega_edges_per_s = 3.0\nbg_mega_edges_per_s = 3.0\nbgc_mega_edges_per_s = 3.0\n\
                      [power.watts]\ntc = 1.0\ntg = 1.0\ntgm = 1.0\nbc = 1.0\nbg = 1.0\nbgc = 1.0\n";
+        let point = "[[operating_points]]\ngoal = 'efficient'\ncpus = '0'\n";
         let cases: &[(&str, &str, &str, &str)] = &[
             ("board.name", "", "'b'", "'c'"),
             ("detect.device_tree", "[detect]\n", "['a,b']", "['x,y']"),
@@ -822,6 +826,9 @@ mod tests {
             ("speeds.bg_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
             ("speeds.bgc_mega_edges_per_s", "[speeds]\n", "1.0", "2.0"),
             ("speeds.launch_us", speeds, "1.0", "2.0"),
+            ("operating_points[0].goal", point, "'fastest'", "'efficient'"),
+            ("operating_points[0].cpus", point, "'1'", "'2'"),
+            ("operating_points[0].device", point, "'cpu'", "'gpu'"),
             ("power.scope", rail, "'soc-rails'", "'card'"),
             ("power.watts.tc", watts, "1.0", "2.0"),
             ("power.watts.tg", watts, "1.0", "2.0"),

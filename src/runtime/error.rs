@@ -28,6 +28,14 @@ pub enum RuntimeError {
     /// There is no such profile.
     #[error("there is no board profile {0:?}, compiled in or as a file")]
     NoProfile(String),
+    /// The profile has no such operating point.
+    #[error("the board profile {profile} has no operating point {goal:?}")]
+    NoOperatingPoint {
+        /// The profile.
+        profile: String,
+        /// What the point would be best at.
+        goal: &'static str,
+    },
     /// OpenCL reports no device.
     #[error("OpenCL can't be used")]
     NoDevice(#[source] OpenClError),
@@ -124,6 +132,7 @@ impl RuntimeError {
             }
             Self::Calibration(DocumentError::Read { .. }) => "check the path; `socbfs calibrate -o FILE` writes one".to_owned(),
             Self::Calibration(_) => "`socbfs calibrate` makes a new one; --calibration off searches without one".to_owned(),
+            Self::NoOperatingPoint { .. } => "`socbfs sweep -o FILE` measures them; then give --board FILE".to_owned(),
             Self::NoProfile(_) => format!("compiled in: {}", board::shipped().collect::<Vec<_>>().join(", ")),
             Self::Device(OpenClError::NoGpu { .. }) => "--device NAME takes one of them, even if it is the CPU".to_owned(),
             Self::NoDevice(OpenClError::Driver { .. }) => "--device cpu searches without OpenCL".to_owned(),

@@ -9,7 +9,7 @@ use super::{
     prepare::{MEMORY_WAY, WORK_GROUP},
 };
 use crate::{
-    board::{CpuList, MOST_THREADS},
+    board::{CpuList, Goal, MOST_THREADS, OperatingPoint},
     cpu::Simd,
     graph::{Stopper, Vertex},
     memory::SharingMode,
@@ -175,6 +175,30 @@ impl Runtime {
     pub fn check_threads(&self) -> Result<(), RuntimeError> {
         let threads = self.team().value;
         if threads > MOST_THREADS { Err(RuntimeError::TooManyThreads(threads)) } else { Ok(()) }
+    }
+
+    /// Runs on the operating point of the profile that is best at `goal`: its CPUs, one thread for each, and its device. Settings of a flag
+    /// or the environment stay. Clocks are not set; the point is returned with those at which it was measured.
+    ///
+    /// # Errors
+    /// [`RuntimeError::NoOperatingPoint`].
+    pub fn run_at(&mut self, goal: Goal) -> Result<OperatingPoint, RuntimeError> {
+        fn give<T>(setting: &mut Setting<T>, value: T, origin: Origin) {
+            if !matches!(setting.origin, Origin::Flag | Origin::Environment) {
+                *setting = Setting { value, origin };
+            }
+        }
+        let (points, origin) = (&self.profile.board.operating_points, self.profile.origin);
+        let Some(point) = points.iter().find(|point| point.goal == goal).cloned() else {
+            return Err(RuntimeError::NoOperatingPoint { profile: self.profile.name().to_owned(), goal: goal.name() });
+        };
+        give(&mut self.threads, point.cpus.numbers().len(), origin);
+        give(&mut self.cpus, point.cpus.clone(), origin);
+        if let Some(device) = &point.device {
+            let Ok(device) = device.parse();
+            give(&mut self.device, device, origin);
+        }
+        Ok(point)
     }
 
     /// Replaces the policy. A record to replay belongs to the policy before, and goes with it.

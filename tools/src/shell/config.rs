@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
-    board::{self, CpuList},
+    board::{self, CpuList, Goal},
     cpu::Simd,
     files,
     graph::{BuildOptions, Order},
@@ -166,6 +166,11 @@ pub(crate) struct SearchArgs {
     #[arg(long)]
     pub(crate) device_times: bool,
 
+    /// Run on the operating point of the board file that is best at this: fastest, efficient (most MTEPS/W), product (least energy times
+    /// time). `socbfs sweep -o FILE` measures them
+    #[arg(long, value_name = "GOAL", hide_possible_values = true, value_parser = by_name::<Goal>(&GOALS))]
+    at: Option<Goal>,
+
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
     board: Option<PathBuf>,
@@ -282,6 +287,8 @@ pub(crate) fn by_name<T: DeserializeOwned + Clone + Send + Sync + 'static>(
         .try_map(|name| T::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name)))
 }
 
+const GOALS: [(&str, &str); 3] = [("fastest", ""), ("efficient", ""), ("product", "")];
+
 const ORDERS: [(&str, &str); 3] = [
     ("auto", "Chosen by the properties of the graph"),
     ("original", "As given: nothing to map back"),
@@ -383,6 +390,13 @@ impl SearchArgs {
         give(&mut runtime.parts, self.parts.map(usize::from), "parts", matches);
         give(&mut runtime.calibration, self.calibration.clone(), "calibration", matches);
         give(&mut runtime.objective, self.objective, "objective", matches);
+        if let Some(goal) = self.at {
+            let point = runtime.run_at(goal)?;
+            if !point.clocks_khz.is_empty() {
+                let clocks: Vec<String> = point.clocks_khz.iter().map(|(name, khz)| format!("{name} at {} MHz", khz / 1000)).collect();
+                log::warn!("the operating point was measured with {}; clocks are not set", clocks.join(", "));
+            }
+        }
         runtime.check_threads()?;
         Ok(runtime)
     }
