@@ -11,6 +11,7 @@ mod doctor;
 pub mod record;
 pub mod report;
 mod shell;
+pub mod sweep;
 pub mod train;
 
 pub use cli::main as command;

@@ -33,6 +33,7 @@ mod records;
 mod replay;
 mod security;
 mod simulated_boards;
+mod sweeps;
 mod trained;
 mod vm_energy;
 

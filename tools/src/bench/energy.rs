@@ -142,7 +142,7 @@ pub fn measure_energy(
     warm_up(&mut search, records)?;
     let mut windows = Vec::with_capacity(options.repeats);
     for done in 0..options.repeats {
-        windows.push(window(&mut search, records, meter, options.window)?);
+        windows.push(window(&mut search, records, Some(meter), options.window)?);
         finished(2 + done);
     }
     // The searches that measure the power of each strategy need its memory.
@@ -182,7 +182,7 @@ pub fn measure_policies_energy(
         for (contestant, windows) in contestants.iter().zip(&mut windows) {
             search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
             warm_up(search, records)?;
-            windows.push(window(search, records, meter, options.window)?);
+            windows.push(window(search, records, Some(meter), options.window)?);
             done += 1;
             finished(done);
         }
@@ -231,12 +231,17 @@ pub(super) fn check_levels(record: &RootRecord, found: u32, leaves: u32) -> Resu
     Err(EnergyError::Different { root: record.root, found, validated: record.levels })
 }
 
-/// Measures one window of this process.
-fn window(search: &mut Search<'_>, records: &[RootRecord], meter: &Meter, length: PowerWindows) -> Result<EnergyWindow, EnergyError> {
+/// Measures one window of this process, by the clock alone if there is no `meter`.
+pub(crate) fn window(
+    search: &mut Search<'_>,
+    records: &[RootRecord],
+    meter: Option<&Meter>,
+    length: PowerWindows,
+) -> Result<EnergyWindow, EnergyError> {
     let mut strategies: Vec<(Strategy<'static>, u64)> = Vec::with_capacity(8);
     let mut window = searches(
         records,
-        Some(meter),
+        meter,
         length,
         |enough| enough,
         |record| {
@@ -365,7 +370,7 @@ fn model(
         let own = SearchOptions { policy, ..search_options.clone() };
         let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
         warm_up(&mut search, records)?;
-        let calibration = window(&mut search, records, meter, options.window.third())?;
+        let calibration = window(&mut search, records, Some(meter), options.window.third())?;
         *watts = calibration.energy.watts;
         if watts.is_none() {
             let problem =
@@ -491,7 +496,7 @@ mod tests {
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
         let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
         undisturbed(
-            || (options.window.idle(&meter), vec![window(&mut search, &records, &meter, options.window).unwrap()]),
+            || (options.window.idle(&meter), vec![window(&mut search, &records, Some(&meter), options.window).unwrap()]),
             |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
         )
     }

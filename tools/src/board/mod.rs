@@ -3,10 +3,13 @@
 mod edit;
 mod init;
 mod manifest;
+mod points;
 mod topology;
 mod tune;
 
 pub use edit::{Change, edit};
 pub use init::init;
 pub use manifest::{ManifestError, manifest, unpack};
+pub use points::operating_points;
+pub(crate) use topology::clusters;
 pub use tune::{TuneError, Tuned, tune};

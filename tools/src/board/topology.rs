@@ -20,7 +20,7 @@ struct Kind {
 
 /// Groups the CPUs that are online by kind of core, from the files below `root`, in the order of their first CPU. Empty if Linux does not
 /// report which CPUs are online.
-pub(super) fn clusters(root: &Path) -> Vec<Cluster> {
+pub(crate) fn clusters(root: &Path) -> Vec<Cluster> {
     let folder = root.join("sys/devices/system/cpu");
     let Some(online) = number::<CpuList>(&folder.join("online")) else { return Vec::new() };
     let parts = core_names(&machine::text(&root.join("proc/cpuinfo")).unwrap_or_default());

@@ -41,8 +41,8 @@ impl PowerWindows {
         meter.end(window)
     }
 
-    /// Calls `search` until the window is long enough, and `all` returns true for that: other ranks may have to agree. Returns the energy
-    /// and the number of refreshes of the window.
+    /// Calls `search` until the window is long enough, and `all` returns true for that: other ranks may have to agree. Without a meter, the
+    /// least time is enough. Returns the energy and the number of refreshes of the window.
     pub(crate) fn searching<E>(
         self,
         meter: Option<&Meter>,
@@ -51,7 +51,7 @@ impl PowerWindows {
     ) -> Result<(Energy, u64), E> {
         let window = meter.map(|meter| (meter, meter.begin()));
         let (begin, mut end) = (Instant::now(), WindowEnd::default());
-        let (mut looked, mut is_enough) = (0.0, window.is_none());
+        let (mut looked, mut is_enough) = (0.0, false);
         loop {
             search()?;
             // The clock is read after every search. The sensors are read only after the least time, and at most every 20 ms.
@@ -60,6 +60,7 @@ impl PowerWindows {
                 looked = passed.as_secs_f64() + 0.02;
                 is_enough |= end.is_reached(passed, meter.refreshes(window), self);
             }
+            is_enough |= window.is_none() && passed.as_secs_f64() >= self.seconds;
             if all(is_enough) {
                 break;
             }

@@ -94,7 +94,7 @@ pub(super) struct CalibrateArgs {
     json: Option<PathBuf>,
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let (number, unit) = match text.strip_suffix('m') {
         Some(number) => (number, 60.0),
         None => (text.strip_suffix('s').unwrap_or(text), 1.0),
@@ -503,7 +503,7 @@ fn most_scale(available: Option<u64>) -> u32 {
 }
 
 /// Formats a time as in "1 min 20 s".
-fn clock(seconds: f64) -> String {
+pub(super) fn clock(seconds: f64) -> String {
     let seconds = seconds.ceil() as u64;
     if seconds < 60 { format!("{seconds} s") } else { format!("{} min {} s", seconds / 60, seconds % 60) }
 }

@@ -24,6 +24,7 @@ mod report;
 mod reproduce;
 mod run;
 mod sensors;
+mod sweep;
 mod train;
 mod validate;
 
@@ -49,6 +50,7 @@ Examples:
   socbfs doctor                                what is wrong on this machine
   socbfs calibrate --quick                     measure this machine for `auto`
   socbfs sensors                               what measures power here
+  socbfs sweep                                 speed against watts: which CPUs, threads, clocks
   socbfs energy -- make -j4                    the energy of any command
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
@@ -110,6 +112,7 @@ enum Command {
     Train(train::TrainArgs),
     Board(board::BoardArgs),
     Sensors(sensors::SensorsArgs),
+    Sweep(sweep::SweepArgs),
     Doctor(doctor::DoctorArgs),
     Energy(energy::CommandArgs),
     Completions(completions::CompletionsArgs),
@@ -196,6 +199,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Train(arguments) => train::run(arguments, matches, cli.quiet),
         Command::Board(arguments) => board::run(arguments, matches, cli.quiet),
         Command::Sensors(arguments) => sensors::run(arguments),
+        Command::Sweep(arguments) => sweep::run(arguments, matches, cli.quiet),
         Command::Doctor(arguments) => doctor::run(arguments, cli.quiet),
         Command::Energy(arguments) => energy::run(arguments, cli.quiet),
         Command::Completions(arguments) => completions::run(arguments, Cli::command()),

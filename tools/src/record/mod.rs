@@ -7,6 +7,7 @@ mod energy;
 mod environment;
 mod policies;
 mod run;
+mod sweep;
 
 pub use analysis::{
     Analysis, Claim, DeviceHandover, Dropped, DroppedInput, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison,
@@ -27,3 +28,4 @@ pub use policies::{
 pub use run::{
     CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,
 };
+pub use sweep::{BestPoint, OperatingPoint, PointMeasured, PointRecord, SweepRecord};

@@ -26,6 +26,7 @@ pub use calibration::{CalibrationReport, calibration};
 pub(crate) use cells::{Cell, Table, aligned};
 pub use comparison::{Comparison, ComparisonError, Run};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
+pub use figures::{point_line, sweep};
 pub use graph500::graph500;
 pub use info::info;
 pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, policies, policies_markdown};

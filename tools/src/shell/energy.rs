@@ -89,6 +89,11 @@ impl SensorArgs {
         }
     }
 
+    /// The folder with the files of the machine.
+    pub(crate) fn root(&self) -> &Path {
+        &self.sysfs_root
+    }
+
     pub(crate) fn sources(&self) -> Vec<Source> {
         discover(&SystemFiles::new(&*self.sysfs_root))
     }

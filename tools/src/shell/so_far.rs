@@ -61,7 +61,7 @@ impl<R> State<R> {
     }
 
     /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
-    fn keep(&mut self, part: &impl Serialize) {
+    pub(crate) fn keep(&mut self, part: &impl Serialize) {
         let Some((path, header)) = &self.place else { return };
         let kept = match self.kept.take() {
             Some(kept) => Ok(kept),

@@ -6,6 +6,7 @@
 mod analysis;
 mod bench;
 mod policies;
+mod sweep;
 mod terminal;
 
 use serde::de::DeserializeOwned;
@@ -17,8 +18,10 @@ use crate::{
     analysis::{SCHEMA as ANALYSIS_SCHEMA, SCHEMA_VERSION as ANALYSIS_VERSION},
     bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION},
     record::BoardRecord,
+    sweep::{SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION},
 };
 pub use bench::compared;
+pub use sweep::{point_line, sweep};
 pub use terminal::{COLOURS, PLAIN, text};
 
 /// All figures of one record.
@@ -226,6 +229,7 @@ fn made(record: &Value) -> Result<Document, String> {
         Some(SCHEMA) => SCHEMA_VERSION,
         Some(BOARD_SCHEMA) => 1,
         Some(POLICIES_SCHEMA) => POLICIES_SCHEMA_VERSION,
+        Some(SWEEP_SCHEMA) => SWEEP_SCHEMA_VERSION,
         _ => {
             let found = schema.map_or_else(|| "no schema".to_owned(), |schema| format!("the schema {schema}"));
             return Err(format!("is not a record from which figures can be made: it has {found}"));
@@ -239,6 +243,7 @@ fn made(record: &Value) -> Result<Document, String> {
     match schema {
         Some(ANALYSIS_SCHEMA) => analysis::document(&read(record)?, record).map_err(broken),
         Some(POLICIES_SCHEMA) => policies::document(&read(record)?, record).map_err(broken),
+        Some(SWEEP_SCHEMA) => Ok(sweep::document(&read(record)?, record)),
         Some(SCHEMA) => {
             let run = read(record)?;
             possible(&run).map_err(impossible)?;

@@ -1,0 +1,370 @@
+//! `socbfs sweep`: the efficiency frontier of a board.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::{ArgMatches, Args, ValueEnum};
+
+use super::{
+    bench::{fitting_scale, graph_record},
+    calibrate::{clock, parse_time},
+};
+use crate::{
+    bench::RootSource,
+    board::{clusters, operating_points},
+    record::{Environment, PointRecord, SweepRecord},
+    report,
+    shell::{
+        config::{LayoutArgs, SearchArgs, without_effect},
+        energy::SensorArgs,
+        error::Failure,
+        output::{Output, OutputArgs, both, print, publish},
+        progress::Bar,
+        so_far::SoFar,
+        source::{self, READ, Source, with_graph_help},
+    },
+    sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
+};
+use socbfs::{
+    input::Format,
+    runtime::Runtime,
+    words::{self, counted},
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  socbfs sweep --dry-run                 what can vary here, and how long it takes
+  socbfs sweep kronecker:20              speed against watts, in ten minutes
+  sudo socbfs sweep kronecker:20         with clocks, which are put back
+  socbfs sweep road.gr --budget 2m --axes threads
+  socbfs sweep --html sweep.html --json sweep.json
+  socbfs sweep -o board.toml             then: socbfs bench --board board.toml --at efficient
+
+The same command continues after an interruption if --json or --html names a
+file. docs/sweep.md describes the method.";
+
+/// Find the operating points at which this board is fastest, and most efficient
+///
+/// Runs the same searches on different CPUs, with different numbers of threads, at different clocks, with and without the GPU. Prints the
+/// points that no other point beats in both speed and power, and how much the best ones gain over the default: all CPUs, clocks as they
+/// are. Clocks need root; they are put back at the end, and also after an error, Ctrl-C or SIGKILL.
+#[derive(Debug, Args)]
+#[command(after_help = with_graph_help(EXAMPLES))]
+pub(super) struct SweepArgs {
+    /// File or generator [default: a Kronecker graph of scale 20, or a smaller one that fits the machine]
+    #[arg(value_name = "GRAPH")]
+    graph: Option<PathBuf>,
+
+    /// Format of the file, if its name and content do not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = READ, help_heading = "Graph", requires = "graph")]
+    format: Option<Format>,
+
+    #[command(flatten)]
+    layout: LayoutArgs,
+
+    /// What varies, as a comma-separated list
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',', default_values_t = [Axis::Clusters, Axis::Threads, Axis::Clocks, Axis::Device])]
+    axes: Vec<Axis>,
+
+    /// Policies to compare at every point: one more axis
+    #[arg(long, value_name = "POLICY", value_delimiter = ';')]
+    policies: Vec<String>,
+
+    /// Time for all points: 90s, 10m
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "10m")]
+    budget: Duration,
+
+    /// Roots, searched in turn at every point
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    roots: u16,
+
+    /// Seed of the order of the points, and of the roots
+    #[arg(long, value_name = "S", default_value_t = 2)]
+    seed: u64,
+
+    /// Print what varies and how long it takes, and measure nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print all points, not only the frontier
+    #[arg(long, help_heading = "Output")]
+    all: bool,
+
+    /// Write the best points into this board file, for --at [default: no file]
+    #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
+    output_board: Option<PathBuf>,
+
+    #[command(flatten)]
+    output: OutputArgs,
+
+    #[command(flatten)]
+    sensors: SensorArgs,
+
+    #[command(flatten)]
+    search: SearchArgs,
+}
+
+/// What can vary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Axis {
+    /// The clusters of the chip, alone and together
+    Clusters,
+    /// The number of threads
+    Threads,
+    /// The clocks of CPUs, GPU and memory (needs root)
+    Clocks,
+    /// The CPUs alone, or with the device
+    Device,
+}
+
+/// Share of a point's time that is not measured: setting up the search, validating, cooling down.
+const OVERHEAD: f64 = 0.4;
+
+impl SweepArgs {
+    fn varies(&self, axis: Axis) -> bool {
+        self.axes.contains(&axis)
+    }
+
+    /// Seconds of searches at a point: many points fit the budget, and none is shorter than sensors need.
+    fn seconds(&self) -> f64 {
+        (self.budget.as_secs_f64() / 80.0).clamp(0.3, 10.0)
+    }
+
+    fn source(&self) -> Result<Source, Failure> {
+        match &self.graph {
+            Some(graph) => Source::parse(graph, self.format),
+            None => source::checked(source::kronecker(fitting_scale().min(20), 16, self.seed)).map(Source::Generated),
+        }
+    }
+
+    /// What varies on the machine below `root`. Adds to `left_out` what does not, and why.
+    fn axes(&self, config: &Runtime, root: &Path, left_out: &mut Vec<String>) -> Result<Axes, Failure> {
+        let mut clusters = clusters(root);
+        if !self.varies(Axis::Clusters) {
+            clusters.clear();
+        }
+        let wanted = config.cpus.value.numbers();
+        let usable: Vec<usize> = usable_cpus().into_iter().filter(|cpu| wanted.is_empty() || wanted.contains(cpu)).collect();
+        let mut domains = if self.varies(Axis::Clocks) { sweep::domains(root, &crate::board::clusters(root)) } else { Vec::new() };
+        if self.varies(Axis::Clocks) && domains.is_empty() {
+            left_out.push("clocks: the kernel shows none that can be set (a virtual machine, a container, or a fixed clock)".to_owned());
+        } else if !domains.iter().all(Clocks::may_set) {
+            left_out.push("clocks: only root may set them; run the same command with sudo".to_owned());
+            domains.clear();
+        }
+        let mut devices = vec!["cpu".to_owned()];
+        if self.varies(Axis::Device) {
+            match config.chosen() {
+                Ok(found) if found.is_empty() => left_out.push("device: no GPU (`socbfs devices` says why)".to_owned()),
+                Ok(_) => devices.insert(0, config.device.value.to_string()),
+                Err(error) => left_out.push(format!("device: {}", words::with_causes("", &error))),
+            }
+        }
+        if devices[0] == "cpu" && devices.len() > 1 {
+            devices.truncate(1);
+        }
+        Ok(Axes::new(&clusters, &usable, domains, &devices, &self.policies, self.varies(Axis::Threads)))
+    }
+
+    fn plan(&self, axes: &Axes, record: &SweepRecord, meter: Result<f64, &str>) -> String {
+        let mut text = String::new();
+        for choice in &axes.choices {
+            let clocks: Vec<String> = choice
+                .domains
+                .iter()
+                .map(|&domain| {
+                    let domain = &axes.domains[domain];
+                    let mhz = |khz: Option<&u64>| khz.map_or(0, |khz| khz / 1000);
+                    let (low, high) = (mhz(domain.steps_khz.first()), mhz(domain.steps_khz.last()));
+                    format!("{} {low} to {high} MHz in {} steps", domain.name, domain.steps_khz.len())
+                })
+                .collect();
+            text += &format!("{}{}\n", choice.name, if clocks.is_empty() { String::new() } else { format!(": {}", clocks.join(", ")) });
+        }
+        for reason in &record.left_out {
+            text += &format!("left out: {reason}\n");
+        }
+        let each = match meter {
+            Ok(seconds) => self.seconds().max(seconds),
+            Err(why) => {
+                text += &format!("no watts: {why}\n");
+                self.seconds()
+            }
+        };
+        let most = (self.budget.as_secs_f64() / (each * (1.0 + OVERHEAD))) as u64;
+        let grid = counted(record.grid, "point", "points");
+        text + &format!(
+            "{grid} in all; in {} up to {} are measured, about {:.1} s each, first those far apart, then those near the best\n",
+            clock(self.budget.as_secs_f64()),
+            most.max(1).min(record.grid.max(1) * 2),
+            each * (1.0 + OVERHEAD)
+        )
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Self {
+        match error {
+            SweepError::Runtime(error) => error.into(),
+            SweepError::Measure(error) => error.into(),
+            SweepError::Energy(error) => error.into(),
+            other => Self::because("", &other),
+        }
+    }
+}
+
+impl From<ClockError> for Failure {
+    fn from(error: ClockError) -> Self {
+        let cure = match error {
+            ClockError::Busy => "wait for its end; it may be putting clocks back",
+            ClockError::NotBack { .. } => "write it into the file as root, or restart the machine",
+            _ => "leave clocks out: --axes clusters,threads,device",
+        };
+        Self::because("", &error).cure(cure)
+    }
+}
+
+pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    without_effect(matches, &["threads"], "sweep varies the number of threads", "--cpus limits which are used, --axes what varies")?;
+    let root = arguments.sensors.root();
+    let config = arguments.search.resolve(matches)?;
+    let source = arguments.source()?;
+    let (json, html) = arguments.output.open()?;
+    let board = arguments.output_board.as_deref().map(|file| BoardFile::open(file, &config)).transpose()?;
+    let meter = arguments.sensors.meter(config.profile.power().as_ref())?;
+    let mut left_out = Vec::new();
+    let axes = arguments.axes(&config, root, &mut left_out)?;
+    let mut record = SweepRecord {
+        schema: SWEEP_SCHEMA.into(),
+        schema_version: SWEEP_SCHEMA_VERSION,
+        environment: Environment::read(root),
+        graph: None,
+        roots: usize::from(arguments.roots),
+        scope: meter.as_ref().ok().map(|meter| meter.scope().to_owned()),
+        sensors: meter.as_ref().map_or_else(|_| Vec::new(), socbfs::power::Meter::sensors),
+        idle_watts: None,
+        default: axes.point(&Axes::default_spot()),
+        grid: axes.grid(),
+        left_out,
+        points: Vec::new(),
+        frontier: Vec::new(),
+        best: Vec::new(),
+        drift: None,
+        complete: false,
+        warnings: Vec::new(),
+    };
+    let why = meter.as_ref().err().map(|energy| energy.reason().unwrap_or("no sensor").to_owned());
+    if arguments.dry_run {
+        let least = meter.as_ref().map(|meter| 12.0 * meter.slowest().as_secs_f64());
+        return print(&arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default())));
+    }
+    record.warnings.extend(why.map(|why| format!("no watts: {why}")));
+    let _turn = Turn::take(root)?;
+    // Before threads start: the process that puts clocks back is a copy of this one.
+    let clocks = if axes.domains.is_empty() { None } else { Some(Clocks::keep(axes.domains.clone())?) };
+    config.apply()?;
+
+    let (environment, show_all) = (record.environment.clone(), arguments.all);
+    let so_far = SoFar::new(
+        record,
+        json,
+        html,
+        move |record: &SweepRecord, json, html| publish(json, html, record, || report::sweep(record, show_all)),
+        |record, why| {
+            record.frontier = sweep::frontier(&record.points);
+            record.best = sweep::best(&record.points, &record.default);
+            record.warnings.extend(why.map(|why| format!("points are missing, since {why}")));
+            !record.points.is_empty()
+        },
+    );
+    let words = so_far.last_words();
+    let kept: Vec<PointRecord> = so_far.resume(&environment, &config, std::slice::from_ref(&source), ["point", "points"])?;
+    let ended = measure(arguments, &config, &source, &axes, meter.as_ref().ok(), clocks, kept, &so_far, quiet);
+    drop(words);
+    let written = board.map_or(Ok(()), |board| board.write(&so_far.lock().record));
+    both(so_far.finish(ended), written)
+}
+
+#[expect(clippy::too_many_arguments, reason = "called once")]
+fn measure(
+    arguments: &SweepArgs,
+    config: &Runtime,
+    source: &Source,
+    axes: &Axes,
+    meter: Option<&socbfs::power::Meter>,
+    clocks: Option<Clocks>,
+    kept: Vec<PointRecord>,
+    so_far: &SoFar<SweepRecord>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let (edges, acquisition_seconds) = source.load()?;
+    let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
+    let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
+    let roots = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), seeds)?;
+    let mut machine = Live::new(config, arguments.sensors.root().to_owned(), (&edges, &layout, &roots), meter, clocks, arguments.seconds());
+    {
+        let record = &mut so_far.lock().record;
+        record.graph = Some(graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds));
+        record.roots = roots.len();
+        record.idle_watts = machine.idle().and_then(|idle| idle.watts);
+        record.points.clone_from(&kept);
+    }
+    let options = SweepOptions { budget: arguments.budget, seed: arguments.seed };
+    let budget = arguments.budget.as_secs();
+    let progress = Bar::still("Sweeping", budget);
+    let began = std::time::Instant::now();
+    let ended = sweep::sweep(&mut machine, axes, options, &kept, |point| {
+        if !quiet {
+            progress.between_saying(began.elapsed().as_secs().min(budget), report::point_line(&point));
+        }
+        let state = &mut *so_far.lock();
+        state.record.points.push(point.clone());
+        state.keep(&point);
+        Ok(())
+    });
+    drop(progress);
+    let back = machine.put_back().map_err(Failure::from);
+    let ended = ended.map_err(Failure::from).map(|ended| {
+        let record = &mut so_far.lock().record;
+        (record.drift, record.complete) = (ended.drift, true);
+    });
+    both(ended, back)?;
+    let record = &so_far.lock().record;
+    if record.points.iter().all(|point| point.measured.is_none()) {
+        let why = record.points.iter().flat_map(|point| &point.thrown_away).next_back().cloned().unwrap_or_default();
+        return Err(
+            Failure::new(format!("every point was thrown away: {why}")).cure("end other programs, cool the machine, and run it again")
+        );
+    }
+    Ok(())
+}
+
+/// The board file that gets the best points.
+struct BoardFile {
+    text: String,
+    place: String,
+    output: Output,
+}
+
+impl BoardFile {
+    /// Opens `file` before anything is measured. A file that does not exist begins with the profile in force.
+    fn open(file: &Path, config: &Runtime) -> Result<Self, Failure> {
+        let text = match file.exists() {
+            true => socbfs::board::read(file).map_err(|error| Failure::from(socbfs::runtime::RuntimeError::Profile(error)))?,
+            false => config.profile.text.to_string(),
+        };
+        Ok(Self { text, place: file.display().to_string(), output: Output::open(file)? })
+    }
+
+    fn write(self, record: &SweepRecord) -> Result<(), Failure> {
+        let best = sweep::best(&record.points, &record.default);
+        if best.is_empty() {
+            return Ok(());
+        }
+        let text = operating_points(&self.text, &self.place, record, &best)
+            .map_err(|error| Failure::from(socbfs::runtime::RuntimeError::Profile(error)))?;
+        self.output.finish(|out| out.write_all(text.as_bytes()))
+    }
+}

@@ -1,0 +1,262 @@
+//! The points of this machine: clocks fixed, cooled down, searched, and watched for whatever disturbs.
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use socbfs::{
+    board::CpuList,
+    engine::AffinityGuard,
+    graph::{EdgeList, Layout, Vertex},
+    machine::{line, list_numbered, number, text},
+    opencl::DeviceChoice,
+    policy::{Policy, PolicyError},
+    power::{Energy, Meter},
+    runtime::{Prepared, Runtime, RuntimeError, Setting},
+};
+
+use super::{
+    axes::{Axes, Spot},
+    clocks::{ClockError, Clocks},
+    run::{Machine, Tried},
+};
+use crate::{
+    bench::{EnergyError, MeasureError, measure, temperatures, window},
+    calibrate::PowerWindows,
+    record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured},
+};
+
+/// Windows of a point; their spread is that of the point.
+const WINDOWS: usize = 3;
+/// Refreshes of the slowest sensor in a point: ten and more.
+const REFRESHES: u64 = 12;
+/// Roots of a point that are validated before it is measured.
+const VALIDATED: usize = 2;
+/// Degrees above the temperature at the beginning at which a point may begin.
+const WARMER: f64 = 3.0;
+/// Longest wait for that.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// Share of a CPU that other programs may use while a point is measured.
+const OTHERS: f64 = 0.02;
+/// Linux counts the time of processes in hundredths of a second (USER_HZ).
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Why a sweep of this machine can't go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SweepError {
+    /// A clock can't be set.
+    #[error(transparent)]
+    Clock(#[from] ClockError),
+    /// A search can't be prepared.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// A search can't be run or validated.
+    #[error(transparent)]
+    Measure(#[from] MeasureError),
+    /// A search differs from the validated one.
+    #[error(transparent)]
+    Energy(#[from] EnergyError),
+    /// A policy of the axes.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+}
+
+/// This machine.
+#[derive(Debug)]
+pub struct Live<'a> {
+    runtime: &'a Runtime,
+    root: PathBuf,
+    edges: &'a EdgeList,
+    layout: &'a Layout,
+    roots: &'a [Vertex],
+    meter: Option<&'a Meter>,
+    clocks: Option<Clocks>,
+    window: PowerWindows,
+    idle: Option<Energy>,
+    /// The hottest zone when the sweep began.
+    celsius: Option<f64>,
+    began: Instant,
+}
+
+impl<'a> Live<'a> {
+    /// The machine whose files are below `root`, idle now, with the searches from `roots` over `layout`, made of `edges`. A point takes at
+    /// least `seconds`.
+    pub fn new(
+        runtime: &'a Runtime,
+        root: PathBuf,
+        (edges, layout, roots): (&'a EdgeList, &'a Layout, &'a [Vertex]),
+        meter: Option<&'a Meter>,
+        clocks: Option<Clocks>,
+        seconds: f64,
+    ) -> Self {
+        let began = Instant::now();
+        let window = PowerWindows { seconds: seconds / WINDOWS as f64, refreshes: REFRESHES / WINDOWS as u64 };
+        let celsius = hottest(&root);
+        let idle = meter.map(|meter| PowerWindows { seconds, refreshes: REFRESHES }.idle(meter));
+        Self { runtime, root, edges, layout, roots, meter, clocks, window, idle, celsius, began }
+    }
+
+    /// The power of the idle machine.
+    pub fn idle(&self) -> Option<&Energy> {
+        self.idle.as_ref()
+    }
+
+    /// Puts the clocks back.
+    ///
+    /// # Errors
+    /// [`ClockError::NotBack`].
+    pub fn put_back(&mut self) -> Result<(), ClockError> {
+        self.clocks.take().map_or(Ok(()), Clocks::put_back)
+    }
+
+    /// Waits until the machine is about as cool as when the sweep began. Returns the seconds.
+    fn cool_down(&self) -> f64 {
+        let begin = Instant::now();
+        while hottest(&self.root).zip(self.celsius).is_some_and(|(now, first)| now > first + WARMER) && begin.elapsed() < LONGEST_WAIT {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        begin.elapsed().as_secs_f64()
+    }
+
+    fn search(&self, point: &OperatingPoint, waited_seconds: f64) -> Result<Tried, SweepError> {
+        let runtime = at(self.runtime, point)?;
+        // Whatever this thread does between the points may run anywhere.
+        let _guard = AffinityGuard::new();
+        let Prepared { mut search, .. } = runtime.search(self.layout)?;
+        let validated = measure(self.edges, self.layout, &mut search, &self.roots[..self.roots.len().min(VALIDATED)], &mut |_| ())?;
+        if let Some(bad) = validated.iter().find(|root| !root.validation.passed) {
+            return Ok(Tried::ThrownAway(format!("the tree from root {} failed validation", bad.root)));
+        }
+        let before = (hottest(&self.root), Witness::look(&self.root));
+        let mut windows = Vec::with_capacity(WINDOWS);
+        for _ in 0..WINDOWS {
+            windows.push(window(&mut search, &validated, self.meter, self.window)?);
+        }
+        let after = (hottest(&self.root), Witness::look(&self.root));
+        let moved = self.clocks.as_ref().and_then(|clocks| clocks.moved(&point.clocks_khz));
+        if let Some(why) = moved.or_else(|| before.1.disturbed(&after.1)) {
+            return Ok(Tried::ThrownAway(why));
+        }
+        let energy = self.idle.as_ref().and_then(|idle| EnergySummary::new(idle, &windows));
+        Ok(Tried::Measured(Box::new(measured(&windows, energy, [before.0, after.0], waited_seconds))))
+    }
+}
+
+impl Machine for Live<'_> {
+    type Error = SweepError;
+
+    fn measure(&mut self, axes: &Axes, spot: &Spot) -> Result<Tried, SweepError> {
+        let point = axes.point(spot);
+        if let Some(clocks) = &self.clocks {
+            match clocks.set(&point.clocks_khz) {
+                // A step that the kernel lists may be out of reach now, for example because the chip is hot.
+                Err(refused @ ClockError::Refused { .. }) => return Ok(Tried::ThrownAway(refused.to_string())),
+                set => set?,
+            }
+        }
+        self.search(&point, self.cool_down())
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+}
+
+/// `runtime` with what `point` sets.
+fn at(runtime: &Runtime, point: &OperatingPoint) -> Result<Runtime, SweepError> {
+    let mut at = Runtime {
+        cpus: Setting::flag(point.cpus.clone()),
+        threads: Setting::flag(point.cpus.numbers().len()),
+        device: Setting::flag(point.device.parse().unwrap_or(DeviceChoice::Auto)),
+        ..runtime.clone()
+    };
+    if let Some(policy) = &point.policy {
+        at.set_policy(Setting::flag(policy.parse::<Policy>()?));
+    }
+    Ok(at)
+}
+
+fn measured(windows: &[EnergyWindow], energy: Option<EnergySummary>, celsius: [Option<f64>; 2], waited_seconds: f64) -> PointMeasured {
+    let searches: u64 = windows.iter().map(|window| window.searches).sum();
+    let seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
+    // The harmonic mean over all searches of all windows.
+    let teps = searches as f64 / windows.iter().map(|window| window.searches as f64 / window.teps).sum::<f64>();
+    let spread = |least: f64, most: f64, mean: f64| (most - least) / mean;
+    let speeds = || windows.iter().map(|window| window.teps);
+    let spread = match &energy {
+        Some(energy) => spread(energy.mteps_per_watt.min, energy.mteps_per_watt.max, energy.mteps_per_watt.mean),
+        None => spread(speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max), teps),
+    };
+    PointMeasured { teps, search_seconds: seconds / searches as f64, searches, spread, energy, celsius, waited_seconds }
+}
+
+fn hottest(root: &std::path::Path) -> Option<f64> {
+    temperatures(root).iter().map(|zone| zone.celsius).max_by(f64::total_cmp)
+}
+
+/// The CPUs that this process may run on.
+pub fn usable_cpus() -> Vec<usize> {
+    let list = text(std::path::Path::new("/proc/self/status"));
+    let list = list.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")));
+    list.and_then(|list| list.trim().parse::<CpuList>().ok()).map_or_else(|| vec![0], |list| list.numbers().to_vec())
+}
+
+/// What tells whether something disturbed a measurement.
+#[derive(Debug, Clone, PartialEq)]
+struct Witness {
+    at: Instant,
+    /// State of each cooling device that slows a processor, by its name.
+    cooling: BTreeMap<String, u64>,
+    /// Times that heat has slowed each CPU since the start.
+    throttled: u64,
+    /// Hundredths of a second that all CPUs were busy, and those of this process.
+    busy: Option<[u64; 2]>,
+}
+
+impl Witness {
+    fn look(root: &std::path::Path) -> Self {
+        let cooling = list_numbered(&root.join("sys/class/thermal"), "cooling_device").into_iter().filter_map(|device| {
+            let kind = line(&device.join("type"))?;
+            let slows = ["cpufreq", "Processor", "devfreq", "gpu"].iter().any(|part| kind.contains(part));
+            Some((kind, number(&device.join("cur_state"))?)).filter(|_| slows)
+        });
+        let count = |cpu: PathBuf| number::<u64>(&cpu.join("thermal_throttle/package_throttle_count"));
+        Self {
+            at: Instant::now(),
+            cooling: cooling.collect(),
+            throttled: list_numbered(&root.join("sys/devices/system/cpu"), "cpu").into_iter().filter_map(count).sum(),
+            busy: busy(&root.join("proc")),
+        }
+    }
+
+    /// Why a measurement between `self` and `after` does not count.
+    fn disturbed(&self, after: &Self) -> Option<String> {
+        if let Some((kind, state)) = after.cooling.iter().find(|(_, state)| **state > 0) {
+            return Some(format!("the kernel slowed down {kind} (step {state})"));
+        }
+        if after.throttled > self.throttled {
+            return Some("the chip was slowed by heat".to_owned());
+        }
+        let seconds = after.at.duration_since(self.at).as_secs_f64();
+        let [all, own] = [0, 1].map(|which| Some(after.busy?[which].saturating_sub(self.busy?[which])));
+        // Both numbers are rounded to a tick of each CPU.
+        let others = (all?.saturating_sub(own?) as f64 - 2.0) / TICKS_PER_SECOND / seconds;
+        (others > OTHERS).then(|| format!("other programs used {others:.2} CPUs"))
+    }
+}
+
+/// Ticks that all CPUs were busy, without waiting for disks, and those of this process.
+fn busy(proc: &std::path::Path) -> Option<[u64; 2]> {
+    let sum = |text: &str, fields: &[usize]| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        fields.iter().map(|&field| words.get(field)?.parse::<u64>().ok()).sum::<Option<u64>>()
+    };
+    // user, nice, system, (idle, iowait,) irq, softirq; what a hypervisor takes is not busy here.
+    let all = sum(&line(&proc.join("stat"))?, &[1, 2, 3, 6, 7])?;
+    // utime and stime, counted from the state of the process, which follows its name.
+    let own = sum(text(&proc.join("self/stat"))?.rsplit_once(") ")?.1, &[11, 12])?;
+    Some([all, own])
+}
