@@ -572,7 +572,7 @@ pub(crate) mod tests {
                 "frontier_edge_ns = -2",
                 &["model.tc.frontier_edge_ns", "-2"],
             ),
-            (replaced("corun = 1.25", "corun = 0.75"), "corun = 0.75", &["model.tc.corun", "0.75", "1 or above"]),
+            (replaced("corun = 1.25", "corun = 0.05"), "corun = 0.05", &["model.tc.corun", "0.05", "0.1 or above"]),
             (replaced("median = 1.25", "median = 0.0"), "median = 0", &["strategies[0].corun.median", "above 0"]),
             (replaced("form = \"full\"", "form = \"best\""), "form = \"best\"", &["best"]),
             (replaced("strategy = \"bgc\"", "strategy = \"bg\""), "strategy", &["bg", "twice"]),

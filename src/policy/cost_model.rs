@@ -103,7 +103,7 @@ pub struct StrategyCost {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub watts: Option<f64>,
     /// Time of a part of a split level while the other device works, over its time while that device is idle (`None`: not measured, and
-    /// counted as 1). 1 or more: two devices share the memory, and some share the cores.
+    /// counted as 1). Above 1 where the devices share memory or cores, below 1 where a busy CPU raises the clock of the GPU.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub corun: Option<f64>,
 }
@@ -112,6 +112,9 @@ pub struct StrategyCost {
 fn is_zero(value: &f64) -> bool {
     *value == 0.0
 }
+
+/// The least co-run ratio of a device: below it, something else was measured. (Phones had 0.64: BetterTogether, IISWC 2025.)
+pub const LEAST_RATIO: f64 = 0.1;
 
 impl StrategyCost {
     /// Names of the terms, as in TOML, and their values.
@@ -271,7 +274,7 @@ pub enum CostModelError {
         key: String,
         /// Its value.
         value: f64,
-        /// The least value: 0, or 1 for `corun`.
+        /// The least value: 0, or [`LEAST_RATIO`] for `corun`.
         least: f64,
     },
     /// A direction that no strategy of the CPU covers.
@@ -356,7 +359,7 @@ impl CostModel {
         for strategy in Strategy::ALL {
             let Some(mut cost) = self.of(strategy).copied() else { continue };
             let watts = cost.watts.map(|watts| ("watts", watts, 0.0));
-            let corun = cost.corun.map(|corun| ("corun", corun, 1.0));
+            let corun = cost.corun.map(|corun| ("corun", corun, LEAST_RATIO));
             for (name, value, least) in cost.terms_mut().map(|(name, term)| (name, *term, 0.0)).into_iter().chain(watts).chain(corun) {
                 check(&|| format!("{}.{name}", strategy.name()), value, least)?;
             }
@@ -847,8 +850,8 @@ mod tests {
             "to_gpu.word_ns is -1; it must be a finite number, 0 or more"
         );
         assert_eq!(
-            wrong(with(StrategyCost { corun: Some(0.5), ..StrategyCost::default() })),
-            "tc.corun is 0.5; it must be a finite number, 1 or more"
+            wrong(with(StrategyCost { corun: Some(0.05), ..StrategyCost::default() })),
+            "tc.corun is 0.05; it must be a finite number, 0.1 or more"
         );
         assert_eq!(wrong(CostModel { bc: None, ..model() }), "the model has no strategy that searches bottom-up on the CPU (bc)");
         assert_eq!(

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 pub use adaptive::{Adaptive, Bands};
 pub use auto::Auto;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
-pub use cost_model::{expected_probes, together_ns};
+pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
 pub use mlp::Mlp;
 pub use planner::PolicyPlanner;
 pub use published::Published;

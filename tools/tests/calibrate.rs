@@ -386,7 +386,7 @@ fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
         let name = numbers.strategy.name();
         let corun = model.of(numbers.strategy).unwrap().corun;
         println!("{name}: {:?}", numbers.corun);
-        assert_eq!(corun, numbers.corun.map(|found| found.median.max(1.0)), "{name}");
+        assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs::policy::LEAST_RATIO)), "{name}");
         assert!(numbers.strategy.direction() == Direction::BottomUp || corun.is_some(), "{name}");
     }
 }

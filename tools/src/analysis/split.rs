@@ -5,7 +5,7 @@ use crate::record::{SplitDirection, SplitParts, SplitShare, SplitSweep};
 use socbfs::{
     bfs::{GpuKernel, LevelPlan, Strategy},
     graph::Vertex,
-    policy::{CostModel, LevelDevice, Policy, Replay, together_ns},
+    policy::{CostModel, LEAST_RATIO, LevelDevice, Policy, Replay, together_ns},
     search::{Search, SearchError},
     stats::median,
 };
@@ -102,11 +102,11 @@ fn sweep(
     })
 }
 
-/// The co-run ratios of the parts that end closest together, at least 1.
+/// The co-run ratios of the parts that end closest together.
 fn here(parts: impl Iterator<Item = SplitParts>) -> Option<[f64; 2]> {
     let apart = |parts: &SplitParts| parts.both_ns[0].max(parts.both_ns[1]) / parts.both_ns[0].min(parts.both_ns[1]).max(1.0);
     let even = parts.min_by(|a, b| apart(a).total_cmp(&apart(b)))?;
-    Some([even.ratio(0)?.max(1.0), even.ratio(1)?.max(1.0)])
+    Some([even.ratio(0)?.max(LEAST_RATIO), even.ratio(1)?.max(LEAST_RATIO)])
 }
 
 /// See [`SplitDirection::off`].

@@ -7,7 +7,7 @@ use super::{figures::zhang_edges, plan::plans_ns};
 use crate::record::{LevelTable, LevelTimes, SHARES, SplitParts};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
-    policy::{ChangeCost, CostModel, ModelTerms, Policy, StrategyCost, together_ns},
+    policy::{ChangeCost, CostModel, LEAST_RATIO, ModelTerms, Policy, StrategyCost, together_ns},
     stats::Summary,
 };
 
@@ -33,7 +33,7 @@ const LEAST_PART_NS: f64 = 50_000.0;
 pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     let mut model = CostModel { form: ModelTerms::Full, ..CostModel::default() };
     for strategy in Strategy::ALL {
-        let corun = corun(tables, strategy).map(|ratios| ratios.median.max(1.0));
+        let corun = corun(tables, strategy).map(|ratios| ratios.median.max(LEAST_RATIO));
         *model.of_mut(strategy) = strategy_cost(tables, strategy).map(|cost| StrategyCost { corun, ..cost });
     }
     let turned =
