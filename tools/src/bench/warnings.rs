@@ -33,6 +33,7 @@ pub fn warnings(record: &Record) -> Vec<String> {
         governor(record),
         huge_pages(record),
         waiting(record),
+        green(record),
     ];
     let mut all: Vec<String> = found.into_iter().flatten().collect();
     if let Some(summary) = &record.summary {
@@ -46,6 +47,13 @@ fn unoptimised(record: &Record) -> Option<String> {
     let Build { opt_level, .. } = &record.environment.build;
     (opt_level == "0")
         .then(|| "this is a debug build, many times slower than it could be: run it with `cargo run --release -- bench`".to_owned())
+}
+
+fn green(record: &Record) -> Option<String> {
+    record.energy.green.as_ref().map(|_| {
+        "Green Graph500 lists a machine only if it is at least as fast as the slowest of that year's Graph500 list; this run does not compare"
+            .to_owned()
+    })
 }
 
 fn few_roots(record: &Record) -> Option<String> {

@@ -19,6 +19,16 @@ pub struct EnergyRecord {
     pub measured: Option<MeasuredEnergy>,
     /// Sensors that exist but were not used, and why.
     pub skipped: Vec<Skipped>,
+    /// What Green Graph500 asks for besides (`None`: the run was not made by its rules).
+    #[serde(default)]
+    pub green: Option<Green>,
+}
+
+/// What the rules of Green Graph500 (version 1.1) ask to report of a run besides its energy.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Green {
+    /// Clocks and power saving while the power was measured, a line for each part of the machine.
+    pub power_saving: Vec<String>,
 }
 
 /// Measured energy. Energies are in joules, powers in watts, times in seconds.

@@ -17,8 +17,8 @@ pub use analysis::{
 pub use board::{BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
 pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, RankDeviceRecord};
 pub use energy::{
-    DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy, StrategyPower,
-    StrategyTime,
+    DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, Green, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,
+    StrategyPower, StrategyTime,
 };
 pub use environment::{Build, Cpu, Environment, System, Temperature};
 pub(crate) use policies::STRATEGIES;

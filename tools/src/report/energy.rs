@@ -33,6 +33,10 @@ pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
             grouped(refreshes)
         ),
     )?;
+    if let Some(green) = &energy.green {
+        row(out, "", "by the rules of Green Graph500, with these clocks and power saving:")?;
+        green.power_saving.iter().try_for_each(|line| row(out, "", format_args!("  {line}")))?;
+    }
     energy.reason().map_or(Ok(()), |reason| row(out, "", format_args!("n/a: {reason}")))
 }
 

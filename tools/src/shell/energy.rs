@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
-use socbfs::power::{Meter, Profile, SelectError, Selection, Skipped, Source, SystemFiles, discover};
+use socbfs::power::{Meter, Profile, Scope, SelectError, Selection, Skipped, Source, SystemFiles, discover};
 
 use super::{
     config::{self, Root, root},
@@ -14,8 +14,8 @@ use super::{
 #[cfg(feature = "mpi")]
 use crate::bench::measure_cluster_energy;
 use crate::{
-    bench::{EnergyError, EnergyOptions, measure_energy},
-    record::{EnergyRecord, RootRecord},
+    bench::{EnergyError, EnergyOptions, measure_energy, power_saving},
+    record::{EnergyRecord, Green, RootRecord},
 };
 use socbfs::{
     graph::Layout,
@@ -48,6 +48,11 @@ pub(crate) struct EnergyArgs {
     /// Minimum length of a window of searches, in seconds
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().window.seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
+
+    /// Measure as the rules of Green Graph500 ask: windows of 100 s and more, the power of the whole system (else the run is refused), and
+    /// the state of clocks and power saving in the record
+    #[arg(long)]
+    green: bool,
 
     /// Number of windows, over which the spread of the result is taken
     #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
@@ -157,17 +162,23 @@ impl EnergyArgs {
 
     /// Checks before the work begins that the sensors named in `--energy` can be used.
     pub(crate) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
-        if let Wish::Named(_) = self.sensors.wish()? {
-            self.sensors.meter(board.power().as_ref())?.map_err(|_| Failure::new("no sensor"))?;
+        let named = matches!(self.sensors.wish()?, Wish::Named(_));
+        if !named && !self.green {
+            return Ok(());
         }
-        Ok(())
+        match self.sensors.meter(board.power().as_ref())? {
+            Ok(meter) if self.green => whole_system(meter.scope()),
+            Err(none) if self.green => Err(green_refused(none.reason().unwrap_or("nothing measures power"))),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Failure::new("no sensor")),
+        }
     }
 
     /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
     /// the windows to measure.
     pub(crate) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
         let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
-        options.window.seconds = self.energy_seconds;
+        options.window.seconds = if self.green { self.energy_seconds.max(GREEN_SECONDS) } else { self.energy_seconds };
         match self.sensors.meter(board.power().as_ref()) {
             Ok(meter) => (meter, options),
             Err(failure) => (Err(lost(&failure, true)), options),
@@ -222,8 +233,26 @@ impl EnergyArgs {
         let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
         let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
         drop(progress);
-        Ok(kept(measured, true)?.unwrap_or_else(|unavailable| unavailable))
+        let green = self.green.then(|| Green { power_saving: power_saving(self.sensors.root()) });
+        Ok(EnergyRecord { green, ..kept(measured, true)?.unwrap_or_else(|unavailable| unavailable) })
     }
+}
+
+/// Least length of a window by the rules of Green Graph500.
+const GREEN_SECONDS: f64 = 100.0;
+
+/// Refuses sensors that do not measure the whole system.
+fn whole_system(scope: &str) -> Result<(), Failure> {
+    let whole = [Scope::Wall, Scope::BoardInput].map(|scope| scope.to_string());
+    if whole.iter().any(|whole| whole == scope) {
+        return Ok(());
+    }
+    Err(green_refused(&format!("the sensors measure {scope}")))
+}
+
+fn green_refused(why: &str) -> Failure {
+    Failure::new(format!("Green Graph500 asks for the power of the whole system: {why}"))
+        .cure("name a sensor at its input with --energy (`socbfs sensors`), with a board profile that gives the scope; or omit --green")
 }
 
 /// The energy that was measured after validated searches, which are kept if that failed: the inner `Err` is then their record without
@@ -266,6 +295,33 @@ mod tests {
         // Only this rank knows of it.
         assert_eq!(kept(ClusterError::Message { rank: 1 }.into()).unwrap_err().code(), 2);
         assert_eq!(kept(EnergyError::Different { root: 0, found: 2, validated: 3 }).unwrap_err().code(), 2);
+    }
+
+    #[test]
+    fn green_runs_need_the_power_of_the_whole_system_and_long_windows() {
+        let machine = |sensor: &str, profile: &str| {
+            let root = tempfile::tempdir().unwrap();
+            let chip = root.path().join("sys/class/hwmon/hwmon0");
+            std::fs::create_dir_all(&chip).unwrap();
+            std::fs::write(chip.join("name"), "ina219").unwrap();
+            std::fs::write(chip.join("power1_input"), "5000000").unwrap();
+            let sensors = SensorArgs { energy: vec![sensor.to_owned()], sysfs_root: root.path().to_owned().into() };
+            let arguments = EnergyArgs { sensors, energy_seconds: 1.0, energy_repeats: 1, green: true };
+            let text = format!("schema = 1\n[board]\nname = 'b'\n{profile}");
+            let board = socbfs::board::Board::parse(&text, "b.toml").unwrap();
+            let origin = runtime::Origin::Board;
+            let board = runtime::Profile { board, text: text.into(), place: "b.toml".into(), origin, reason: "asked for".into() };
+            (arguments.check(&board), arguments.windows(&board).1.window.seconds)
+        };
+        let rail = |scope: &str| {
+            format!("[power]\nscope = '{scope}'\n[[power.rails]]\nfamily = 'ina2xx'\nid = 'hwmon*'\ndomain = 'board'\ncounted = true\n")
+        };
+        let (checked, seconds) = machine("auto", &rail("board-input"));
+        assert!(checked.is_ok() && seconds >= 100.0, "{checked:?}");
+        let refused = |sensor: &str, profile: &str| machine(sensor, profile).0.unwrap_err().to_string();
+        assert!(refused("auto", &rail("soc-rails")).contains("the sensors measure soc-rails"));
+        assert!(refused("off", "").contains("switched off"));
+        assert!(refused("ina2xx", "").contains("whole system"));
     }
 
     #[test]
