@@ -31,14 +31,14 @@ static __global const uint *slot_before(__global uint *all_counters, uint slot) 
     return all_counters + (slot + SLOTS - 1) % SLOTS * SLOT;
 }
 
-// `all` less two numbers, or 0 if they are more than that. (Many GPUs have no 64-bit integers, and Oclgrind 21.10 no saturating difference.)
+// `all` less two numbers, or 0 if they are more than that. (Many GPUs have no 64-bit integers, Oclgrind 21.10 no saturating difference.)
 static float left_of(uint all, uint before, uint now) {
     return before < all && now < all - before ? (float)(all - before - now) : 0.0f;
 }
 
 // Whether the planner would surely choose the plan of `guard` at the level after `from`: all linear forms over the counts are above 0, by
-// more than the rounding error. Guard 0: the level has been planned. The number of forms is data and no constant: a constant makes compilers
-// unroll the loop, into half of a kernel's instructions on some GPUs, with more registers than the rest of the kernel needs.
+// more than the rounding error. Guard 0: the level has been planned. The number of forms is data and no constant: a constant makes
+// compilers unroll the loop, into half of a kernel's instructions on some GPUs, with more registers than the rest of the kernel needs.
 static bool is_planned(__global const uint *from, __global const uint *guards, uint guard) {
     if (guard == 0) return true;
     float frontier = from[TAIL], edges = from[EDGES];

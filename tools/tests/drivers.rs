@@ -121,8 +121,8 @@ fn drivers_that_end_the_process_are_reported() {
     }
 }
 
-/// A driver that returns from no call that waits for its device, and waits for it at the end of the process too, as drivers of GPUs do after
-/// a kernel has hung. Every command ends after the limit, which is 10 seconds, and what drivers get at the end.
+/// A driver that returns from no call that waits for its device, and waits for it at the end of the process too, as drivers of GPUs do
+/// after a kernel has hung. Every command ends after the limit, which is 10 seconds, and what drivers get at the end.
 #[test]
 fn a_driver_that_never_completes_ends_no_command() {
     const LIMIT: Duration = Duration::from_secs(30);
