@@ -46,16 +46,15 @@ impl Environment {
 pub fn power_saving(root: &Path) -> Vec<String> {
     let cpu = root.join("sys/devices/system/cpu");
     let clock = |folder: &Path, [governor, low, high]: [&str; 3], per_mhz: u64| {
-        let mhz =
-            |name: &str| machine::number::<u64>(&folder.join(name)).map_or_else(|| "?".to_owned(), |value| (value / per_mhz).to_string());
-        let governor = machine::line(&folder.join(governor))?;
+        let mhz = |name: &str| number::<u64>(&folder.join(name)).map_or_else(|| "?".to_owned(), |value| (value / per_mhz).to_string());
+        let governor = line(&folder.join(governor))?;
         Some(format!("{}: governor {governor}, {} to {} MHz", machine::name(folder), mhz(low), mhz(high)))
     };
-    let policies = machine::list_numbered(&cpu.join("cpufreq"), "policy");
+    let policies = list_numbered(&cpu.join("cpufreq"), "policy");
     let cpus = policies.iter().filter_map(|folder| clock(folder, ["scaling_governor", "scaling_min_freq", "scaling_max_freq"], 1000));
     let devices = machine::list(&root.join("sys/class/devfreq"), |_| true);
     let devices = devices.iter().filter_map(|folder| clock(folder, ["governor", "min_freq", "max_freq"], 1_000_000));
-    let one = |name: &str, path: &str| Some(format!("{name}: {}", machine::line(&cpu.join(path))?));
+    let one = |name: &str, path: &str| Some(format!("{name}: {}", line(&cpu.join(path))?));
     let others = [("boost", "cpufreq/boost"), ("no_turbo", "intel_pstate/no_turbo"), ("idle governor", "cpuidle/current_governor")];
     cpus.chain(devices).chain(others.into_iter().filter_map(|(name, path)| one(name, path))).collect()
 }
