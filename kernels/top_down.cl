@@ -9,6 +9,14 @@
 #define TOP_DOWN_PARAMETERS __global const uint *restrict offsets, __global const uint *restrict to_original, \
     __global uint *restrict visited_a, __global uint *restrict visited_b, __global uint *restrict parent
 
+// The arrays in use. They are picked where they are accessed: a pointer that is kept takes two registers of a GPU through the whole kernel,
+// and picking one costs less than the access.
+#define QUEUE(state) ((state) & FLIP_QUEUE ? queue_b : queue_a)
+#define OTHER_QUEUE(state) ((state) & FLIP_QUEUE ? queue_a : queue_b)
+#define MASK(state) ((state) & FLIP_MASK ? mask_b : mask_a)
+#define OTHER_MASK(state) ((state) & FLIP_MASK ? mask_a : mask_b)
+#define BITMAP(state) ((state) & FLIP_BITMAP ? visited_b : visited_a)
+
 #if GROUP == 1
 
 // If a work-group is one item (on a CPU), the item expands short lists in rounds of a few frontier vertices, and each round in passes,
@@ -280,14 +288,6 @@ __kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask
 
 #else
 
-// The arrays in use. They are picked where they are accessed: a pointer that is kept takes two registers of a GPU through the whole kernel,
-// and picking one costs less than the access.
-#define QUEUE(state) ((state) & FLIP_QUEUE ? queue_b : queue_a)
-#define OTHER_QUEUE(state) ((state) & FLIP_QUEUE ? queue_a : queue_b)
-#define MASK(state) ((state) & FLIP_MASK ? mask_b : mask_a)
-#define OTHER_MASK(state) ((state) & FLIP_MASK ? mask_a : mask_b)
-#define BITMAP(state) ((state) & FLIP_BITMAP ? visited_b : visited_a)
-
 // The vertices that a group has found.
 typedef struct {
     uint vertices[NEXT];
@@ -558,9 +558,9 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
         uint begin = offsets[u], arcs = offsets[(u) + 1] - begin, name = original(to_original, u); \
         for (uint arc = first; arc < arcs; arc += stride) { \
             uint v = target(begin + arc, TARGET_ARGUMENTS); \
-            if (visit(visited, v)) { \
+            if (visit(BITMAP(state), v)) { \
                 parent[v] = name; \
-                next[atomic_inc(&tail)] = v; \
+                OTHER_QUEUE(state)[atomic_inc(&tail)] = v; \
                 sum += offsets[v + 1] - offsets[v]; \
             } \
         } \
@@ -575,39 +575,44 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, uint most, uint most_levels,
                      STEP_PARAMETERS, TARGET_PARAMETERS) {
-    __local uint tail, edges;
+    __local uint tail, edges, expanded;
 #if GROUP > 1
     __local uint longs, lists[GROUP];
 #else
     __local Round round;
 #endif
     __global const uint *from = slot_before(all_counters, slot);
-    bool runs = from[EDGES] < most && from[TAIL] < most && applies(from, IS_QUEUE, guards, guard), goes_on = runs;
-    uint me = get_local_id(0), state = from[STATE], len = from[TAIL], sum = from[EDGES], levels = 0, before = 0;
-    uint visited_before = from[VISITED], expanded = from[EXPANDED];
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    if (runs) clear_next_slot(all_counters, slot);
-    else open_level(all_counters, slot, false, state);
+    // Numbers: Mesa 26.2.6 can't compile the byte in which a loop keeps a `bool` for Mali's Midgard ("Unhandled ALU op b2i8").
+    uint runs = from[EDGES] < most && from[TAIL] < most && applies(from, IS_QUEUE, guards, guard), goes_on = runs;
+    uint me = get_local_id(0), state = from[STATE], len = from[TAIL], sum = from[EDGES], levels = 0;
+    __global uint *counters = slot_of(all_counters, slot);
+    if (!runs) open_level(all_counters, slot, false, state);
+    else {
+        clear_next_slot(all_counters, slot);
+        // The first item counts in memory, so that these counts take no registers of the others.
+        if (me == 0) counters[VISITED] = from[VISITED], expanded = 0;
+    }
     while (goes_on) {
-        __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
-        __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
-        visited_before += len;
-        expanded += sum;
-        if (me == 0) tail = edges = 0;
+        if (me == 0) {
+            tail = edges = 0;
+            counters[VISITED] += len;
+            expanded += sum;
+            counters[BEFORE] = len;
+        }
 #if GROUP == 1
         bool by_rounds = sum / SHORT_LISTS < len;
         sum = 0;
         for (uint first = 0; by_rounds && first < len; first += ROUND) {
             uint count = min(len - first, (uint)ROUND);
-            begin_round(&round, queue + first, count, offsets, to_original, TARGET_ARGUMENTS);
+            begin_round(&round, QUEUE(state) + first, count, offsets, to_original, TARGET_ARGUMENTS);
             while (round.done < count) {
-                uint seem = look(&round, count, visited, TARGET_ARGUMENTS), found = claim(&round, seem, visited);
-                sum += append(&round, found, parent, offsets, next + tail);
+                uint seem = look(&round, count, BITMAP(state), TARGET_ARGUMENTS), found = claim(&round, seem, BITMAP(state));
+                sum += append(&round, found, parent, offsets, OTHER_QUEUE(state) + tail);
                 tail += found;
             }
         }
         for (uint i = 0; !by_rounds && i < len; i++) {
-            uint u = queue[i];
+            uint u = QUEUE(state)[i];
             WALK(u, 0, 1);
         }
 #else
@@ -616,7 +621,7 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
             if (me == 0) longs = 0;
             barrier(CLK_LOCAL_MEM_FENCE);
             if (me < len - base) {
-                uint u = queue[base + me];
+                uint u = QUEUE(state)[base + me];
                 if (offsets[u + 1] - offsets[u] > ALONE) lists[atomic_inc(&longs)] = u;
                 else WALK(u, 0, 1);
             }
@@ -627,23 +632,19 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
 #endif
         if (sum) atomic_add(&edges, sum);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-        before = len;
         len = tail;
         sum = edges;
         levels++;
         state ^= FLIP_QUEUE;
-        goes_on = len != 0 && sum < most && len < most && levels != most_levels && (expanded - from[EXPANDED]) / 64 < most;
+        goes_on = len != 0 && sum < most && len < most && levels != most_levels && expanded / 64 < most;
         // The counters are reset after all items have read them.
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (runs && me == 0) {
-        __global uint *counters = slot_of(all_counters, slot);
         counters[TAIL] = len;
         counters[EDGES] = sum;
         counters[LEVELS] = levels;
-        counters[VISITED] = visited_before;
-        counters[EXPANDED] = expanded;
-        counters[BEFORE] = before;
+        counters[EXPANDED] = from[EXPANDED] + expanded;
         counters[STATE] = state;
     }
 }
