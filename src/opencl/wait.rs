@@ -5,7 +5,7 @@
 //! for the state of the event, which does not wait, in case that the driver forgets to call back.
 //!
 //! (PoCL on two cores, medians in turn: an empty launch takes 29.2 us with clFinish and 29.5 us so, a kernel of 65 us 97.7 and 99.3. A
-//! thread that makes the waiting call and is abandoned takes 33.8 and 121.7 us; on a busy machine it doubles the time of a small search.)
+//! thread that makes the waiting call and is abandoned takes 33.8 and 121.7 us.)
 
 use std::{
     ffi::c_void,
