@@ -2,7 +2,7 @@
 
 use toml_edit::{InlineTable, Value};
 
-use super::{Change, edit};
+use super::{Change, edit, tune::one_line};
 use crate::record::{BestPoint, SweepRecord};
 use socbfs::board::{Board, DocumentError, Goal};
 
@@ -14,8 +14,7 @@ pub fn operating_points(text: &str, file: &str, record: &SweepRecord, best: &[Be
     let day = record.environment.time.split('T').next().unwrap_or_default();
     let graph = record.graph.as_ref().map_or("a graph", |graph| graph.source.as_str());
     let scope = record.scope.as_deref().map_or_else(|| "no sensor".to_owned(), |scope| format!("{scope}: {}", record.sensors.join(" + ")));
-    let comment: String =
-        format!("measured {day} by socbfs sweep on {graph}, {scope}").chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let comment = one_line(&format!("measured {day} by socbfs sweep on {graph}, {scope}"));
     let mut goals: Vec<Goal> = Board::<toml::Table>::parse(text, file)?.operating_points.iter().map(|point| point.goal).collect();
     let mut changes = Vec::new();
     for best in best {

@@ -136,6 +136,6 @@ fn described(
 }
 
 /// `text` without line breaks, since a line break would end the comment.
-fn one_line(text: &str) -> String {
+pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

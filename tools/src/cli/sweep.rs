@@ -141,13 +141,10 @@ impl SweepArgs {
 
     /// What varies on the machine below `root`. Adds to `left_out` what does not, and why.
     fn axes(&self, config: &Runtime, root: &Path, left_out: &mut Vec<String>) -> Result<Axes, Failure> {
-        let mut clusters = clusters(root);
-        if !self.varies(Axis::Clusters) {
-            clusters.clear();
-        }
+        let clusters = clusters(root);
         let wanted = config.cpus.value.numbers();
         let usable: Vec<usize> = usable_cpus().into_iter().filter(|cpu| wanted.is_empty() || wanted.contains(cpu)).collect();
-        let mut domains = if self.varies(Axis::Clocks) { sweep::domains(root, &crate::board::clusters(root)) } else { Vec::new() };
+        let mut domains = if self.varies(Axis::Clocks) { sweep::domains(root, &clusters) } else { Vec::new() };
         if self.varies(Axis::Clocks) && domains.is_empty() {
             left_out.push("clocks: the kernel shows none that can be set (a virtual machine, a container, or a fixed clock)".to_owned());
         } else if !domains.iter().all(Clocks::may_set) {
@@ -162,10 +159,8 @@ impl SweepArgs {
                 Err(error) => left_out.push(format!("device: {}", words::with_causes("", &error))),
             }
         }
-        if devices[0] == "cpu" && devices.len() > 1 {
-            devices.truncate(1);
-        }
-        Ok(Axes::new(&clusters, &usable, domains, &devices, &self.policies, self.varies(Axis::Threads)))
+        let clusters = if self.varies(Axis::Clusters) { &clusters[..] } else { &[] };
+        Ok(Axes::new(clusters, &usable, domains, &devices, &self.policies, self.varies(Axis::Threads)))
     }
 
     fn plan(&self, axes: &Axes, record: &SweepRecord, meter: Result<f64, &str>) -> String {
@@ -187,7 +182,7 @@ impl SweepArgs {
             text += &format!("left out: {reason}\n");
         }
         let each = match meter {
-            Ok(seconds) => self.seconds().max(seconds),
+            Ok(seconds) => seconds,
             Err(why) => {
                 text += &format!("no watts: {why}\n");
                 self.seconds()
@@ -257,7 +252,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     };
     let why = meter.as_ref().err().map(|energy| energy.reason().unwrap_or("no sensor").to_owned());
     if arguments.dry_run {
-        let least = meter.as_ref().map(|meter| 12.0 * meter.slowest().as_secs_f64());
+        let least = meter.as_ref().map(|meter| sweep::point_window(arguments.seconds()).least_seconds(meter));
         return print(&arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default())));
     }
     record.warnings.extend(why.map(|why| format!("no watts: {why}")));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use socbfs::board::{Cluster, CpuList};
 
-use super::clocks::Domain;
+use super::clocks::{Domain, is_memory};
 use crate::record::OperatingPoint;
 
 /// A choice of CPUs, device and policy; the clocks of its domains are free.
@@ -156,10 +156,6 @@ impl Axes {
 /// Numbers of threads below `cpus`: all up to four, then powers of two.
 fn counts(cpus: usize) -> Vec<usize> {
     (1..cpus).filter(|count| *count <= 4 || count.is_power_of_two()).rev().collect()
-}
-
-fn is_memory(name: &str) -> bool {
-    ["dmc", "ddr", "emc", "memory"].iter().any(|part| name.contains(part))
 }
 
 #[cfg(test)]

@@ -76,13 +76,18 @@ pub fn domains(root: &Path, clusters: &[Cluster]) -> Vec<Domain> {
         }
         add(&mut found, &cluster.name, cpus, steps, folder);
     }
-    let is_wanted = |name: &str| ["gpu", "mali", "kgsl", "g3d", "dmc", "ddr", "emc", "memory"].iter().any(|part| name.contains(part));
+    let is_wanted = |name: &str| is_memory(name) || ["gpu", "mali", "kgsl", "g3d"].iter().any(|part| name.contains(part));
     for folder in list(&root.join("sys/class/devfreq"), is_wanted) {
         let steps = frequencies(&folder.join("available_frequencies")).iter().map(|hz| hz / 1000).collect();
         add(&mut found, &name(&folder), Vec::new(), steps, folder);
     }
     found.retain(|domain| domain.steps_khz.len() > 1);
     found
+}
+
+/// Whether a device of this name is the memory.
+pub(super) fn is_memory(name: &str) -> bool {
+    ["dmc", "ddr", "emc", "memory"].iter().any(|part| name.contains(part))
 }
 
 /// Adds a folder to the domain of its name. Cores of one cluster may have folders of their own; their clocks are set together.
@@ -188,11 +193,6 @@ impl Clocks {
                 Ok(Self { domains, saved, pipe: Some(write), child })
             }
         }
-    }
-
-    /// The domains, in the order in which [`set`](Self::set) takes frequencies.
-    pub fn domains(&self) -> &[Domain] {
-        &self.domains
     }
 
     /// Fixes the clocks of the domains in `khz`, and lets all others run as they were found.

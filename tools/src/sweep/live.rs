@@ -25,14 +25,14 @@ use super::{
 use crate::{
     bench::{EnergyError, MeasureError, measure, temperatures, window},
     calibrate::PowerWindows,
-    record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured},
+    record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured, RootRecord},
 };
 
 /// Windows of a point; their spread is that of the point.
 const WINDOWS: usize = 3;
 /// Refreshes of the slowest sensor in a point: ten and more.
 const REFRESHES: u64 = 12;
-/// Roots of a point that are validated before it is measured.
+/// Roots of a point, after the first one, that are validated before it is measured.
 const VALIDATED: usize = 2;
 /// Degrees above the temperature at the beginning at which a point may begin.
 const WARMER: f64 = 3.0;
@@ -76,6 +76,8 @@ pub struct Live<'a> {
     clocks: Option<Clocks>,
     window: PowerWindows,
     idle: Option<Energy>,
+    /// The validated searches from all roots, after the first point.
+    records: Vec<RootRecord>,
     /// The hottest zone when the sweep began.
     celsius: Option<f64>,
     began: Instant,
@@ -95,8 +97,8 @@ impl<'a> Live<'a> {
         let began = Instant::now();
         let window = PowerWindows { seconds: seconds / WINDOWS as f64, refreshes: REFRESHES / WINDOWS as u64 };
         let celsius = hottest(&root);
-        let idle = meter.map(|meter| PowerWindows { seconds, refreshes: REFRESHES }.idle(meter));
-        Self { runtime, root, edges, layout, roots, meter, clocks, window, idle, celsius, began }
+        let idle = meter.map(|meter| point_window(seconds).idle(meter));
+        Self { runtime, root, edges, layout, roots, meter, clocks, window, idle, celsius, began, records: Vec::new() }
     }
 
     /// The power of the idle machine.
@@ -121,19 +123,24 @@ impl<'a> Live<'a> {
         begin.elapsed().as_secs_f64()
     }
 
-    fn search(&self, point: &OperatingPoint, waited_seconds: f64) -> Result<Tried, SweepError> {
+    fn search(&mut self, point: &OperatingPoint, waited_seconds: f64) -> Result<Tried, SweepError> {
         let runtime = at(self.runtime, point)?;
         // Whatever this thread does between the points may run anywhere.
         let _guard = AffinityGuard::new();
         let Prepared { mut search, .. } = runtime.search(self.layout)?;
-        let validated = measure(self.edges, self.layout, &mut search, &self.roots[..self.roots.len().min(VALIDATED)], &mut |_| ())?;
+        // All roots at the first point, a few at the others: a window compares the levels of every search with those of its root.
+        let count = if self.records.is_empty() { self.roots.len() } else { self.roots.len().min(VALIDATED) };
+        let validated = measure(self.edges, self.layout, &mut search, &self.roots[..count], &mut |_| ())?;
         if let Some(bad) = validated.iter().find(|root| !root.validation.passed) {
             return Ok(Tried::ThrownAway(format!("the tree from root {} failed validation", bad.root)));
+        }
+        if self.records.is_empty() {
+            self.records = validated;
         }
         let before = (hottest(&self.root), Witness::look(&self.root));
         let mut windows = Vec::with_capacity(WINDOWS);
         for _ in 0..WINDOWS {
-            windows.push(window(&mut search, &validated, self.meter, self.window)?);
+            windows.push(window(&mut search, &self.records, self.meter, self.window)?);
         }
         let after = (hottest(&self.root), Witness::look(&self.root));
         let moved = self.clocks.as_ref().and_then(|clocks| clocks.moved(&point.clocks_khz));
@@ -157,12 +164,18 @@ impl Machine for Live<'_> {
                 set => set?,
             }
         }
-        self.search(&point, self.cool_down())
+        let waited_seconds = self.cool_down();
+        self.search(&point, waited_seconds)
     }
 
     fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
+}
+
+/// The length of a point of at least `seconds`.
+pub fn point_window(seconds: f64) -> PowerWindows {
+    PowerWindows { seconds, refreshes: REFRESHES }
 }
 
 /// `runtime` with what `point` sets.

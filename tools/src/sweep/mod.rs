@@ -8,7 +8,7 @@ mod run;
 
 pub use axes::{Axes, Choice, Spot};
 pub use clocks::{ClockError, Clocks, Domain, Turn, domains};
-pub use live::{Live, SweepError, usable_cpus};
+pub use live::{Live, SweepError, point_window, usable_cpus};
 pub use plan::{Done, best, frontier, next, score};
 pub use run::{Ended, Machine, SweepOptions, Tried, sweep};
 
