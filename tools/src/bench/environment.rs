@@ -42,6 +42,14 @@ impl Environment {
     }
 }
 
+/// Linux reports the time of a process in hundredths of a second (USER_HZ), whatever the rate of its own clock.
+pub(crate) const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Whether a cooling device of this kind slows a processor (a fan does not).
+pub(crate) fn slows(kind: &str) -> bool {
+    ["cpufreq", "Processor", "devfreq", "cpu-idle", "gpu"].iter().any(|part| kind.contains(part))
+}
+
 /// The state of clocks and power saving below `root`, a line for each part: limits and governors of clocks, boost, idle states.
 pub fn power_saving(root: &Path) -> Vec<String> {
     let cpu = root.join("sys/devices/system/cpu");

@@ -19,6 +19,7 @@ pub use cluster_energy::measure_cluster_energy;
 pub use default_scale::{default_scale, kronecker_bytes};
 pub(crate) use energy::window;
 pub use energy::{EnergyError, EnergyOptions, measure_energy, measure_policies_energy};
+pub(crate) use environment::{TICKS_PER_SECOND, slows};
 pub use environment::{available_memory, power_saving, temperatures};
 pub use record::{SCHEMA, SCHEMA_VERSION, read_record, scale_and_edge_factor};
 pub use replay::{RecordError, read_plans};

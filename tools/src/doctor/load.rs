@@ -10,6 +10,7 @@ use std::{
 use serde::Serialize;
 
 use super::{Finding, Subject};
+use crate::bench::TICKS_PER_SECOND;
 use socbfs::machine::{line, list, text};
 
 /// A load above this share of the CPUs means that other programs are running.
@@ -17,9 +18,6 @@ const BUSY_SHARE: f64 = 0.5;
 
 /// A program that used at least this share of one CPU is named.
 const NAMED: f64 = 0.2;
-
-/// Linux reports the time of a process in hundredths of a second (USER_HZ), whatever the rate of its own clock.
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// A program and the share of one CPU that it used.
 #[derive(Debug, Clone, PartialEq, Serialize)]

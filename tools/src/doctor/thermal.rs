@@ -4,6 +4,7 @@
 use std::{path::Path, process::Command};
 
 use super::{Check, Finding, Subject};
+use crate::bench::slows;
 use socbfs::machine::{is_live, line, list, list_numbered, number};
 
 /// A zone counts as near a trip point from this many degrees below it: a search of some seconds warms a small chip by more.
@@ -101,11 +102,6 @@ fn throttled(subject: &Subject<'_>) -> Finding {
         (_, true) => Finding::ok("not slowed now; no slowdown was counted since the start"),
         (..) => Finding::warning(format!("{}; not now", before.join("; ")), cure),
     }
-}
-
-/// Whether a cooling device of this kind slows a processor (a fan does not).
-fn slows(kind: &str) -> bool {
-    ["cpufreq", "Processor", "devfreq", "cpu-idle", "gpu"].iter().any(|part| kind.contains(part))
 }
 
 /// The bits that the firmware of a Raspberry Pi reports: 0 too little voltage, 1 clock capped, 2 throttled, 3 soft limit of the

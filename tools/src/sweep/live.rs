@@ -23,7 +23,7 @@ use super::{
     run::{Machine, Tried},
 };
 use crate::{
-    bench::{EnergyError, MeasureError, measure, temperatures, window},
+    bench::{EnergyError, MeasureError, TICKS_PER_SECOND, measure, slows, temperatures, window},
     calibrate::PowerWindows,
     record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured, RootRecord},
 };
@@ -40,8 +40,6 @@ const WARMER: f64 = 3.0;
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 /// Share of a CPU that other programs may use while a point is measured.
 const OTHERS: f64 = 0.02;
-/// Linux counts the time of processes in hundredths of a second (USER_HZ).
-const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Why a sweep of this machine can't go on.
 #[derive(Debug, thiserror::Error)]
@@ -233,8 +231,7 @@ impl Witness {
     fn look(root: &std::path::Path) -> Self {
         let cooling = list_numbered(&root.join("sys/class/thermal"), "cooling_device").into_iter().filter_map(|device| {
             let kind = line(&device.join("type"))?;
-            let slows = ["cpufreq", "Processor", "devfreq", "gpu"].iter().any(|part| kind.contains(part));
-            Some((kind, number(&device.join("cur_state"))?)).filter(|_| slows)
+            Some((kind, number(&device.join("cur_state"))?)).filter(|(kind, _)| slows(kind))
         });
         let count = |cpu: PathBuf| number::<u64>(&cpu.join("thermal_throttle/package_throttle_count"));
         Self {
