@@ -12,8 +12,8 @@ use crate::{
     implementations,
 };
 
-/// Fields that only searches on a device or over ranks write.
-const ABSENT: [&str; 3] = ["cluster.*", "device_ns", "with_previous"];
+/// Fields that only searches on a device, over ranks, or by the rules of Green Graph500 write.
+const ABSENT: [&str; 4] = ["cluster.*", "device_ns", "energy.green.power_saving[]", "with_previous"];
 
 /// The paths of all values in `value`: `a.b`, and `a[]` for the elements of a list.
 fn paths(value: &Value, path: &str, found: &mut BTreeSet<String>) {
