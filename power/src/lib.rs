@@ -12,6 +12,7 @@ mod selection;
 mod source;
 mod tree;
 mod units;
+mod watch;
 
 pub use channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, UnknownName, monotonic};
 pub use counter::{Advance, Counter};
@@ -24,3 +25,4 @@ pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped, open_n
 pub use source::Source;
 pub use tree::SystemFiles;
 pub use units::{Joules, Watts};
+pub use watch::{Change, TooSlow, Watch};

@@ -13,6 +13,7 @@ use crate::{
     problem::Unusable,
     selection::{Pick, SelectError, Selection, Skipped},
     units::Joules,
+    watch::{Change, TooSlow, Watch, Watcher},
 };
 
 /// A counter that has not changed after this time counts as standing still: counters are refreshed every few milliseconds, and a running
@@ -54,6 +55,8 @@ struct State {
     stop: bool,
     /// Number of requests to read all sensors at once.
     calls: u64,
+    /// Counters whose changes are noted.
+    watcher: Option<Watcher>,
 }
 
 impl Lane {
@@ -71,14 +74,23 @@ struct ToCurves<'l> {
 
 impl Sink for ToCurves<'_> {
     fn put(&mut self, channel: usize, at: u64, reading: Reading) {
-        if let Some(Some(curve)) = self.curves.get(channel) {
-            self.lane.state().curves[*curve].push(at, reading);
+        if let Some(&Some(place)) = self.curves.get(channel) {
+            let State { curves, watcher, .. } = &mut *self.lane.state();
+            let before = curves[place].totals();
+            curves[place].push(at, reading);
+            if let Some(watcher) = watcher {
+                let now = curves[place].totals();
+                watcher.look(place, at, now.joules, now.joules != before.joules, now.rejected != before.rejected);
+            }
         }
     }
 }
 
 /// Reads the sensors of a lane until `stop` is set: each at its own interval, and all of them after [`Meter::call`].
 fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
+    // By default the kernel may end each wait 50 us late, which is much where the changes of a counter are looked for.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let _ = nix::sys::prctl::set_timerslack(1);
     let mut calls = 0;
     loop {
         let called = {
@@ -104,6 +116,9 @@ fn read_lane(lane: &Lane, mut slots: Vec<Slot>) {
                 // The next read is one interval after the planned time of this one, unless a whole interval was missed.
                 let planned = slot.due.saturating_add(step);
                 slot.due = if waits || planned <= now { monotonic().saturating_add(step) } else { planned };
+            }
+            if let Some(next) = lane.state().watcher.as_ref().and_then(|watcher| watcher.next(&slot.curves, monotonic())) {
+                slot.due = next;
             }
             next = next.min(slot.due);
         }
@@ -187,7 +202,7 @@ impl Meter {
         let (marks, process) = (std::cell::Cell::new(0), std::process::id());
         let mut meter = Self { lanes: Vec::new(), threads: Vec::new(), rails, scope, skipped, missing, marks, process };
         for (index, (slots, curves)) in lanes.into_iter().enumerate() {
-            let lane = Arc::new(Lane { state: Mutex::new(State { curves, stop: false, calls: 0 }), wake: Condvar::new() });
+            let lane = Arc::new(Lane { state: Mutex::new(State { curves, stop: false, calls: 0, watcher: None }), wake: Condvar::new() });
             meter.lanes.push(lane.clone());
             if slots.is_empty() {
                 continue;
@@ -352,6 +367,41 @@ impl Meter {
             }
         }
         energy
+    }
+
+    /// Watches the counted sensors, which must be fast counters of energy: they are read several times for each of their changes.
+    ///
+    /// # Errors
+    /// [`TooSlow`] with the first counted sensor that is none.
+    pub fn watch(&self) -> Result<Watch<'_>, TooSlow> {
+        if let Some(slow) = self.picks().filter(|pick| pick.counted).find_map(TooSlow::of) {
+            return Err(slow);
+        }
+        for (place, lane) in self.lanes.iter().enumerate() {
+            let mut state = lane.state();
+            let rail = |curve: usize| {
+                let is_watched = |rail: &&Rail| (rail.lane, rail.curve) == (place, curve) && rail.pick.counted;
+                let (rail, of) = self.rails.iter().enumerate().find(|(_, rail)| is_watched(rail))?;
+                Some((rail, of.pick.channel.refresh))
+            };
+            state.watcher = Some(Watcher::new((0..state.curves.len()).map(rail)));
+        }
+        self.call();
+        Ok(Watch(self))
+    }
+
+    pub(crate) fn take_changes(&self, changes: &mut Vec<Change>) {
+        for lane in &self.lanes {
+            if let Some(watcher) = &mut lane.state().watcher {
+                changes.append(&mut watcher.changes);
+            }
+        }
+    }
+
+    pub(crate) fn end_watch(&self) {
+        for lane in &self.lanes {
+            lane.state().watcher = None;
+        }
     }
 
     /// Measures for `duration` while this thread sleeps, to get the power of an idle machine.

@@ -1529,3 +1529,50 @@ mod interrupted {
         panic!("the searches took too long");
     }
 }
+
+/// A machine with a RAPL package that takes 20 W until `stop`; its counter changes about every millisecond.
+fn powered(root: &Path, stop: &std::sync::atomic::AtomicBool) {
+    use std::os::unix::fs::FileExt as _;
+    let counter = fs::OpenOptions::new().write(true).open(root.join("sys/class/powercap/intel-rapl:0/energy_uj")).unwrap();
+    let begin = Instant::now();
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        // In one call and always as long, so that no reader sees half a number.
+        let text = format!("{:015}", begin.elapsed().as_millis() * 20_000);
+        counter.write_all_at(text.as_bytes(), 0).unwrap();
+
+        std::thread::sleep(Duration::from_micros(100));
+    }
+}
+
+#[test]
+fn run_shows_the_energy_of_each_level_or_which_sensor_is_too_slow() {
+    let folder = Folder::new();
+    let root = Path::new(&folder.path("machine")).to_owned();
+    let zone = root.join("sys/class/powercap/intel-rapl:0");
+    fs::create_dir_all(&zone).unwrap();
+    for (name, text) in [("name", "package-0"), ("energy_uj", "000000000000000"), ("max_energy_range_uj", "262143328850")] {
+        fs::write(zone.join(name), text).unwrap();
+    }
+    let sysfs = root.to_str().unwrap().to_owned();
+    // Three long levels: the short ones of other graphs take long to be known. The triangle lets the last one look for more.
+    let rays: String = (1..40_000).map(|ray| format!("0 {ray}\n{ray} {}\n", ray + 40_000)).collect();
+    let star = folder.file("star.el", &(rays + "90000 90001\n90001 90002\n90000 90002\n"));
+    let search = ["run", &star, "--keep-leaves", "--root", "0", "--trace", "--threads", "1", "--device", "cpu", "--policy", "tc"];
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let text = std::thread::scope(|scope| {
+        scope.spawn(|| powered(&root, &stop));
+        let ran = std::panic::catch_unwind(|| good(&[&search[..], &["--sysfs-root", &sysfs, "--energy", "powercap"]].concat()));
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stdout(&ran.unwrap()).to_owned()
+    });
+    println!("{text}");
+    assert!(text.contains("energy: cpu-package, powercap:intel-rapl:0, idle power included; least squares over"), "{text}");
+    let head = text.lines().find(|line| line.contains("direction")).unwrap();
+    assert!(head.contains("time") && head.split_whitespace().skip_while(|word| *word != "time").nth(1) == Some("energy"), "{text}");
+    assert!(text.lines().filter(|line| line.contains(" +/- ") && line.contains("top-down")).count() == 3, "{text}");
+
+    let slow = good(&[&search[..], &["--sysfs-root", &board_with_rails(&folder), "--energy", "ina2xx:0-0040"]].concat());
+    let lines: Vec<&str> = stdout(&slow).lines().filter(|line| line.contains("energy")).collect();
+    assert!(lines.len() == 1 && lines[0].starts_with("energy: not measured: ina2xx:0-0040 reads a power, a new one every "), "{lines:?}");
+    refused(&["run", "kronecker:8", "--root", "1", "--energy", "powercap"], &["--energy has no effect here", "--trace"]);
+}

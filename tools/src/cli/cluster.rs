@@ -522,7 +522,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     let prepare = || {
-        for_ranks(&arguments.layout, matches, &["exact", "keep_leaves", "device_times"])?;
+        for_ranks(&arguments.layout, matches, &["exact", "energy", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
@@ -567,7 +567,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let mut text = summary(&outcome, part.vertices(), Some(of_ranks));
     if arguments.trace {
         text.push('\n');
-        text.push_str(&report::trace(search.records(), &[]));
+        text.push_str(&report::trace(search.records(), &[], None));
         text.push('\n');
         text.push_str(&report::traffic(&traffic));
     }

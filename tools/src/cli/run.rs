@@ -1,13 +1,14 @@
 //! `socbfs run`: one search.
 
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, path::PathBuf, time::Duration};
 
 use clap::{ArgMatches, Args};
 
 #[cfg(feature = "mpi")]
 use crate::shell::config::ClusterArgs;
 use crate::shell::{
-    config::{LayoutArgs, SearchArgs},
+    config::{LayoutArgs, SearchArgs, without_effect},
+    energy::SensorArgs,
     error::Failure,
     output::{Output, both, print},
     progress, say,
@@ -15,14 +16,15 @@ use crate::shell::{
 };
 use crate::{
     analysis::{Levels, count_as_policies},
+    bench::{LevelEnergies, LevelEnergyError, measure_level_energies},
     record::ChosenPolicy,
     report::{self, ArrayFormat, Column, write_array},
 };
 use socbfs::{
     graph::{Order, Vertex},
     input::Format,
-    runtime::Prepared,
-    search::Outcome,
+    runtime::{Prepared, Runtime},
+    search::{Outcome, Search},
     validate::{ValidateError, validate},
     words::{counted, seconds},
 };
@@ -32,6 +34,7 @@ Examples:
   socbfs run kronecker:18 --root 5 --trace
   socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
   python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
+  sudo socbfs run kronecker:18 --root 5 --trace --energy auto
 
 One search from a cold start is not a benchmark: use `socbfs bench` to measure.";
 
@@ -58,7 +61,8 @@ pub(super) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) levels: Option<PathBuf>,
 
-    /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read
+    /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read. With
+    /// --energy, repeat the search until the energy of each level is known to 5 %, for a minute at most
     #[arg(long)]
     pub(super) trace: bool,
 
@@ -73,6 +77,9 @@ pub(super) struct RunArgs {
 
     #[command(flatten)]
     pub(super) layout: LayoutArgs,
+
+    #[command(flatten)]
+    pub(super) sensors: SensorArgs,
 
     #[command(flatten)]
     pub(super) search: SearchArgs,
@@ -98,6 +105,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let config = arguments.search.resolve(matches)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (parents, levels) = arguments.outputs(true)?;
+    if !arguments.trace {
+        without_effect(matches, &["energy"], "a search is too short to measure", "--trace measures the energy of its levels")?;
+    }
     config.apply()?;
     config.check_device()?;
 
@@ -115,6 +125,14 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         Err(other) => return Err(other.into()),
     }
 
+    // The tree that was validated: that of a later search may be another one.
+    let written =
+        parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, search.parents())));
+    let levels = levels.map_or(Ok(()), |(format, output)| {
+        let tree = search.result(arguments.root);
+        output.finish(|out| write_array(out, format, Column::Level, &tree.level))
+    });
+
     // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
     let is_mapped = layout.order() != Order::Original;
     let mapping = is_mapped.then(|| ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))));
@@ -122,7 +140,15 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     if arguments.trace {
         text.push('\n');
         let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, arguments.root)));
-        text.push_str(&report::trace(search.records(), &exact.unwrap_or_default()));
+        let records = search.records().to_vec();
+        let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, &config, &mut search)).transpose()?;
+        let measured = energies.as_ref().and_then(|energies| energies.as_ref().ok());
+        text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured));
+        match energies {
+            Some(Ok(energies)) => text.push_str(&report::level_energies(&energies)),
+            Some(Err(why)) => text.push_str(&format!("energy: not measured: {why}\n")),
+            None => {}
+        }
         let leaves = layout.stats().leaves;
         if leaves > 0 {
             let leaves = counted(leaves, "vertex", "vertices");
@@ -134,13 +160,26 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
     }
-    let written =
-        parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, search.parents())));
-    let levels = levels.map_or(Ok(()), |(format, output)| {
-        let tree = search.result(arguments.root);
-        output.finish(|out| write_array(out, format, Column::Level, &tree.level))
-    });
     both(both(written, levels), print(&text))
+}
+
+/// Longest time for which a search is repeated until the energy of its levels is known.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// The energy of the levels of the last search, or why it is not measured.
+fn energies(arguments: &RunArgs, config: &Runtime, search: &mut Search<'_>) -> Result<Result<LevelEnergies, String>, Failure> {
+    let meter = match arguments.sensors.meter(config.profile.power().as_ref())? {
+        Ok(meter) => meter,
+        Err(none) => return Ok(Err(none.reason().unwrap_or("no sensor").to_owned())),
+    };
+    let progress = progress::Bar::still("Measuring energy by level", LONGEST.as_secs());
+    let measured =
+        measure_level_energies(search, arguments.root, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
+    match measured {
+        Ok(energies) => Ok(Ok(energies)),
+        Err(LevelEnergyError::Measure(error)) => Err(error.into()),
+        Err(why) => Ok(Err(why.to_string())),
+    }
 }
 
 /// The lines about a search whose tree has passed, with one `more`.

@@ -32,7 +32,7 @@ pub use info::info;
 pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, policies, policies_markdown};
 pub use table::table;
 pub use timeline::timeline;
-pub use trace::{bands, chosen, trace};
+pub use trace::{bands, chosen, level_energies, trace};
 pub use traffic::traffic;
 
 use serde::Serialize;

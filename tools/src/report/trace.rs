@@ -1,22 +1,28 @@
 //! One search as text, level by level.
 
-use super::cells::{Cell, Table, aligned_by, written};
-use crate::{record::ChosenPolicy, record::ExactLevel};
+use super::{
+    cells::{Cell, Table, aligned_by, written},
+    energy::joules,
+};
+use crate::{
+    bench::{LevelEnergies, LevelEnergy},
+    record::{ChosenPolicy, ExactLevel},
+};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
     runtime::Bound,
-    words::{general, grouped},
+    words::{counted, general, grouped, seconds},
 };
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
 /// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
-/// indexed by level, replace those that the policy saw.
-pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
+/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time.
+pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>) -> String {
     let count = |record: &LevelRecord, of: fn(&ExactLevel) -> u64, estimate: u64, is_estimated: bool| {
         let exact = exact.get(record.stats.level as usize);
         Cell::word(exact.map_or_else(|| about(estimate, is_estimated), |level| grouped(of(level))))
     };
-    let table = Table::of(
+    let mut table = Table::of(
         records.iter().map(|record| (record, &record.stats)),
         &[
             ("level", &|(record, _)| Cell::word(levels_of(record))),
@@ -34,7 +40,42 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel]) -> String {
             ("probes", &|(_, of)| Cell::word(of.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)))),
         ],
     );
+    if let Some(energies) = energies {
+        let place = table.columns.iter().position(|head| head == "time").map_or(0, |time| time + 1);
+        table.columns.insert(place, "energy".to_owned());
+        for (row, level) in table.rows.iter_mut().zip(&energies.levels) {
+            let cell = level.map_or_else(|| "-".to_owned(), |level| energy_of(&level));
+            row.insert(place, Cell::word(cell));
+        }
+    }
     written(|out| aligned_by(out, "", &table, &|_| false))
+}
+
+/// The energy of a level, with the half-width of its interval.
+fn energy_of(level: &LevelEnergy) -> String {
+    let share = 100.0 * level.within.0 / level.joules.0;
+    // A level whose energy is not known at all may have any sign.
+    let share = if (0.0..1000.0).contains(&share) { general(share, 2) } else { "1000".to_owned() };
+    format!("{} +/- {share} %", joules(level.joules.0))
+}
+
+/// What the energies of the levels are, in a sentence or two.
+pub fn level_energies(energies: &LevelEnergies) -> String {
+    let [known, levels] = energies.known;
+    let missing = match levels - known {
+        0 => String::new(),
+        missing => format!(
+            "\n{missing} of {} not known to 5 %: too short for this sensor, or for the time that was spent",
+            counted(levels as u64, "level is", "levels are")
+        ),
+    };
+    format!(
+        "energy: {}, {}, idle power included; least squares over {} in {}, +/- is the 95 % interval{missing}\n",
+        energies.scope,
+        energies.sensors.join(" + "),
+        counted(energies.searches, "search", "searches"),
+        seconds(energies.seconds)
+    )
 }
 
 /// The number of the level, or the range of levels, of a record.
@@ -94,7 +135,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = trace(&[level(0), level(1)], &[]);
+        let text = trace(&[level(0), level(1)], &[], None);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
@@ -102,7 +143,7 @@ mod tests {
             lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
             "{text}"
         );
-        assert_eq!(trace(&[], &[]).lines().count(), 1);
+        assert_eq!(trace(&[], &[], None).lines().count(), 1);
     }
 
     #[test]
@@ -111,7 +152,7 @@ mod tests {
         records[1].stats.frontier_is_estimated = true;
         records[1].stats.unvisited_is_estimated = true;
         records[1].stats.vertices_are_estimated = true;
-        let text = trace(&records, &[]);
+        let text = trace(&records, &[], None);
         let lines: Vec<&str> = text.lines().collect();
         assert!(!lines[1].contains('~'), "{text}");
         for count in ["~501", "~40", "~900", "~12,345"] {
@@ -119,7 +160,7 @@ mod tests {
         }
         let exact =
             |level: u32| ExactLevel { level, vertices: 500, arcs: 41, unvisited_vertices: 7, unvisited_arcs: 8, ..ExactLevel::default() };
-        let text = trace(&records, &[exact(0), exact(1)]);
+        let text = trace(&records, &[exact(0), exact(1)], None);
         assert!(!text.contains('~') && text.lines().nth(2).unwrap().contains("  500         41          7            8 "), "{text}");
     }
 }

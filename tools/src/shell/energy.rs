@@ -94,6 +94,15 @@ impl SensorArgs {
         }
     }
 
+    /// Whether a flag or the environment asks for energy. Commands that need minutes for the measurement make it only on request.
+    pub(crate) fn is_asked(&self, matches: &ArgMatches) -> bool {
+        match matches.value_source("energy") {
+            Some(ValueSource::CommandLine) => true,
+            Some(ValueSource::EnvVariable) => !matches!(self.wish(), Ok(Wish::Off)),
+            _ => false,
+        }
+    }
+
     /// The folder with the files of the machine.
     pub(crate) fn root(&self) -> &Path {
         &self.sysfs_root
@@ -151,13 +160,9 @@ pub(crate) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure
 }
 
 impl EnergyArgs {
-    /// Whether a flag or the environment asks for energy. Commands that need minutes for the measurement make it only on request.
+    /// As [`SensorArgs::is_asked`].
     pub(crate) fn is_asked(&self, matches: &ArgMatches) -> bool {
-        match matches.value_source("energy") {
-            Some(ValueSource::CommandLine) => true,
-            Some(ValueSource::EnvVariable) => !matches!(self.sensors.wish(), Ok(Wish::Off)),
-            _ => false,
-        }
+        self.sensors.is_asked(matches)
     }
 
     /// Checks before the work begins that the sensors named in `--energy` can be used.
