@@ -142,8 +142,17 @@ impl Board {
             devfreq(root.path(), "17000000.gpu", steps);
         }
         let domains = domains(root.path(), &clusters);
-        let devices: &[String] = if self.gpu.is_some() { &["gpu".into(), "cpu".into()] } else { &["cpu".into()] };
+        let devices: &[_] = if self.gpu.is_some() { &[("auto", false), ("gpu", true), ("cpu", false)] } else { &[("cpu", false)] };
         Axes::new(&clusters, &(0..8).collect::<Vec<_>>(), domains, devices, &[], true)
+    }
+
+    /// Speed of all cores at their highest clocks.
+    fn cpu_teps(&self) -> f64 {
+        let of = |cores: &Cores| {
+            let count = cluster(cores.name, cores.cpus).cpus.unwrap().numbers().len();
+            (count as u64 * cores.steps_mhz[cores.steps_mhz.len() - 1]) as f64 * cores.teps_per_mhz
+        };
+        self.clusters.iter().map(of).sum()
     }
 
     /// Speed and power at a spot; clocks as they were found are the highest. `None`: the chip slows itself down.
@@ -159,10 +168,11 @@ impl Board {
             teps += used * mhz * cores.teps_per_mhz;
             watts += used * cores.watts * volt * volt * mhz / high;
         }
-        if let Some((steps, most, factor)) = self.gpu.filter(|_| point.device == "gpu") {
+        if let Some((steps, most, factor)) = self.gpu.filter(|_| point.device != "cpu") {
             let high = *steps.last().unwrap() as f64;
             let share = point.clocks_khz.get("17000000.gpu").map_or(1.0, |khz| *khz as f64 / 1e3 / high);
-            teps *= 1.0 + (factor - 1.0) * share;
+            // Alone it is as fast as its part of a search with both.
+            teps = if point.device == "gpu" { (factor - 1.0) * share * self.cpu_teps() } else { teps * (1.0 + (factor - 1.0) * share) };
             watts += most * share * (0.55 + 0.45 * share * share);
         }
         // Half of a search waits for the memory where it is the limit.

@@ -29,7 +29,9 @@ use crate::{
 };
 use socbfs::{
     input::Format,
-    runtime::Runtime,
+    opencl::DeviceChoice,
+    policy::Objective,
+    runtime::{Origin, Runtime},
     words::{self, counted},
 };
 
@@ -115,7 +117,7 @@ enum Axis {
     Threads,
     /// The clocks of CPUs, GPU and memory (needs root)
     Clocks,
-    /// The CPUs alone, or with the device
+    /// The CPUs alone, the GPU alone, or both
     Device,
 }
 
@@ -151,11 +153,16 @@ impl SweepArgs {
             left_out.push("clocks: only root may set them; run the same command with sudo".to_owned());
             domains.clear();
         }
-        let mut devices = vec!["cpu".to_owned()];
+        let named = config.device.value.to_string();
+        // With another policy or objective levels run on a named device and on the CPUs.
+        let is_alone = self.policies.is_empty() && config.policy.origin == Origin::BuiltIn && config.objective.value == Objective::Time;
+        let mut devices = vec![("cpu", false)];
         if self.varies(Axis::Device) {
             match config.chosen() {
                 Ok(found) if found.is_empty() => left_out.push("device: no GPU (`socbfs devices` says why)".to_owned()),
-                Ok(_) => devices.insert(0, config.device.value.to_string()),
+                Ok(_) if config.device.value != DeviceChoice::Auto => devices.insert(0, (&named, is_alone)),
+                Ok(_) if is_alone => devices = vec![("auto", false), ("gpu", true), ("cpu", false)],
+                Ok(_) => devices.insert(0, ("auto", false)),
                 Err(error) => left_out.push(format!("device: {}", words::with_causes("", &error))),
             }
         }

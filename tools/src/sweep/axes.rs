@@ -44,14 +44,14 @@ pub struct Axes {
 type Cores = (String, Vec<usize>);
 
 impl Axes {
-    /// The choices of CPUs of `clusters` (all CPUs of a cluster, and fewer; clusters alone and together) with each of `devices` and each of
-    /// `policies` (empty: the default policy). `vary_threads`: whether a cluster runs with fewer threads than it has CPUs. `usable`: the
+    /// The choices of CPUs of `clusters` (all CPUs of a cluster, and fewer; clusters alone and together) with each of `devices` (the value of
+    /// `--device`, and whether it then searches without the CPUs) and each of `policies` (empty: the default policy). `vary_threads`: whether a cluster runs with fewer threads than it has CPUs. `usable`: the
     /// CPUs that the process may run on.
     pub fn new(
         clusters: &[Cluster],
         usable: &[usize],
         domains: Vec<Domain>,
-        devices: &[String],
+        devices: &[(&str, bool)],
         policies: &[String],
         vary_threads: bool,
     ) -> Self {
@@ -73,17 +73,22 @@ impl Axes {
         for (name, cpus) in clusters.iter().filter(|_| vary_threads) {
             places.extend(counts(cpus.len()).into_iter().map(|count| vec![(&**name, &cpus[..count])]));
         }
+        // What remains to choose beside a device that searches alone is the CPU that waits for it.
+        let waiting: Vec<Vec<(&str, &[usize])>> = clusters.iter().map(|(name, cpus)| vec![(&**name, &cpus[..1])]).collect();
         let policies: Vec<Option<&String>> = if policies.is_empty() { vec![None] } else { policies.iter().map(Some).collect() };
         let mut choices = Vec::new();
         for policy in policies {
-            for device in devices {
-                for place in &places {
+            for &(device, is_alone) in devices {
+                for place in if is_alone { &waiting } else { &places } {
                     let cpus: Vec<usize> = place.iter().flat_map(|(_, cpus)| *cpus).copied().collect();
                     let words: Vec<String> = place.iter().map(|(name, cpus)| format!("{} {name}", cpus.len())).collect();
-                    let with = [(device != "cpu").then_some(device), policy]
-                        .into_iter()
-                        .flatten()
-                        .fold(String::new(), |words, word| words + ", " + word);
+                    let device_words = match device {
+                        "cpu" => None,
+                        "auto" => Some("GPU".to_owned()),
+                        named if is_alone => Some(format!("{named} alone")),
+                        named => Some(named.to_owned()),
+                    };
+                    let with = device_words.iter().chain(policy).fold(String::new(), |words, word| words + ", " + word);
                     let is_used = |domain: &Domain| match domain.cpus.is_empty() {
                         true => device != "cpu" || is_memory(&domain.name),
                         false => domain.cpus.iter().any(|cpu| cpus.contains(cpu)),
@@ -92,7 +97,7 @@ impl Axes {
                     choices.push(Choice {
                         name: words.join(" + ") + &with,
                         cpus: CpuList::from_numbers(cpus).unwrap_or_default(),
-                        device: device.clone(),
+                        device: device.to_owned(),
                         policy: policy.cloned(),
                         domains: used,
                     });
@@ -170,15 +175,20 @@ mod tests {
     fn clusters_run_alone_together_and_with_fewer_threads() {
         let clusters = [cluster("little", "0-3"), cluster("big", "4-7")];
         let usable: Vec<usize> = (0..8).collect();
-        let axes = Axes::new(&clusters, &usable, Vec::new(), &["cpu".into()], &[], true);
+        let axes = Axes::new(&clusters, &usable, Vec::new(), &[("cpu", false)], &[], true);
         let names: Vec<&str> = axes.choices.iter().map(|choice| &*choice.name).collect();
         let whole = ["4 little + 4 big", "4 big", "4 little"];
         assert_eq!(names[..3], whole);
         assert_eq!(names[3..], ["3 little", "2 little", "1 little", "3 big", "2 big", "1 big"]);
         assert_eq!(axes.choices[6].cpus.to_string(), "4-6");
-        let few = Axes::new(&clusters, &[0, 1, 5], Vec::new(), &["cpu".into(), "gpu".into()], &["tc".into()], false);
+        let few = Axes::new(&clusters, &[0, 1, 5], Vec::new(), &[("cpu", false), ("gpu", false)], &["tc".into()], false);
         let names: Vec<&str> = few.choices.iter().map(|choice| &*choice.name).collect();
         assert_eq!(names[..4], ["2 little + 1 big, tc", "1 big, tc", "2 little, tc", "2 little + 1 big, gpu, tc"]);
-        assert_eq!(Axes::new(&[], &[0, 1], Vec::new(), &["cpu".into()], &[], true).choices.len(), 2);
+        let alone = Axes::new(&clusters, &usable, Vec::new(), &[("auto", false), ("gpu", true), ("cpu", false)], &[], true);
+        let names: Vec<&str> = alone.choices.iter().map(|choice| &*choice.name).collect();
+        assert_eq!(names[..2], ["4 little + 4 big, GPU", "4 big, GPU"]);
+        let gpu: Vec<&str> = names.iter().filter(|name| name.contains("alone")).copied().collect();
+        assert_eq!(gpu, ["1 little, gpu alone", "1 big, gpu alone"]);
+        assert_eq!(Axes::new(&[], &[0, 1], Vec::new(), &[("cpu", false)], &[], true).choices.len(), 2);
     }
 }
