@@ -87,7 +87,7 @@ pub struct Fields(String);
 
 impl Fields {
     /// The first value of a field. `None` if it is empty.
-    pub(crate) fn get(&self, field: &str) -> Option<&str> {
+    pub fn get(&self, field: &str) -> Option<&str> {
         let (_, value) = self.0.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == field)?;
         Some(value.trim()).filter(|value| !value.is_empty())
     }

@@ -166,6 +166,9 @@ pub struct Meter {
 }
 
 impl Meter {
+    /// What the names of its threads begin with.
+    pub const THREADS: &str = "power-";
+
     /// Starts to read the sensors of `selection`, and leaves out counters that stand still and sensors without a valid reading.
     ///
     /// # Errors
@@ -207,7 +210,7 @@ impl Meter {
             if slots.is_empty() {
                 continue;
             }
-            let thread = thread::Builder::new().name(format!("power-{index}")).spawn(move || read_lane(&lane, slots));
+            let thread = thread::Builder::new().name(format!("{}{index}", Self::THREADS)).spawn(move || read_lane(&lane, slots));
             meter.threads.push(thread.map_err(|error| SelectError::NoSensor {
                 reason: format!("no thread can be started to read the sensors: {error}"),
                 cure: None,

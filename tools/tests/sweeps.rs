@@ -536,3 +536,68 @@ fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
     let error = String::from_utf8(unknown.stderr).unwrap();
     assert!(unknown.status.code() == Some(2) && error.contains("no operating point") && error.contains("socbfs sweep -o FILE"), "{error}");
 }
+
+/// The CPU time of a thread in seconds.
+fn cpu_seconds(task: &Path) -> Option<f64> {
+    Some(fs::read_to_string(task.join("schedstat")).ok()?.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
+fn allowed(task: &Path) -> Option<Vec<usize>> {
+    let status = fs::read_to_string(task.join("status")).ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    Some(list.trim().parse::<socbfs::board::CpuList>().ok()?.numbers().to_vec())
+}
+
+#[test]
+fn sensors_are_read_on_cpus_that_do_not_search_and_take_little_of_them() {
+    let cpus = usable();
+    if cpus.len() < 2 {
+        crate::implementations::skipped("housekeeping of sweeps", "one CPU");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("machine");
+    write(&root.join("sys/class/hwmon/hwmon0/name"), "ina219");
+    write(&root.join("sys/class/hwmon/hwmon0/power1_input"), "5000000");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_socbfs"))
+        .args(["sweep", "kronecker:10", "--budget", "160s", "--axes", "threads", "--roots", "2", "--device", "cpu", "--energy", "ina2xx"])
+        .args(["--sysfs-root", root.to_str().unwrap()])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    let tasks = PathBuf::from(format!("/proc/{}/task", child.id()));
+    let main = tasks.join(child.id().to_string());
+    // While points are measured: the first look and the last one.
+    let (mut apart, mut looks) = (0, Vec::new());
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(100), "it does not end");
+        let readers = || {
+            let all = fs::read_dir(&tasks).into_iter().flatten().flatten().map(|task| task.path());
+            all.filter(|task| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("power-")))
+        };
+        for reader in readers() {
+            // Only while the same point runs before and after the look: its calling thread is bound to one CPU.
+            let searches = allowed(&main);
+            let (reads, still) = (allowed(&reader), allowed(&main));
+            if let (Some(searches), Some(reads), true) = (&searches, &reads, searches == still) {
+                if searches.len() == 1 && reads.len() < cpus.len() {
+                    assert!(!reads.contains(&searches[0]), "{reads:?} reads, {searches:?} searches");
+                    apart += 1;
+                    looks.extend(cpu_seconds(&reader).map(|seconds| (Instant::now(), seconds)));
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let (first, last) = (looks[0], looks[looks.len() - 1]);
+    let share = (last.1 - first.1) / last.0.duration_since(first.0).as_secs_f64();
+    println!("{apart} looks at a point that leaves CPUs free; reading takes {:.2} % of a CPU", 100.0 * share);
+    // Code that is not optimised takes several times as long.
+    let most = if cfg!(debug_assertions) { 0.02 } else { 0.01 };
+    assert!(status.success() && apart > 5 && share > 0.0 && share < most, "{status}: {apart} looks, {share}");
+}

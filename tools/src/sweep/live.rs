@@ -6,11 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use nix::{
+    sched::{CpuSet, sched_setaffinity},
+    unistd::Pid,
+};
 use socbfs::{
     board::CpuList,
     engine::AffinityGuard,
     graph::{EdgeList, Layout, Vertex},
-    machine::{line, list_numbered, number, text},
+    machine::{self, line, list_numbered, number, text},
     opencl::DeviceChoice,
     policy::{Policy, PolicyError},
     power::{Energy, Meter},
@@ -78,6 +82,7 @@ pub struct Live<'a> {
     records: Vec<RootRecord>,
     /// The hottest zone when the sweep began.
     celsius: Option<f64>,
+    usable: Vec<usize>,
     began: Instant,
 }
 
@@ -96,7 +101,21 @@ impl<'a> Live<'a> {
         let window = PowerWindows { seconds: seconds / WINDOWS as f64, refreshes: REFRESHES / WINDOWS as u64 };
         let celsius = hottest(&root);
         let idle = meter.map(|meter| point_window(seconds).idle(meter));
-        Self { runtime, root, edges, layout, roots, meter, clocks, window, idle, celsius, began, records: Vec::new() }
+        Self {
+            runtime,
+            root,
+            edges,
+            layout,
+            roots,
+            meter,
+            clocks,
+            window,
+            idle,
+            celsius,
+            usable: usable_cpus(),
+            began,
+            records: Vec::new(),
+        }
     }
 
     /// The power of the idle machine.
@@ -125,6 +144,7 @@ impl<'a> Live<'a> {
         let runtime = at(self.runtime, point)?;
         // Whatever this thread does between the points may run anywhere.
         let _guard = AffinityGuard::new();
+        keep_off(point.cpus.numbers(), &self.usable);
         let Prepared { mut search, .. } = runtime.search(self.layout)?;
         // All roots at the first point, a few at the others: a window compares the levels of every search with those of its root.
         let count = if self.records.is_empty() { self.roots.len() } else { self.roots.len().min(VALIDATED) };
@@ -210,9 +230,24 @@ fn hottest(root: &std::path::Path) -> Option<f64> {
 
 /// The CPUs that this process may run on.
 pub fn usable_cpus() -> Vec<usize> {
-    let list = text(std::path::Path::new("/proc/self/status"));
-    let list = list.as_deref().and_then(|text| text.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")));
-    list.and_then(|list| list.trim().parse::<CpuList>().ok()).map_or_else(|| vec![0], |list| list.numbers().to_vec())
+    let list = machine::status().get("Cpus_allowed_list").and_then(|list| list.parse::<CpuList>().ok());
+    list.map_or_else(|| vec![0], |list| list.numbers().to_vec())
+}
+
+/// Moves the threads that read sensors to CPUs that do not search, where there are any.
+fn keep_off(searching: &[usize], usable: &[usize]) {
+    let others: Vec<usize> = usable.iter().filter(|cpu| !searching.contains(cpu)).copied().collect();
+    let mut set = CpuSet::new();
+    for &cpu in if others.is_empty() { usable } else { &others } {
+        let _ = set.set(cpu); // fails for numbers that no machine has
+    }
+    for task in list_numbered(std::path::Path::new("/proc/self/task"), "") {
+        let reads = line(&task.join("comm")).is_some_and(|name| name.starts_with(Meter::THREADS));
+        if let Some(thread) = machine::name(&task).parse().ok().filter(|_| reads) {
+            // If it is refused, the thread reads from where it is.
+            let _ = sched_setaffinity(Pid::from_raw(thread), &set);
+        }
+    }
 }
 
 /// What tells whether something disturbed a measurement.
