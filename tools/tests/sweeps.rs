@@ -529,6 +529,38 @@ fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
     // The point is used by its name.
     let (_, error) = socbfs(&["bench", "kronecker:8", "--roots", "2", "--energy", "off", "--board", "b.toml", "--at", "efficient"]);
     assert!(error.contains("clocks are not set") && error.contains(&format!("bound to CPU {}", cpus[0])), "{error}");
+    // Its clocks are set while the command runs, and put back.
+    let limits = || ["scaling_min_freq", "scaling_max_freq"].map(|name| fs::read_to_string(policy.join(name)).unwrap());
+    let khz = {
+        let text = fs::read_to_string(file("b.toml")).unwrap();
+        let goal = text.split("goal = ").find(|point| point.starts_with("\"efficient\"")).unwrap().to_owned();
+        let clocks = goal.split_once("clocks_khz = {").unwrap().1.split('}').next().unwrap().to_owned();
+        clocks.split('=').nth(1).unwrap().trim().to_owned()
+    };
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_socbfs"))
+        .args(["bench", "kronecker:8", "--roots", "2", "--energy", "ina2xx", "--energy-seconds", "60", "--sysfs-root"])
+        .args([root.to_str().unwrap(), "--board", "b.toml", "--at", "efficient", "--set-clocks"])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while limits() != [khz.clone(), khz.clone()] {
+        assert!(begin.elapsed() < Duration::from_secs(60) && bench.try_wait().unwrap().is_none(), "{:?}, not {khz}", limits());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(Turn::take(&root).is_err());
+    bench.kill().unwrap();
+    bench.wait().unwrap();
+    while Turn::take(&root).is_err() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the turn is never given back");
+    }
+    assert_eq!(limits(), ["500000", "1500000"]);
+    let at = ["bench", "kronecker:8", "--roots", "2", "--energy", "off", "--board", "b.toml", "--at", "efficient", "--set-clocks"];
+    let (_, error) = socbfs(&[&at[..], &["--sysfs-root", root.to_str().unwrap()]].concat());
+    assert!(!error.contains("clocks are not set"), "{error}");
+    assert_eq!(limits(), ["500000", "1500000"]);
     let unknown = Command::new(env!("CARGO_BIN_EXE_socbfs"))
         .args(["run", "kronecker:8", "--root", "0", "--board", "generic", "--at", "fastest"])
         .output()

@@ -36,7 +36,9 @@ use std::{
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use crate::shell::{config::with_variables, error::Failure, fatal, interrupt, progress, say, shown, tell, tell_variables};
+use crate::shell::{
+    clocks, config::with_variables, error::Failure, fatal, interrupt, output::both, progress, say, shown, tell, tell_variables,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -151,7 +153,7 @@ pub fn main() -> ExitCode {
     if cli.quiet {
         progress::disable();
     }
-    match log_to_stderr(&cli).and_then(|()| interrupt::watch()).and_then(|()| dispatch(&cli, &matches)) {
+    match log_to_stderr(&cli).and_then(|()| interrupt::watch()).and_then(|()| both(dispatch(&cli, &matches), clocks::put_back())) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure);

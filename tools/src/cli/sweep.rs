@@ -230,6 +230,7 @@ impl From<ClockError> for Failure {
 
 pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["threads"], "sweep varies the number of threads", "--cpus limits which are used, --axes what varies")?;
+    without_effect(matches, &["set_clocks"], "sweep sets clocks itself", "omit --FLAG")?;
     let root = arguments.sensors.root();
     let config = arguments.search.resolve(matches)?;
     let source = arguments.source()?;

@@ -17,7 +17,7 @@ use clap::{
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::{
-    VARIABLES,
+    VARIABLES, clocks,
     error::Failure,
     output::{protect, read},
     source::{Listed, READ, Source},
@@ -170,6 +170,11 @@ pub(crate) struct SearchArgs {
     /// time). `socbfs sweep -o FILE` measures them
     #[arg(long, value_name = "GOAL", hide_possible_values = true, value_parser = by_name::<Goal>(&GOALS))]
     at: Option<Goal>,
+
+    /// Set the clocks at which the operating point was measured, until the command ends (needs root). They are put back also after an
+    /// error, Ctrl-C or SIGKILL
+    #[arg(long, requires = "at")]
+    set_clocks: bool,
 
     /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
     #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
@@ -392,9 +397,13 @@ impl SearchArgs {
         give(&mut runtime.objective, self.objective, "objective", matches);
         if let Some(goal) = self.at {
             let point = runtime.run_at(goal)?;
-            if !point.clocks_khz.is_empty() {
+            if self.set_clocks {
+                // Commands that look for sensors below another root find the clocks there too.
+                let root = matches.try_get_one::<Root>("sysfs_root").ok().flatten();
+                clocks::set(root.map_or(Path::new("/"), |root| root), &point)?;
+            } else if !point.clocks_khz.is_empty() {
                 let clocks: Vec<String> = point.clocks_khz.iter().map(|(name, khz)| format!("{name} at {} MHz", khz / 1000)).collect();
-                log::warn!("the operating point was measured with {}; clocks are not set", clocks.join(", "));
+                log::warn!("the operating point was measured with {}; clocks are not set (--set-clocks sets them)", clocks.join(", "));
             }
         }
         runtime.check_threads()?;

@@ -1,5 +1,6 @@
 //! What commands share: the flags of searches and graphs, errors with their cures, outputs, progress, signals.
 
+pub(crate) mod clocks;
 pub(crate) mod config;
 pub(crate) mod energy;
 pub(crate) mod error;
