@@ -223,6 +223,19 @@ enum socbfs_code socbfs_runtime_new(const char *device,
                                     uint32_t threads,
                                     struct socbfs_runtime **runtime);
 
+// As socbfs_runtime_new, on an operating point of the board's profile, as `socbfs sweep` measures them: its CPUs and, unless they are
+// given, its number of threads and its device. `at` is "fastest", "efficient" (most MTEPS/W), "product" (least energy times time) or null.
+// Clocks are not set.
+//
+// # Safety
+// As for socbfs_runtime_new; `at` is null or a string that ends in 0.
+enum socbfs_code socbfs_runtime_new_at(const char *device,
+                                       const char *policy,
+                                       const char *board,
+                                       uint32_t threads,
+                                       const char *at,
+                                       struct socbfs_runtime **runtime);
+
 // Frees a runtime, as socbfs_graph_free frees a graph.
 //
 // # Safety

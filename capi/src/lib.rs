@@ -18,14 +18,14 @@ use std::{
 
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
-    board::MOST_THREADS,
+    board::{Goal, MOST_THREADS},
     cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
     hybrid::HybridError,
     input::{Fault, InputError, ReadOptions},
     many::LevelNumber,
     power::{Meter, Selection, SystemFiles, Window},
-    runtime::{Profile, RuntimeError, Setting, Step},
+    runtime::{Origin, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::{with_causes, with_cure},
 };
@@ -462,22 +462,47 @@ pub unsafe extern "C" fn socbfs_runtime_new(
     threads: u32,
     runtime: *mut *mut socbfs_runtime,
 ) -> socbfs_code {
+    // SAFETY: the caller's promise.
+    unsafe { socbfs_runtime_new_at(device, policy, board, threads, std::ptr::null(), runtime) }
+}
+
+/// As socbfs_runtime_new, on an operating point of the board's profile, as `socbfs sweep` measures them: its CPUs and, unless they are
+/// given, its number of threads and its device. `at` is "fastest", "efficient" (most MTEPS/W), "product" (least energy times time) or null.
+/// Clocks are not set.
+///
+/// # Safety
+/// As for socbfs_runtime_new; `at` is null or a string that ends in 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_runtime_new_at(
+    device: *const c_char,
+    policy: *const c_char,
+    board: *const c_char,
+    threads: u32,
+    at: *const c_char,
+    runtime: *mut *mut socbfs_runtime,
+) -> socbfs_code {
     entry(|| {
         // SAFETY: the caller's promise.
-        let (device, policy, board, runtime) =
-            unsafe { (text(device, "device")?, text(policy, "policy")?, text(board, "board")?, out(runtime, "runtime")?) };
+        let (device, policy, board, at, runtime) =
+            unsafe { (text(device, "device")?, text(policy, "policy")?, text(board, "board")?, text(at, "at")?, out(runtime, "runtime")?) };
         let profile = match board {
             Some(board) => Profile::named(Path::new(board)),
             None => Profile::detected(),
         };
-        let device: DeviceChoice = device.unwrap_or("cpu").parse().map_err(|error| Failure::argument(with_causes("", &error)))?;
+        let at = at.map(str::parse::<Goal>).transpose().map_err(|error| Failure::argument(error.to_string()))?;
+        let given = device.is_some();
+        let Ok(device) = device.unwrap_or("cpu").parse();
+        let device = Setting { value: device, origin: if given { Origin::Flag } else { Origin::BuiltIn } };
         let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
-        let mut settings = Runtime { device: Setting::flag(device), ..Runtime::new(profile?) };
+        let mut settings = Runtime { device, ..Runtime::new(profile?) };
         if let Some(policy) = policy {
             settings.policy = Setting::flag(policy);
         }
         if threads > 0 {
             settings.threads = Setting::flag(threads as usize);
+        }
+        if let Some(goal) = at {
+            settings.run_at(goal)?;
         }
         settings.check_threads()?;
         give(runtime, socbfs_runtime { runtime: settings });

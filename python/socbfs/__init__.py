@@ -158,9 +158,10 @@ class Trees:
 class Graph:
     """A graph, ready to be searched. It is made by one of the methods `from_...`, and is immutable.
 
-    All these methods take `threads` (0: one for each CPU), `device` ("cpu", "auto", "gpu" or a name, see `devices()`), `policy` (one that
-    `socbfs bench --help` lists, but none with a file), `board` (a profile's name or file), and `timeout` (TimeoutError after this many
-    seconds). All but `from_networkx` take `directed` (False: every edge goes both ways). Any number of threads may search a graph at once;
+    All these methods take `threads` (0: one for each CPU), `device` ("cpu" unless given, "auto", "gpu" or a name, see `devices()`), `policy`
+    (one that `socbfs bench --help` lists, but none with a file), `board` (a profile's name or file), `at` ("fastest", "efficient" or
+    "product": an operating point of the profile, whose CPUs are used, and whose threads and device unless they are given; clocks are not
+    set), and `timeout` (TimeoutError after this many seconds). All but `from_networkx` take `directed` (False: every edge goes both ways). Any number of threads may search a graph at once;
     searches release the interpreter's lock. A graph can be copied and pickled; it is built anew where it is unpickled.
     """
 
@@ -184,7 +185,7 @@ class Graph:
         return _unpickled, (type(self), self._core.state(), self._settings, self.labels)
 
     @classmethod
-    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
         `indptr` and `indices` are read in place. The values are ignored, and so are elements of `indices` beyond the last entry. The graph has
@@ -198,10 +199,10 @@ class Graph:
             raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")
         left = _clock(timeout)
         rows = [_without_mask(getattr(matrix, name), name, "an array without a mask") for name in ("indptr", "indices")]
-        return cls._made(_Core.from_rows, (*rows, directed), _settings(device, policy, board, threads), left())
+        return cls._made(_Core.from_rows, (*rows, directed), _settings(device, policy, board, threads, at), left())
 
     @classmethod
-    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. A uint32 array saves a copy."""
         left = _clock(timeout)
         pairs, high = _pairs(edges, left)
@@ -209,15 +210,15 @@ class Graph:
             vertices = high + 1
         if not 0 <= vertices < 2**31:
             raise ValueError(f"a graph has from 0 to 2**31 - 1 vertices, not {vertices}")
-        return cls._made(_Core.from_pairs, (pairs, vertices, directed), _settings(device, policy, board, threads), left())
+        return cls._made(_Core.from_pairs, (pairs, vertices, directed), _settings(device, policy, board, threads, at), left())
 
     @classmethod
-    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a file in any format that `socbfs convert --help` lists, compressed or not."""
-        return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads), _clock(timeout)())
+        return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads, at), _clock(timeout)())
 
     @classmethod
-    def from_networkx(cls, graph: Any, *, threads: int = 0, device: str = "cpu", policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_networkx(cls, graph: Any, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
         left = _clock(timeout)
         labels = list(graph)
@@ -231,7 +232,7 @@ class Graph:
                 yield place[edge[1]]
 
         pairs = np.fromiter(ends(), dtype=np.uint32).reshape(-1, 2)
-        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board, timeout=left())
+        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board, at=at, timeout=left())
         made.labels = labels
         return made
 
@@ -367,10 +368,10 @@ def _roots(roots: Iterable[int]) -> np.ndarray:
     return _without_mask(roots, "roots", "roots.compressed()").ravel()
 
 
-def _settings(device: str, policy: Optional[str], board: Union[str, os.PathLike, None], threads: int):
+def _settings(device: Optional[str], policy: Optional[str], board: Union[str, os.PathLike, None], threads: int, at: Optional[str]):
     if not 0 <= threads < 2**32:
         raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
-    return device, policy, None if board is None else os.fspath(board), threads
+    return device, policy, None if board is None else os.fspath(board), threads, at
 
 
 class Energy:
@@ -423,7 +424,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     if hasattr(csgraph, "tocsr"):
         graph = Graph.from_scipy(_waiting(csgraph.tocsr, left), directed, timeout=left())
     else:
-        graph = Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0), left())
+        graph = Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0, None), left())
     parents = graph.bfs(i_start, timeout=left()).parents
     order, predecessors = _queue_order(parents.view(np.uint32), i_start, left())
     return (order, predecessors) if return_predecessors else order

@@ -4,7 +4,7 @@ from typing import Any, Dict, List, Optional, Tuple, Union
 import numpy as np
 from numpy.typing import NDArray
 
-_Settings = Tuple[str, Optional[str], Union[str, os.PathLike, None], int]
+_Settings = Tuple[Optional[str], Optional[str], Union[str, os.PathLike, None], int, Optional[str]]
 
 __version__: str
 

@@ -12,12 +12,13 @@ use std::{
 
 use bfs::{
     DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
+    board::Goal,
     engine::AffinityGuard,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
     input::ReadOptions,
     many::LevelNumber,
     power::{Meter, Selection, SystemFiles, Window},
-    runtime::{Profile, RuntimeError, Setting},
+    runtime::{Origin, Profile, RuntimeError, Setting},
     search::{End, OwnedSearch},
     words::{with_causes, with_cure},
 };
@@ -165,21 +166,26 @@ struct Searched {
     idle_many: Mutex<Vec<ManySearch<Arc<Layout>>>>,
 }
 
-/// Device, policy, board, threads.
-type Settings = (String, Option<String>, Option<PathBuf>, usize);
+/// Device, policy, board, threads, operating point.
+type Settings = (Option<String>, Option<String>, Option<PathBuf>, usize, Option<String>);
 
 /// The settings with these names, as on the command line.
-fn runtime((device, policy, board, threads): Settings) -> Result<Runtime, Failure> {
+fn runtime((device, policy, board, threads, at): Settings) -> Result<Runtime, Failure> {
     let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
-    let device: DeviceChoice = device.parse().map_err(|error| refused(&error))?;
+    let origin = if device.is_some() { Origin::Flag } else { Origin::BuiltIn };
+    let Ok(device) = device.as_deref().unwrap_or("cpu").parse();
+    let at = at.as_deref().map(str::parse::<Goal>).transpose().map_err(|error| refused(&error))?;
     let policy = policy.as_deref().map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
     let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?;
-    let mut runtime = Runtime { device: Setting::flag(device), ..Runtime::new(profile) };
+    let mut runtime = Runtime { device: Setting { value: device, origin }, ..Runtime::new(profile) };
     if let Some(policy) = policy {
         runtime.policy = Setting::flag(policy);
     }
     if threads > 0 {
         runtime.threads = Setting::flag(threads);
+    }
+    if let Some(goal) = at {
+        runtime.run_at(goal)?;
     }
     runtime.check_threads()?;
     Ok(runtime)

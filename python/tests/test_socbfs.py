@@ -207,7 +207,7 @@ def test_messages_go_to_logging(tmp_path, caplog):
     assert record.levelno == logging.WARNING and record.name.startswith("socbfs.") and "read as" in record.getMessage()
 
 
-def test_misuse():
+def test_misuse(tmp_path):
     graph = socbfs.Graph.from_edges([[0, 1]], 3)
     assert repr(graph) == "<socbfs.Graph of 3 vertices and 1 edges>"
     for root in (-1, 3, 2**32, -(2**40)):
@@ -280,6 +280,13 @@ def test_misuse():
         socbfs.Graph.from_file(os.curdir)
     with pytest.raises(ValueError):
         socbfs.Graph.from_edges([[0, 1]], policy="no-such-policy")
+    with pytest.raises(ValueError, match="efficient"):
+        socbfs.Graph.from_edges([[0, 1]], at="slowest")
+    with pytest.raises(Exception, match="no operating point"):
+        socbfs.Graph.from_edges([[0, 1]], board="generic", at="efficient")
+    board = tmp_path / "points.toml"
+    board.write_text("schema = 1\n[board]\nname = 'points'\n[[operating_points]]\ngoal = 'efficient'\ncpus = '0'\n")
+    assert socbfs.Graph.from_edges([[0, 1]], board=board, at="efficient").bfs(0).parents.tolist() == [0, 0]
     with pytest.raises(RuntimeError):
         socbfs.Graph.from_edges([[0, 1]], board="no-such-board")
     # Matrices that somebody has broken.

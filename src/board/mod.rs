@@ -28,7 +28,7 @@ pub use keys::{KEYS, Key, key};
 pub use pattern::{Pattern, PatternError};
 pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Rail,
-    Speeds, StrategyWatts, Via,
+    Speeds, StrategyWatts, UnknownGoal, Via,
 };
 pub use versioned::{Kind, entries};
 

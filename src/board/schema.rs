@@ -3,7 +3,7 @@
 //! Everything except `schema` and `[board] name` may be absent, which means "not known": the program then asks the system, measures, or
 //! uses its built-in default.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -359,6 +359,19 @@ impl Goal {
             Self::Efficient => "efficient",
             Self::Product => "product",
         }
+    }
+}
+
+/// The error of a name that no [`Goal`] has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no operating point: it is fastest, efficient or product")]
+pub struct UnknownGoal(pub String);
+
+impl FromStr for Goal {
+    type Err = UnknownGoal;
+
+    fn from_str(name: &str) -> Result<Self, UnknownGoal> {
+        Self::ALL.into_iter().find(|goal| goal.name() == name).ok_or_else(|| UnknownGoal(name.to_owned()))
     }
 }
 

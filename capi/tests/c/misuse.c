@@ -119,6 +119,19 @@ int main(void) {
     CHECK(socbfs_runtime_new(NULL, "no-such-policy", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
     CHECK(socbfs_runtime_new("cpu", NULL, NULL, 5000, &runtime) == SOCBFS_ARGUMENT);
     CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
+    CHECK(socbfs_runtime_new_at(NULL, NULL, NULL, 0, "slowest", &runtime) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "efficient"));
+    CHECK(socbfs_runtime_new_at(NULL, NULL, "generic", 0, "efficient", &runtime) == SOCBFS_DEVICE && !runtime);
+    CHECK(socbfs_runtime_new_at(NULL, NULL, NULL, 0, NULL, &runtime) == SOCBFS_OK && runtime);
+    socbfs_runtime_free(&runtime);
+    {
+        FILE *board = fopen("points.toml", "w");
+        CHECK(board && fputs("schema = 1\n[board]\nname = 'points'\n[[operating_points]]\ngoal = 'efficient'\ncpus = '0'\n", board) > 0);
+        CHECK(fclose(board) == 0);
+        CHECK(socbfs_runtime_new_at(NULL, NULL, "points.toml", 0, "efficient", &runtime) == SOCBFS_OK && runtime);
+        CHECK(socbfs_runtime_new_at(NULL, NULL, "points.toml", 0, "product", &runtime) == SOCBFS_DEVICE);
+        socbfs_runtime_free(&runtime);
+        CHECK(remove("points.toml") == 0);
+    }
     CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
 
     /* A symmetric file holds arcs in both directions. Reading it gives messages, to a callback that wants them. */
