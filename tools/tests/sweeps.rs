@@ -376,13 +376,15 @@ fn machine() -> (tempfile::TempDir, Vec<Domain>) {
     (root, domains)
 }
 
-fn limits(root: &Path) -> Vec<String> {
+fn limit_files() -> impl Iterator<Item = String> {
     ["sys/devices/system/cpu/cpufreq/policy0/scaling", "sys/devices/system/cpu/cpufreq/policy2/scaling"]
         .iter()
         .flat_map(|folder| ["_min_freq", "_max_freq"].map(|name| format!("{folder}{name}")))
         .chain(["min_freq", "max_freq"].map(|name| format!("sys/class/devfreq/ff9a0000.gpu/{name}")))
-        .map(|path| fs::read_to_string(root.join(path)).unwrap().trim().to_owned())
-        .collect()
+}
+
+fn limits(root: &Path) -> Vec<String> {
+    limit_files().map(|path| fs::read_to_string(root.join(path)).unwrap().trim().to_owned()).collect()
 }
 
 #[test]
@@ -412,7 +414,8 @@ fn changes_clocks_for_ever() {
     let domains = domains(&root, &[cluster("little", "0-1"), cluster("big", "2-3")]);
     let _turn = Turn::take(&root).unwrap();
     let clocks = Clocks::keep(domains).unwrap();
-    fs::write(root.join("begun"), "").unwrap();
+    fs::write(root.join("begun.new"), std::process::id().to_string()).unwrap();
+    fs::rename(root.join("begun.new"), root.join("begun")).unwrap();
     for step in 0_usize.. {
         let khz = [400_000, 800_000, 1_200_000][step % 3];
         // A kill may come between any two calls.
@@ -440,14 +443,69 @@ fn clocks_are_put_back_after_a_kill() {
         std::thread::sleep(Duration::from_micros(997 * kill % 20_000));
         child.kill().unwrap();
         child.wait().unwrap();
-        // Whoever gets the turn afterwards finds the clocks as they were.
-        let turn = loop {
-            match Turn::take(root.path()) {
-                Ok(turn) => break turn,
-                Err(_) => assert!(begin.elapsed() < Duration::from_secs(60), "the turn is never given back"),
-            }
-        };
+        let turn = turn_given_back(root.path());
         assert_eq!(limits(root.path()), before, "kill {kill}");
+        drop(turn);
+    }
+}
+
+/// Whoever gets the turn after a sweep was killed finds the clocks as they were.
+fn turn_given_back(root: &Path) -> Turn {
+    let begin = Instant::now();
+    loop {
+        match Turn::take(root) {
+            Ok(turn) => return turn,
+            Err(_) => assert!(begin.elapsed() < Duration::from_secs(60), "the turn is never given back"),
+        }
+    }
+}
+
+#[test]
+fn clocks_are_put_back_although_writes_fail() {
+    let trace = |arguments: &[&str]| Command::new("strace").args(arguments).stderr(std::process::Stdio::null()).status();
+    if !trace(&["-o", "/dev/null", "true"]).is_ok_and(|status| status.success()) {
+        crate::implementations::skipped(
+            "failing writes of clocks",
+            "strace is not installed, or may not trace (on Debian: apt-get install strace)",
+        );
+        return;
+    }
+    // The process that changes the clocks and the one that puts them back each count their own writes. There are six limits, put back twice.
+    for when in (1..=13).map(|when| when.to_string()).chain(["1+2".to_owned(), "2+3".to_owned()]) {
+        let (root, _) = machine();
+        let before = limits(root.path());
+        let mut strace = Command::new("strace");
+        strace.args(["-f", "-qq", "-o"]).arg(root.path().join("trace")).args(["-e", "trace=write", "-e"]);
+        strace.arg(format!("inject=write:error=EIO:when={when}"));
+        for path in limit_files() {
+            strace.arg("-P").arg(root.path().join(path));
+        }
+        let mut child = strace
+            .arg(std::env::current_exe().unwrap())
+            .args(["sweeps::changes_clocks_for_ever", "--exact", "--ignored", "--nocapture"])
+            .env("SOCBFS_TEST_SWEPT", root.path())
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let begin = Instant::now();
+        let process = loop {
+            match fs::read_to_string(root.path().join("begun")) {
+                Ok(process) => break process,
+                Err(_) => assert!(begin.elapsed() < Duration::from_secs(60), "it never began"),
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        // A write of the program has failed.
+        let traced = || fs::read_to_string(root.path().join("trace")).unwrap_or_default();
+        while !traced().contains("(INJECTED)") {
+            assert!(begin.elapsed() < Duration::from_secs(60), "nothing failed: {}", traced());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let process = nix::unistd::Pid::from_raw(process.parse().unwrap());
+        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGKILL).unwrap();
+        child.wait().unwrap();
+        let turn = turn_given_back(root.path());
+        assert_eq!(limits(root.path()), before, "{when}: {}", traced());
         drop(turn);
     }
 }

@@ -30,6 +30,8 @@ use socbfs::{
 
 /// Steps of a clock whose driver does not list its frequencies.
 const STEPS: u64 = 8;
+/// Tries to put a limit back.
+const ATTEMPTS: usize = 4;
 /// How far a clock may be from what was asked for: drivers round to a multiple of their own.
 const NEAR: f64 = 0.03;
 
@@ -311,10 +313,17 @@ fn wait_and_put_back(read: &OwnedFd, write: &OwnedFd, orders: &[(CString, &[u8])
         while libc::read(read.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 && Errno::last_raw() == libc::EINTR {}
         // Twice, since a kernel may refuse a limit beyond the other one, which is put back after it.
         for (path, text) in orders.iter().chain(orders) {
-            let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_TRUNC | libc::O_CLOEXEC);
-            if file >= 0 {
-                libc::write(file, text.as_ptr().cast(), text.len());
+            // A write that fails once need not fail again.
+            for _ in 0..ATTEMPTS {
+                let file = libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_TRUNC | libc::O_CLOEXEC);
+                if file < 0 {
+                    continue;
+                }
+                let written = libc::write(file, text.as_ptr().cast(), text.len());
                 libc::close(file);
+                if usize::try_from(written) == Ok(text.len()) {
+                    break;
+                }
             }
         }
         libc::_exit(0)
