@@ -1,4 +1,4 @@
-//! Time to plan one level, without taking a sample, by `alpha-beta`, `sampled` and the networks.
+//! Time to plan one level, without taking a sample, by `alpha-beta`, a rule of a user, `sampled` and the networks.
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
 
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use socbfs::{
 
 fn decide(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decide");
-    for name in ["alpha-beta", "sampled", "surf", "mlp"] {
+    for name in ["alpha-beta", "rule:frontier_edges > unvisited_edges / 14 and level > 1", "sampled", "surf", "mlp"] {
         let policy: Policy = name.parse().expect("a policy");
         let mut planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let stats = LevelStats {

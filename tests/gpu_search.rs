@@ -8,14 +8,14 @@ use std::{sync::Arc, time::Instant};
 
 use proptest::prelude::*;
 use socbfs::{
-    bfs::{Placement, Strategy},
+    bfs::{Direction, GpuKernel, Placement, Planner as _, Strategy},
     gpu::GpuSetup,
     gpu::{GpuOptions, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     measure::choose_claims,
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{LevelDevice, Policy, Replay},
+    policy::{LevelDevice, Policy, PolicyPlanner, Replay},
     search::{End, Search, SearchError, SearchOptions, Until},
 };
 
@@ -69,6 +69,74 @@ fn larger_graphs_are_searched_with_every_group_and_sharing_mode() {
             check(&Variety { orders: vec![Order::Degree], ways: all.ways[..1].to_vec(), ..all.clone() });
         }
     }
+}
+
+/// A rule that says the same as a policy runs the same levels in the same places, on the CPU, on a device, and on both.
+#[test]
+fn rules_equal_the_policies_that_they_spell_out() {
+    let beamer = "not was_bottom_up and frontier_edges > unvisited_edges / 15 or was_bottom_up and \
+                  not (frontier_vertices < previous_frontier_vertices and frontier_vertices < vertices / 18)";
+    let large = "been_bottom_up or frontier_vertices >= 40";
+    let pairs = [
+        ("alpha-beta".to_owned(), beamer.to_owned()),
+        ("xbfs".to_owned(), "frontier_edges / arcs >= 0.1".to_owned()),
+        ("enterprise".to_owned(), "sampled_hubs > 0.3".to_owned()),
+        ("daga:15,18".to_owned(), format!("{beamer} then gpu")),
+        ("remis-selective:40".to_owned(), format!("{large} then gpu if frontier_vertices >= 40 else gpu if frontier_vertices >= 40")),
+        ("remis-concurrent:40,300".to_owned(), format!("{large} then split 0.3 if frontier_vertices >= 40")),
+    ];
+    // With bounds at 0, `selective` compares the costs of `sampled`, on the device alone. It leaves out samples that hardly pay.
+    let selective = "rule:0.5 * (vertices / 64) + (0.25 + 0.35 * sampled_probes) * unvisited_vertices < frontier_edges then gpu else gpu";
+    let mut sampled = 0;
+    let levels = |search: &mut Search<'_>, policy: &str, runs, root| {
+        search.set_policy(policy.parse().unwrap(), runs).unwrap();
+        search.run(root).unwrap();
+        search.records().iter().map(|level| (level.plan, level.found, level.stats.frontier_vertices)).collect::<Vec<_>>()
+    };
+    let held = devices("rules_equal_the_policies_that_they_spell_out", Limits::default());
+    // The CPU alone, then each device.
+    for device in std::iter::once(None).chain(held.all.iter().map(Some)) {
+        let graphs = if device.is_some_and(|device| is_slow(device) || is_rusticl(device.info())) { 2 } else { 16 };
+        let mut bottom_up = 0;
+        for graph in 0..graphs {
+            let n = 60 + 90 * graph;
+            let edges = edges(n, 5 * n as usize, graph + 3, (graph % 2) as u8);
+            let layout = Layout::build(&EdgeList::new(n as usize, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+            let set_up =
+                |device: &Arc<Device>| GpuSetup { device: Arc::clone(device), way: SharingMode::Copy, options: GpuOptions::default() };
+            let options = SearchOptions {
+                threads: 1,
+                devices: device.map(set_up).into_iter().collect(),
+                every_policy: device.is_some(),
+                ..SearchOptions::default()
+            };
+            let mut search = Search::new(&layout, &options).unwrap();
+            search.set_single_levels(true);
+            search.set_looks_ahead(false);
+            for (policy, rule) in &pairs {
+                if device.is_none() && policy.parse::<Policy>().unwrap().needs_device() {
+                    continue;
+                }
+                let runs = if device.is_some() { LevelDevice::Gpu(GpuKernel::Bg) } else { LevelDevice::Cpu };
+                for root in [0, n as u32 / 2] {
+                    let wanted = levels(&mut search, policy, runs, root);
+                    bottom_up += wanted.iter().filter(|level| level.0.direction == Direction::BottomUp).count();
+                    assert_eq!(levels(&mut search, &format!("rule:{rule}"), runs, root), wanted, "{policy} {rule} from {root} of {n}");
+                }
+            }
+            if device.is_some() {
+                levels(&mut search, selective, LevelDevice::Cpu, 0);
+                let mut planner = PolicyPlanner::new("selective:0,0".parse().unwrap(), LevelDevice::Cpu);
+                planner.begin();
+                for record in search.records().iter().filter(|record| record.stats.sampled_probes.is_some()) {
+                    assert_eq!(planner.plan(&record.stats), record.plan, "{record:?}");
+                    sampled += 1;
+                }
+            }
+        }
+        assert!(bottom_up > 0);
+    }
+    assert!(held.all.is_empty() || sampled > 0);
 }
 
 #[test]
@@ -316,7 +384,7 @@ fn the_first_of_two_devices_searches_alone_if_no_level_is_split() {
         };
         let options = SearchOptions {
             policy: policy.parse().unwrap(),
-            runs: LevelDevice::Gpu(socbfs::bfs::GpuKernel::Bg),
+            runs: LevelDevice::Gpu(GpuKernel::Bg),
             threads: 2,
             devices: vec![setup(first), setup(&second)],
             ..SearchOptions::default()

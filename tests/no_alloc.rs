@@ -11,7 +11,7 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     cpu::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Policy, Replay},
+    policy::{Known, Policy, Replay},
     search::{Output, Search, SearchOptions, Until},
 };
 
@@ -31,8 +31,10 @@ fn main() {
                     ([record(Strategy::Tc, 2), record(Strategy::Bc, 1), record(Strategy::Tc, 1)], [record(Strategy::Tc, 1)]);
                 let replay = Replay::of_roots([(0, &there[..]), (17, &back[..]), (19_999, &there[..])]).observing();
                 // Every named policy that needs no device.
-                let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
-                let named = named.filter(|policy| !policy.needs_device()).chain(["cost-model:zhang".parse().unwrap()]);
+                let named = socbfs::policy::known().filter_map(Known::policy);
+                let own = "rule:sampled_hubs > 0.3 or was_bottom_up and not frontier_edges < unvisited_edges / 14 or sampled_probes < 2";
+                let texts = ["cost-model:zhang", own].map(|text| text.parse().unwrap());
+                let named = named.filter(|policy| !policy.needs_device()).chain(texts);
                 // Bands that never leave the CPU need no device.
                 let adaptive: Policy = "adaptive:never,never,never,500,never,never,never,500".parse().unwrap();
                 assert!(!adaptive.needs_device());

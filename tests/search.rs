@@ -8,7 +8,7 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     cpu::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    policy::{Policy, Replay},
+    policy::{Known, Policy, Replay},
     search::{End, Search, SearchError, SearchOptions, Until},
 };
 
@@ -20,8 +20,15 @@ use crate::{
 /// Every named policy that needs no device, and some with other thresholds, which change direction earlier or later. Policies that decide
 /// by shares of a graph also change direction on small graphs.
 fn policies() -> Vec<Policy> {
-    let named = socbfs::policy::known().map(|known| known.kind.parse::<Policy>().unwrap());
-    let tuned = ["gunrock:0.5,10", "enterprise-released:0.1", "yasui:2,2", "cost-model:zhang", "alpha-beta:1000,1"];
+    let named = socbfs::policy::known().filter_map(Known::policy);
+    let tuned = [
+        "rule:unvisited_vertices < 2 * frontier_vertices or sampled_probes < 2 and level > 1",
+        "gunrock:0.5,10",
+        "enterprise-released:0.1",
+        "yasui:2,2",
+        "cost-model:zhang",
+        "alpha-beta:1000,1",
+    ];
     named.filter(|policy| !policy.needs_device()).chain(tuned.map(|text| text.parse().unwrap())).collect()
 }
 

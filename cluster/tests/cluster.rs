@@ -30,6 +30,7 @@ fn ways() -> Vec<ClusterOptions> {
         by(Policy::Fixed(Strategy::Bc)),
         ClusterOptions { threads: 2, ..ClusterOptions::default() },
         ClusterOptions { batch: 3, sorted: false, ..by("alpha-beta:1000,1".parse().unwrap()) },
+        by("rule:was_bottom_up and level < 6 or frontier_edges > unvisited_edges / 14 and level > 1".parse().unwrap()),
         ClusterOptions { exchange: Exchange::Pairs, ..ClusterOptions::default() },
         ClusterOptions { exchange: Exchange::Pairs, batch: 2, sorted: false, ..ClusterOptions::default() },
     ]

@@ -9,6 +9,7 @@ mod auto;
 mod cost_model;
 mod fixed;
 pub mod mlp;
+mod own_rule;
 mod planner;
 mod published;
 mod replay;
@@ -23,6 +24,7 @@ pub use auto::Auto;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
 pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
 pub use mlp::Mlp;
+pub use own_rule::{OwnRule, RuleError, RuleName, rule_names};
 pub use planner::PolicyPlanner;
 pub use published::Published;
 pub use replay::Replay;
@@ -97,6 +99,8 @@ policies! {
     mlp: Mlp(Mlp),
     /// CPU, GPU or both, level by level, by costs and bounds (`selective` and `concurrent` too).
     adaptive: Adaptive(Box<Adaptive>),
+    /// A rule that a user wrote.
+    own_rule: OwnRule(OwnRule),
 }
 
 impl Default for Policy {
@@ -151,6 +155,12 @@ pub enum PolicyError {
         /// What was given.
         given: String,
     },
+    /// The text after `rule:` is not a rule.
+    #[error("rule: {0}")]
+    Rule(#[from] RuleError),
+    /// The policy `rule` without its rule.
+    #[error("rule takes a condition, as in rule:frontier_edges > unvisited_edges / 14 and level > 1")]
+    NoRule,
     /// Invalid weights of a network.
     #[error("policy {policy}: {reason}")]
     Weights {
@@ -220,6 +230,11 @@ impl Policy {
     /// Whether it needs an OpenCL device.
     pub fn needs_device(&self) -> bool {
         self.uses(LevelDevice::Cpu) != Uses::default()
+    }
+
+    /// Whether it decides little without samples, which an engine may not take.
+    pub fn needs_samples(&self) -> bool {
+        self.rule().needs_samples()
     }
 
     /// Whether it decides directions only, so that its levels run on any device.
@@ -378,9 +393,14 @@ mod tests {
     fn every_known_name_is_parsed_as_its_policy() {
         let mut names = std::collections::BTreeSet::new();
         for known in known() {
-            let mut policy: Policy = known.kind.parse().unwrap();
-            assert_eq!(policy.kind(), known.kind);
             assert!(names.insert(known.kind), "{known:?}");
+            let Some(mut policy) = known.policy() else {
+                // `rule` has no default, and its text is not a list.
+                assert_eq!((known.kind, known.kind.parse::<Policy>()), ("rule", Err(PolicyError::NoRule)));
+                continue;
+            };
+            assert_eq!(known.kind.parse(), Ok(policy.clone()));
+            assert_eq!(policy.kind(), known.kind);
             // Text and TOML read back as the same policy.
             assert_eq!(policy.to_string().parse(), Ok(policy.clone()), "{known:?}");
             assert_eq!(toml::from_str(&toml::to_string(&policy).unwrap()), Ok(policy.clone()), "{known:?}");

@@ -1,6 +1,6 @@
 //! What the file of a policy defines: its names, its parameters, its requirements on devices, and its rule.
 
-use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers};
+use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers, own_rule::OwnRule};
 use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
 
 /// A policy that can be selected by name.
@@ -17,6 +17,13 @@ pub struct Known {
     pub from: &'static str,
     /// The policy of this name, with the defaults of its parameters.
     pub(super) default: fn(&str) -> Result<Policy, PolicyError>,
+}
+
+impl Known {
+    /// The policy with the defaults of its parameters (`None`: it has no defaults, as `rule`).
+    pub fn policy(&self) -> Option<Policy> {
+        (self.default)(self.kind).ok().filter(|policy| policy.validate().is_ok())
+    }
 }
 
 /// The requirements of a policy or a search on OpenCL devices.
@@ -165,6 +172,11 @@ pub(super) trait Rule {
         [None; Ahead::PLANS]
     }
 
+    /// Whether it decides little without the samples that it asks for.
+    fn needs_samples(&self) -> bool {
+        self.wants_hubs()
+    }
+
     /// Whether [`wants_sample`](Self::wants_sample) may be true at some level.
     fn may_sample(&self) -> bool {
         false
@@ -216,6 +228,8 @@ pub(super) enum Value<'a> {
     Amount(&'a mut Option<u64>),
     /// A share in thousandths, 1 to 999, optional.
     Share(&'a mut Option<u16>),
+    /// A rule of the user's, which is all of the text after the colon.
+    Rule(&'a mut OwnRule),
     /// Something else.
     Special(&'a mut dyn Special),
 }

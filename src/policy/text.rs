@@ -21,6 +21,7 @@ impl Parameter<'_> {
             Value::Number(_, value) => **value = text.parse().ok()?,
             Value::Amount(value) => **value = Some(amount(text)?),
             Value::Share(value) => **value = Some(text.parse().ok()?),
+            Value::Rule(value) => **value = text.parse().ok()?,
             Value::Special(value) => value.set_text(text)?,
         }
         Some(())
@@ -32,6 +33,7 @@ impl Parameter<'_> {
             Value::Number(_, value) => Some(value.to_string()),
             Value::Amount(value) => value.map(|value| if value == NEVER { "never".to_owned() } else { value.to_string() }),
             Value::Share(value) => value.map(|value| value.to_string()),
+            Value::Rule(value) => value.text(),
             Value::Special(value) => value.text(),
         }
     }
@@ -56,6 +58,7 @@ impl Parameter<'_> {
                 **value = Some(count().or(never).ok_or_else(|| bad("a number, 0 or more, or \"never\""))?);
             }
             Value::Share(value) => **value = Some(share()?),
+            Value::Rule(value) => **value = given.as_str().ok_or_else(|| bad("a text"))?.parse()?,
             Value::Special(value) => value.set_toml(given)?,
         }
         Ok(())
@@ -72,6 +75,7 @@ impl Parameter<'_> {
             Value::Number(_, value) => Some(toml::Value::Float(**value)),
             Value::Amount(value) => value.map(count),
             Value::Share(value) => value.map(|value| count(value.into())),
+            Value::Rule(value) => value.text().map(toml::Value::String),
             Value::Special(value) => value.toml(),
         }
     }
@@ -116,6 +120,10 @@ impl Policy {
             let wanted = format!("no parameter here: only the command line reads {}:FILE", known.kind).into();
             return Err(PolicyError::BadParameters { kind: known.kind, wanted, given: given.to_owned() });
         }
+        if let [Parameter { value: Value::Rule(rule), .. }] = &mut own[..] {
+            **rule = given.parse()?;
+            return Ok(());
+        }
         let values: Vec<&str> = given.split(',').map(str::trim).collect();
         let set = if given.contains('=') {
             values.iter().try_for_each(|pair| {
@@ -139,9 +147,11 @@ impl std::str::FromStr for Policy {
     type Err = PolicyError;
 
     fn from_str(text: &str) -> Result<Self, PolicyError> {
-        let Some((kind, parameters)) = text.split_once(':') else { return Self::from_kind(text) };
+        let (kind, parameters) = text.split_once(':').map_or((text, None), |(kind, parameters)| (kind, Some(parameters)));
         let mut policy = Self::from_kind(kind)?;
-        policy.set_parameters(parameters)?;
+        if let Some(parameters) = parameters {
+            policy.set_parameters(parameters)?;
+        }
         policy.validate()?;
         Ok(policy)
     }
@@ -202,6 +212,7 @@ impl<'de> Deserialize<'de> for Policy {
             policy.validate()?;
             Ok(policy)
         };
-        read().map_err(D::Error::custom)
+        // The file has the text that the further lines of an error in a rule would show.
+        read().map_err(|error| D::Error::custom(error.to_string().lines().next().unwrap_or_default()))
     }
 }

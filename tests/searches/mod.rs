@@ -14,7 +14,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, NEVER, Policy, Replay, SampledCosts, StrategyCost},
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Known, LevelDevice, NEVER, Policy, Replay, SampledCosts, StrategyCost},
     search::{Search, SearchOptions},
 };
 
@@ -188,10 +188,16 @@ pub fn policies() -> Vec<(Policy, LevelDevice)> {
     // Policies for both devices that name no kernel use the one given here.
     let adaptive = adaptive().into_iter().map(|policy| (policy, LevelDevice::Gpu(GpuKernel::Bgc)));
     let mut all: Vec<_> = alone().into_iter().chain(others).chain(adaptive).collect();
-    for known in socbfs::policy::known() {
+    // The first runs levels in all places.
+    let rules = [
+        "rule:unvisited_edges < 3 * frontier_edges then split 0.4 if level < 2, gpu else split 0.3 if level == 1, gpu if level > 1",
+        "rule:sampled_hubs > 0.2 or sampled_probes < 3",
+    ];
+    all.extend(rules.map(|rule| (rule.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bg))));
+    for policy in socbfs::policy::known().filter_map(Known::policy) {
         // The strategies of the CPU have tests of their own.
-        if !["tc", "bc"].contains(&known.kind) && all.iter().all(|(policy, _)| policy.kind() != known.kind) {
-            all.push((known.kind.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bgc)));
+        if !["tc", "bc"].contains(&policy.kind()) && all.iter().all(|(known, _)| policy.kind() != known.kind()) {
+            all.push((policy, LevelDevice::Gpu(GpuKernel::Bgc)));
         }
     }
     all

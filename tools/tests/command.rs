@@ -604,6 +604,7 @@ fn usage_and_input_errors_give_exit_code_2_and_name_the_cause() {
     refused(&["run", &graph, "--root", "-1"], &["-1"]);
     refused(&["run", &graph, "--root", "0", "--parents", &folder.path("p.dat")], &["p.dat", ".npy"]);
     refused(&["run", &graph, "--root", "0", "--policy", "alpha-beta:0,1"], &["alpha", "above 0"]);
+    refused(&["run", &graph, "--root", "0", "--policy", "rule:level > 1 and level"], &["column 15: a condition is needed"]);
     refused(&["run", &graph, "--root", "0", "--cpus", "3-1"], &["3-1"]);
     refused(&["run", &graph, "--root", "0", "--cpus", "8000"], &["8000", "help:"]);
     refused(&["run", &graph, "--root", "0", "--threads", "99999"], &["99999", "help:"]);
@@ -653,10 +654,12 @@ fn help_and_completions_name_the_policies() {
 fn policies_are_compared_on_every_graph() {
     let folder = Folder::new();
     let json = folder.path("p.json");
-    let flags = ["--only", "auto,tc,alpha-beta", "--only", "alpha-beta:2,3", "--roots", "2", "--turns", "2", "--device", "cpu"];
+    let rule = "rule:frontier_edges > unvisited_edges / 14 and level > 0";
+    let flags =
+        ["--only", "auto,tc,alpha-beta", "--only", "alpha-beta:2,3", "--only", rule, "--roots", "2", "--turns", "2", "--device", "cpu"];
     let arguments = [&["policies", "kronecker:8", "grid:9x9"], &flags[..], &["--markdown", "--json", &json]].concat();
     let text = stdout(&good(&arguments)).to_owned();
-    for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3"] {
+    for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3", rule] {
         assert_eq!(text.matches(&format!("| {policy} |")).count(), 3, "once for each graph and once for both: {text}");
     }
     let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
@@ -683,6 +686,8 @@ fn policies_are_compared_on_every_graph() {
     assert!(stdout(&text).contains(&format!("| mlp:{weights} |")), "{}", stdout(&text));
     refused(&["policies", "kronecker:8", "--only", "replay:r.json"], &["replay:r.json can't be compared", "--policy replay:FILE"]);
     refused(&["policies", "kronecker:8", "--only", "auto,fast"], &["unknown policy", "fast"]);
+    let wrong = ["column 15: unknown name \"fronter_edges\"", "\n                ^\n  names: level,"];
+    refused(&["policies", "kronecker:8", "--only", "rule:level > 1 and fronter_edges > 5"], &wrong);
     refused(&["policies"], &["GRAPH"]);
     for command in ["policies", "analyze"] {
         refused(&[command, "kronecker:8", "--policy", "tc"], &["--policy has no effect here", "--only"]);

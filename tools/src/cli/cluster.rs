@@ -282,9 +282,9 @@ fn own_policy(config: &Runtime, exchange: Exchange) -> Result<(Policy, &'static 
             Err(Failure::new(format!("--exchange pairs is top-down on CPUs only, and the policy is {other}")).cure("give --policy tc"))
         }
         Policy::Auto(_) => Ok((Policy::Published(Published::alpha_beta()), "every rank has to decide the same, without a sample")),
-        // Without its sample it would run every level top-down.
-        other if other.kind() == "enterprise" => {
-            Err(Failure::new(format!("policy {other} is for one process: it decides by a sample of hubs, which ranks do not take"))
+        // Without its sample it would run most levels top-down.
+        other if other.needs_samples() => {
+            Err(Failure::new(format!("policy {other} is for one process: it decides by a sample, which ranks do not take"))
                 .cure("use alpha-beta, or another policy that decides by counts"))
         }
         other if names_kernel || !other.needs_device() && !matches!(other, Policy::Replay(_)) => {

@@ -28,7 +28,7 @@ use socbfs::{
     board::StrategyWatts,
     graph::{EdgeList, Vertex},
     measure::strategy_watts,
-    policy::{self, CostModel, LevelDevice, ModelTerms, Objective, Policy},
+    policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective, Policy},
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 
@@ -327,8 +327,7 @@ fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Conte
     if !only.is_empty() {
         return Ok(only.iter().map(|policy| contestant(policy, on_device)).collect());
     }
-    let names = policy::known().map(|known| known.kind).chain(["cost-model:zhang"]);
-    let policies: Vec<Policy> = names.map(str::parse).collect::<Result<_, _>>()?;
+    let policies: Vec<Policy> = policy::known().filter_map(Known::policy).chain(["cost-model:zhang".parse()?]).collect();
     let (needing, others): (Vec<&Policy>, Vec<&Policy>) = policies.iter().partition(|policy| policy.needs_device());
     // `auto` and policies that decide by costs choose the placement themselves, so they get the device if there is one.
     let is_free = |policy: &Policy| policy.decides_directions() && !matches!(policy, Policy::Auto(_));
