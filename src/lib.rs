@@ -98,7 +98,7 @@ pub use input::{
     read, write,
 };
 
-pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, level_loop};
+pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, Uses, level_loop};
 pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
 pub use search::{End, Outcome, Output, OwnedSearch, Partial, Search, SearchError, SearchOptions, Until};

@@ -10,7 +10,7 @@ pub use owned::OwnedSearch;
 pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
-    bfs::{BfsResult, LevelRecord, Records, level_loop_until},
+    bfs::{BfsResult, LevelRecord, Planner, Records, level_loop_until},
     cpu::{ParallelThresholds, Simd},
     engine::Team,
     gpu::{DeviceUse, GpuSetup},
@@ -306,6 +306,38 @@ impl<'g> Search<'g> {
             begun: Instant::now(),
             has_tree: false,
         })
+    }
+
+    /// As [`Search::new`], with a planner of the program's own in place of the policy of `options`. It may place levels on the devices of
+    /// `options` ([`Planner::uses`]). `examples/own_policy.rs` has one; [`Policy::planner`] is for what takes a policy.
+    ///
+    /// # Errors
+    /// As [`Search::new`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Generator, Layout, LevelPlan, LevelStats, Planner, Search, SearchOptions, Strategy};
+    /// /// Bottom-up where most arcs of vertices not yet visited leave the frontier.
+    /// #[derive(Clone)]
+    /// struct Half;
+    ///
+    /// impl Planner for Half {
+    ///     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+    ///         if 2 * stats.frontier_edges > stats.unvisited_edges { Strategy::Bc.plan() } else { Strategy::Tc.plan() }
+    ///     }
+    /// }
+    ///
+    /// # let layout = Layout::build(&Generator::graph500(10).generate(&|_| ())?, &BuildOptions::default())?;
+    /// let mut search = Search::with_planner(&layout, &SearchOptions::default(), Half)?;
+    /// let outcome = search.run(5)?;
+    /// println!("{} vertices, {:?}", outcome.reached, search.records().iter().map(|level| level.plan.direction).collect::<Vec<_>>());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_planner(
+        layout: &'g Layout,
+        options: &SearchOptions,
+        planner: impl Planner + Clone + Send + Sync + 'static,
+    ) -> Result<Self, SearchError> {
+        Self::new(layout, &SearchOptions { policy: Policy::planner(planner), ..options.clone() })
     }
 
     /// A handle with which any thread can stop searches.

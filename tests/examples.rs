@@ -3,7 +3,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use socbfs::{
-    DeviceChoice,
+    DeviceChoice, RuntimeError,
     bfs::Direction,
     graph::NONE,
     input::generate::Generator,
@@ -19,7 +19,7 @@ mod choose_device;
 mod energy;
 #[path = "../examples/own_policy.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
-mod own_policy;
+pub mod own_policy;
 #[path = "../examples/search_file.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
 mod search_file;
@@ -84,5 +84,13 @@ fn a_custom_policy_decides_the_directions() {
         assert_eq!(directions.contains(&Direction::BottomUp), switches, "{directions:?}");
         assert!(parents.contains(&NONE) && parents[5] == 5);
         validate(&edges, false, 5, &parents).unwrap();
+    }
+    let reached = own_policy::search(0.05).unwrap().1.iter().filter(|&&parent| parent != NONE).count() as u64;
+    match own_policy::search_on_gpu(0.05) {
+        Ok(on_gpu) => assert_eq!(on_gpu, reached),
+        // This machine has no GPU.
+        Err(error) => {
+            assert!(matches!(error.downcast_ref(), Some(RuntimeError::NoDevice(_) | RuntimeError::Device(_))), "{error:?}");
+        }
     }
 }

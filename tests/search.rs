@@ -13,6 +13,7 @@ use socbfs::{
 };
 
 use crate::{
+    examples::own_policy,
     reference::Reference,
     searches::{all_combinations, is_tried},
 };
@@ -29,7 +30,8 @@ fn policies() -> Vec<Policy> {
         "cost-model:zhang",
         "alpha-beta:1000,1",
     ];
-    named.filter(|policy| !policy.needs_device()).chain(tuned.map(|text| text.parse().unwrap())).collect()
+    let own = [Policy::planner(own_policy::Once::new(0.05, Strategy::Bc))];
+    named.filter(|policy| !policy.needs_device()).chain(tuned.map(|text| text.parse().unwrap())).chain(own).collect()
 }
 
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {

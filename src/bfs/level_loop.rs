@@ -81,20 +81,59 @@ pub struct LevelWork {
     pub with_previous: bool,
 }
 
-/// Plans levels: a policy with its memory of the current search.
+/// The devices that the levels of a policy or a planner need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Uses {
+    /// Levels run on the first device alone: the state lies in memory that it shares.
+    pub alone: bool,
+    /// Searches begin on it. (For a policy: all levels run on it.)
+    pub at_home_on_gpu: bool,
+    /// Levels are split between the CPU and devices, or both search independently from some level on: each device has its own state.
+    pub together: bool,
+}
+
+impl Uses {
+    /// The CPU alone.
+    pub const CPU: Self = Self { alone: false, at_home_on_gpu: false, together: false };
+    /// Searches on the device alone.
+    pub const GPU: Self = Self { alone: true, at_home_on_gpu: true, together: false };
+    /// One device at a time.
+    pub const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
+    /// Both devices at the same time.
+    pub const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
+
+    /// Whether an engine set up for this can do what `other` asks.
+    pub(crate) fn covers(self, other: Self) -> bool {
+        (self.alone || !other.alone) && (self.together || !other.together)
+    }
+}
+
+/// Plans levels, with a memory of the current search. Policies are planners; a type of a program is one if it implements
+/// [`plan`](Planner::plan), and [`Search::with_planner`](crate::search::Search::with_planner) searches with it.
+///
+/// A planner must not allocate, and its plans must follow from what it is given: no clock, no device, nothing of an earlier search. Then a
+/// search can be replayed from its record.
 pub trait Planner {
     /// Clears what the planner remembers of the last search.
-    fn begin(&mut self);
+    fn begin(&mut self) {}
 
-    /// Whether [`LevelStats::sampled_probes`] could change the plan. A sample costs a few microseconds.
-    fn wants_sample(&self, stats: &LevelStats) -> bool;
+    /// The devices that its plans name. A search is set up for them once, and levels planned elsewhere run on the CPU.
+    fn uses(&self) -> Uses {
+        Uses::CPU
+    }
 
-    /// Whether [`LevelStats::sampled_hubs`] could change the plan.
+    /// Whether [`LevelStats::sampled_probes`] could change the plan of this level. A sample costs a few microseconds.
+    fn wants_sample(&self, _stats: &LevelStats) -> bool {
+        false
+    }
+
+    /// Whether [`LevelStats::sampled_hubs`] could change the plan of this level.
     fn wants_hubs(&self, _stats: &LevelStats) -> bool {
         false
     }
 
     /// The sure decisions for the levels after the one just planned, which has these `stats` and this `_plan`.
+    #[doc(hidden)]
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }

@@ -5,5 +5,5 @@ mod level_loop;
 mod types;
 
 pub use ahead::{Ahead, Linear, Surely};
-pub use level_loop::{Engine, LevelWork, Planner, Records, level_loop, level_loop_until};
+pub use level_loop::{Engine, LevelWork, Planner, Records, Uses, level_loop, level_loop_until};
 pub use types::{BfsResult, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy};

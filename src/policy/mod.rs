@@ -9,6 +9,7 @@ mod auto;
 mod cost_model;
 mod fixed;
 pub mod mlp;
+mod own_planner;
 mod own_rule;
 mod planner;
 mod published;
@@ -24,15 +25,17 @@ pub use auto::Auto;
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
 pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
 pub use mlp::Mlp;
+pub use own_planner::OwnPlanner;
 pub use own_rule::{OwnRule, RuleError, RuleName, rule_names};
 pub use planner::PolicyPlanner;
 pub use published::Published;
 pub use replay::Replay;
 use rule::Rule;
-pub use rule::{Known, LevelDevice, Uses};
+pub use rule::{Known, LevelDevice};
 pub use sampled::SampledCosts;
 
-use crate::bfs::{GpuKernel, Strategy};
+pub use crate::bfs::Uses;
+use crate::bfs::{GpuKernel, Planner, Strategy};
 pub use crate::board::{Band, NEVER};
 
 /// Defines [`Policy`] from the list: its variants, and access to the rule of each.
@@ -61,6 +64,8 @@ macro_rules! policies {
             $($(#[$doc])* $name($type),)*
             /// The plans of earlier searches. (It is made from records and has no text or TOML.)
             Replay(Replay),
+            /// A planner of the program's own ([`Policy::planner`]). (It has no text or TOML.)
+            Planner(OwnPlanner),
         }
 
         /// The policies that each file defines, in the order of the list.
@@ -71,6 +76,7 @@ macro_rules! policies {
                 match self {
                     $(Self::$name(rule) => rule.as_rule(),)*
                     Self::Replay(replay) => replay,
+                    Self::Planner(planner) => planner,
                 }
             }
 
@@ -78,6 +84,7 @@ macro_rules! policies {
                 match self {
                     $(Self::$name(rule) => rule.as_rule_mut(),)*
                     Self::Replay(replay) => replay,
+                    Self::Planner(planner) => planner,
                 }
             }
         }
@@ -207,6 +214,34 @@ pub enum PolicyError {
 }
 
 impl Policy {
+    /// A planner of the program's own as a policy, for what takes a policy: a [`Runtime`](crate::runtime::Runtime), a comparison with the
+    /// oracle, a search over ranks. Each search has a copy of the planner. Records name it `planner:`, and the type.
+    ///
+    /// ```
+    /// use socbfs::{BuildOptions, Generator, Layout, LevelPlan, LevelStats, Planner, Policy, Runtime, Strategy};
+    ///
+    /// /// Bottom-up at the two levels in the middle.
+    /// #[derive(Clone)]
+    /// struct Middle;
+    ///
+    /// impl Planner for Middle {
+    ///     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+    ///         if (2..4).contains(&stats.level) { Strategy::Bc.plan() } else { Strategy::Tc.plan() }
+    ///     }
+    /// }
+    ///
+    /// let layout = Layout::build(&Generator::graph500(10).generate(&|_| ())?, &BuildOptions::default())?;
+    /// let mut runtime = Runtime::detect()?;
+    /// runtime.policy.value = Policy::planner(Middle);
+    /// let mut prepared = runtime.search(&layout)?;
+    /// prepared.run(5)?;
+    /// assert_eq!(prepared.choice.policy.to_string(), "planner:Middle");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn planner(planner: impl Planner + Clone + Send + Sync + 'static) -> Self {
+        Self::Planner(OwnPlanner::new(planner))
+    }
+
     /// The name without parameters, as on the command line and in TOML.
     pub fn kind(&self) -> &'static str {
         self.rule().known().kind

@@ -443,7 +443,8 @@ impl std::fmt::Display for RuleError {
         if reason.starts_with("unknown name") {
             for (number, names) in NAMES.chunks(4).enumerate() {
                 let names: Vec<&str> = names.iter().map(|known| known.name).collect();
-                write!(f, "\n  {} {}", if number == 0 { "names:" } else { "      " }, names.join(", "))?;
+                let begin = if number == 0 { "\n  names:" } else { ",\n        " };
+                write!(f, "{begin} {}", names.join(", "))?;
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use super::{
     rule::{History, LevelDevice},
 };
 use crate::{
-    bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Planner},
+    bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Planner, Uses},
     graph::Vertex,
 };
 
@@ -34,18 +34,34 @@ impl PolicyPlanner {
 impl Planner for PolicyPlanner {
     fn begin(&mut self) {
         self.memory = History::default();
+        if let Policy::Planner(own) = &mut self.policy {
+            own.begin();
+        }
+    }
+
+    fn uses(&self) -> Uses {
+        self.policy.uses(self.runs)
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
+        if let Policy::Planner(own) = &self.policy {
+            return own.planner().wants_sample(stats);
+        }
         self.policy.rule().wants_sample(stats, self.runs, &self.memory)
     }
 
-    fn wants_hubs(&self, _stats: &LevelStats) -> bool {
+    fn wants_hubs(&self, stats: &LevelStats) -> bool {
+        if let Policy::Planner(own) = &self.policy {
+            return own.planner().wants_hubs(stats);
+        }
         self.policy.rule().wants_hubs()
     }
 
     /// Later plans are sure only after a level on a device.
     fn ahead(&self, stats: &LevelStats, plan: LevelPlan) -> Ahead {
+        if let Policy::Planner(own) = &self.policy {
+            return own.planner().ahead(stats, plan);
+        }
         let rule = self.policy.rule();
         let (samples, hubs) = (rule.may_sample(), rule.wants_hubs());
         let on_gpu = matches!(plan.placement, Placement::Gpu(_));
@@ -55,7 +71,10 @@ impl Planner for PolicyPlanner {
 
     fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
         self.memory.frontiers.note(stats);
-        let plan = self.policy.rule().plan(stats, self.runs, &mut self.memory);
+        let plan = match &mut self.policy {
+            Policy::Planner(own) => own.plan(stats),
+            policy => policy.rule().plan(stats, self.runs, &mut self.memory),
+        };
         self.memory.was_bottom_up = plan.direction == Direction::BottomUp;
         self.memory.been_bottom_up |= self.memory.was_bottom_up;
         plan

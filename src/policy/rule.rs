@@ -1,6 +1,7 @@
 //! What the file of a policy defines: its names, its parameters, its requirements on devices, and its rule.
 
 use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers, own_rule::OwnRule};
+pub(super) use crate::bfs::Uses;
 use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
 
 /// A policy that can be selected by name.
@@ -26,32 +27,7 @@ impl Known {
     }
 }
 
-/// The requirements of a policy or a search on OpenCL devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Uses {
-    /// Levels run on the first device alone: the state lies in memory that it shares.
-    pub alone: bool,
-    /// Searches begin on it. (For a policy: all levels run on it.)
-    pub at_home_on_gpu: bool,
-    /// Levels are split between the CPU and devices, or both search independently from some level on: each device has its own state.
-    pub together: bool,
-}
-
 impl Uses {
-    /// The CPU alone.
-    pub(super) const CPU: Self = Self { alone: false, at_home_on_gpu: false, together: false };
-    /// Searches on the device alone.
-    pub(super) const GPU: Self = Self { alone: true, at_home_on_gpu: true, together: false };
-    /// One device at a time.
-    pub(super) const EITHER: Self = Self { alone: true, at_home_on_gpu: false, together: false };
-    /// Both devices at the same time.
-    pub(super) const TOGETHER: Self = Self { alone: false, at_home_on_gpu: false, together: true };
-
-    /// Whether an engine set up for this can do what `other` asks.
-    pub(crate) fn covers(self, other: Self) -> bool {
-        (self.alone || !other.alone) && (self.together || !other.together)
-    }
-
     /// The requirements of a policy that decides directions only.
     pub(super) fn of_directions(runs: LevelDevice) -> Self {
         if runs == LevelDevice::Cpu { Self::CPU } else { Self::GPU }

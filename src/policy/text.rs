@@ -159,6 +159,9 @@ impl std::str::FromStr for Policy {
 
 impl std::fmt::Display for Policy {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Self::Planner(own) = self {
+            return f.pad(&format!("{}:{}", self.kind(), own.name()));
+        }
         let mut policy = self.clone();
         let rule = policy.rule_mut();
         let (kind, shows_defaults) = (rule.known().kind, rule.shows_defaults());

@@ -8,7 +8,7 @@ use std::{
 };
 
 use socbfs::{
-    bfs::{GpuKernel, LevelPlan},
+    bfs::{GpuKernel, LevelPlan, LevelStats, Placement, Planner, Uses},
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
@@ -181,6 +181,38 @@ pub fn adaptive() -> Vec<Policy> {
         .collect()
 }
 
+/// A planner outside the library: one level on the CPU, one on the device, one split, and so on, in either direction.
+#[derive(Clone, Default)]
+pub struct Places {
+    levels: u32,
+}
+
+impl Planner for Places {
+    fn begin(&mut self) {
+        self.levels = 0;
+    }
+
+    fn uses(&self) -> Uses {
+        Uses { alone: true, ..Uses::TOGETHER }
+    }
+
+    fn wants_sample(&self, stats: &LevelStats) -> bool {
+        stats.level % 3 == 1
+    }
+
+    fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        // Levels are planned one after the other, each with the sample that was asked for.
+        assert!(stats.level >= self.levels && (stats.level % 3 == 1 || stats.sampled_probes.is_none()));
+        self.levels = stats.level + 1;
+        let kernel = if stats.frontier_edges > stats.unvisited_vertices { GpuKernel::Bg } else { GpuKernel::Tg };
+        match stats.level % 3 {
+            0 => LevelPlan { direction: kernel.direction(), placement: Placement::Cpu },
+            1 => LevelPlan { direction: kernel.direction(), placement: Placement::Gpu(kernel) },
+            _ => LevelPlan::split(kernel, 300),
+        }
+    }
+}
+
 /// All policies above, with the default policy between them, and all other named policies.
 pub fn policies() -> Vec<(Policy, LevelDevice)> {
     let others = back_and_forth().into_iter().chain(together()).chain([Policy::default()]);
@@ -193,6 +225,7 @@ pub fn policies() -> Vec<(Policy, LevelDevice)> {
         "rule:unvisited_edges < 3 * frontier_edges then split 0.4 if level < 2, gpu else split 0.3 if level == 1, gpu if level > 1",
         "rule:sampled_hubs > 0.2 or sampled_probes < 3",
     ];
+    all.push((Policy::planner(Places::default()), LevelDevice::Cpu));
     all.extend(rules.map(|rule| (rule.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bg))));
     for policy in socbfs::policy::known().filter_map(Known::policy) {
         // The strategies of the CPU have tests of their own.

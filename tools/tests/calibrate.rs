@@ -14,15 +14,16 @@ use nix::{
 };
 use serde_json::Value;
 use socbfs::{
-    bfs::{Direction, GpuKernel, Strategy},
+    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Planner, Strategy},
     gpu::{GpuOptions, GpuSetup},
     graph::{BuildOptions, Layout},
     input::generate::Generator,
     memory::SharingMode,
     opencl::{Device, Limits},
+    policy::{LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
-use socbfs_tools::calibrate::{Turns, fit, fit_zhang, measure_levels, numbers};
+use socbfs_tools::calibrate::{Contestant, Turns, evaluate, fit, fit_zhang, measure_levels, numbers};
 
 use crate::{
     built::{User, text},
@@ -388,5 +389,44 @@ fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
         println!("{name}: {:?}", numbers.corun);
         assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs::policy::LEAST_RATIO)), "{name}");
         assert!(numbers.strategy.direction() == Direction::BottomUp || corun.is_some(), "{name}");
+    }
+}
+
+/// A planner outside the library, which plans as `alpha-beta` does.
+#[derive(Clone)]
+struct Beamer(PolicyPlanner);
+
+impl Planner for Beamer {
+    fn begin(&mut self) {
+        self.0.begin();
+    }
+
+    fn plan(&mut self, stats: &LevelStats) -> LevelPlan {
+        self.0.plan(stats)
+    }
+}
+
+/// The oracle judges the planner of a program, and a rule, as it judges a policy that says the same.
+#[test]
+fn planners_of_programs_are_compared_with_the_oracle() {
+    let edges = Generator::graph500(10).generate(&|_| ()).unwrap();
+    let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { every_policy: true, threads: 1, ..SearchOptions::default() }).unwrap();
+    let rule = "rule:not was_bottom_up and frontier_edges > unvisited_edges / 15 or was_bottom_up and not \
+                (frontier_vertices < previous_frontier_vertices and frontier_vertices < vertices / 18)";
+    let beamer: Policy = "alpha-beta".parse().unwrap();
+    let planner = Policy::planner(Beamer(PolicyPlanner::new(beamer.clone(), LevelDevice::Cpu)));
+    let contestants =
+        [beamer, planner, rule.parse().unwrap()].map(|policy| Contestant { name: policy.to_string(), policy, runs: LevelDevice::Cpu });
+    assert_eq!(contestants[1].name, "planner:Beamer");
+    let how = Turns { turns: 2, ..Turns::default() };
+    let evaluation = evaluate(&mut search, &[5, 17], &Strategy::CPU, &contestants, &how, |_| ()).unwrap();
+    for root in &evaluation.roots {
+        let [beamer, planner, rule] = &root.policies[..] else { panic!("{:?}", root.policies) };
+        for own in [planner, rule] {
+            assert_eq!((&own.plans, own.table_ns, own.as_oracle), (&beamer.plans, beamer.table_ns, beamer.as_oracle));
+            assert!(own.table_ns >= root.oracle.table_ns && own.plans.len() == root.oracle.plans.len());
+        }
+        assert!(beamer.plans.iter().any(|plan| plan.direction == Direction::BottomUp));
     }
 }
