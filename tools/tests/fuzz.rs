@@ -235,6 +235,7 @@ fn kept_graphs_of_policies() {
             schema: schema.into(),
             schema_version,
             environment: environment.clone(),
+            default_policy: "auto".into(),
             graphs: vec![graph],
             warnings: Vec::new(),
         };

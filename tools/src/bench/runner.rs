@@ -51,8 +51,8 @@ impl Searcher for Search<'_> {
 /// as many searches as a quarter of the free memory has room for. A validation between two searches would leave its own edges in the caches
 /// and its threads on the processors.
 ///
-/// The time of a search is measured by the search: from its call to the parents in original numbers. `finished` is called with the number
-/// of roots that are validated.
+/// The time of a search is measured by the search: from its call to the parents in original numbers. `finished` is called after each
+/// search and each validation with the number of these, of which there are two for every root.
 ///
 /// # Errors
 /// [`MeasureError`] for a root that is not a vertex, a failed device, or where memory is short.
@@ -73,7 +73,7 @@ fn measure_with(
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize),
 ) -> Result<Vec<RootRecord>, MeasureError> {
-    let mut records = Vec::with_capacity(roots.len());
+    let (mut records, mut done) = (Vec::with_capacity(roots.len()), 0);
     let Some(&first) = roots.first() else { return Ok(records) };
     let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
     // If the list has every undirected edge in both directions, the validator counts each edge twice.
@@ -87,6 +87,8 @@ fn measure_with(
             let outcome = search.run(root)?;
             tree.copy_from_slice(search.parents());
             searched.push((outcome, search.records().to_vec()));
+            done += 1;
+            finished(done);
         }
         for ((outcome, level_records), tree) in searched.into_iter().zip(&trees) {
             let start = Instant::now();
@@ -111,7 +113,8 @@ fn measure_with(
             };
             let passed = violation.is_none();
             records.push(RootRecord::new(layout.order(), &outcome, violation, validation_seconds, level_records));
-            finished(records.len());
+            done += 1;
+            finished(done);
             if !passed {
                 return Ok(records);
             }
@@ -150,7 +153,7 @@ mod tests {
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
         let mut calls = Vec::new();
         let records = measure(&edges, &layout, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
-        assert_eq!(calls, [1, 2]);
+        assert_eq!(calls, [1, 2, 3, 4]);
         assert_eq!(records.iter().map(|r| (r.root, r.reached, r.levels, r.edges)).collect::<Vec<_>>(), [(1, 4, 3, 3), (3, 4, 4, 3)]);
         assert!(records.iter().all(|r| r.validation.passed && r.seconds.is_some() && r.mapping_seconds.is_some()));
     }

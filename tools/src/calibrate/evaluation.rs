@@ -1,9 +1,9 @@
 //! Compares policies with the per-level oracle: their decisions, and what these cost.
 
-use crate::record::{Directions, Evaluation, Judged, LevelTable, RootEvaluation};
-use std::time::Instant;
+use crate::record::{Directions, Evaluation, GivenUp, Judged, LevelTable, RootEvaluation};
+use std::time::{Duration, Instant};
 
-use super::levels::{self, Turns};
+use super::levels::{self, GIVEN_UP, Turns};
 use socbfs::{
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
@@ -30,6 +30,11 @@ impl Directions {
         let mut all = Self::default();
         for (times, plan) in table.levels.iter().zip(plans).skip(1) {
             let on_gpu = Strategy::of(*plan).is_some_and(Strategy::is_gpu);
+            let there = || Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu);
+            // Where all strategies of the device were given up, which of its directions is the faster one is not known.
+            if there().any(|strategy| times.is_given_up(strategy)) && there().all(|strategy| times.own_ns(strategy).is_none()) {
+                continue;
+            }
             let [top_down, bottom_up] = times.directions_ns(on_gpu)?;
             all.count(plan.direction, top_down, bottom_up);
         }
@@ -69,8 +74,17 @@ impl Directions {
     }
 }
 
-/// Judges `contestants` by searches from `roots`. In each turn every policy searches once. `done` is called after each root with the number
-/// of roots done. The search's policy is left changed.
+/// A search of a policy that takes longer than this, and than [`GIVEN_UP`] times the oracle's, is stopped.
+const HOPELESS: Duration = Duration::from_secs(1);
+
+/// No policy counts as slow by searches that take less than this: a disturbance may last as long, and its searches cost little anyway.
+const DISTURBED: Duration = Duration::from_millis(20);
+
+/// Judges `contestants` by searches from `roots`. In each turn every policy searches once. `tell` is called between searches with the share
+/// that is done, and what comes next. The search's policy is left changed.
+///
+/// If [`Turns::gives_up`], a policy that needs more than [`GIVEN_UP`] times as long as the oracle searches from the root only once. If that
+/// search had to be stopped, the policy is given up: it has no results, and the second list has it.
 ///
 /// # Errors
 /// [`SearchError`] if the search was not set up for a policy or a strategy, or a device fails.
@@ -80,10 +94,15 @@ pub fn evaluate(
     strategies: &[Strategy],
     contestants: &[Contestant],
     how: &Turns,
-    mut done: impl FnMut(usize),
-) -> Result<Evaluation, SearchError> {
-    let mut all = Vec::new();
-    for &root in roots {
+    mut tell: impl FnMut(f64, String),
+) -> Result<(Evaluation, Vec<GivenUp>), SearchError> {
+    let mut all: Vec<RootEvaluation> = Vec::new();
+    let mut given_up: Vec<Option<GivenUp>> = vec![None; contestants.len()];
+    let mut spent = vec![Duration::ZERO; contestants.len() + 1];
+    for (place, &root) in roots.iter().enumerate() {
+        let count = roots.len();
+        let share = |part: f64| (place as f64 + part) / count as f64;
+        tell(share(0.0), format!("root {} of {count}, every level by every strategy", place + 1));
         let table = levels::measure(search, root, strategies, how)?;
         let edges = search.run(root)?.edges;
         let (plans, _) = table.oracle();
@@ -92,15 +111,40 @@ pub fn evaluate(
         let everyone: Vec<&Contestant> = std::iter::once(&oracle).chain(contestants).collect();
         let mut samples = vec![Samples::default(); everyone.len()];
         let mut order: Vec<usize> = (0..everyone.len()).collect();
-        let (begin, mut turns) = (Instant::now(), 0);
-        while turns < how.turns.max(1) && (turns == 0 || begin.elapsed() < how.contest) {
-            turns += 1;
+        let patience = how.contest.checked_div(count as u32).map_or(how.contest, |each| each.saturating_mul(place as u32 + 1));
+        let turns = how.turns.max(1);
+        for turn in 0..turns {
+            tell(share(0.3 + 0.7 * turn as f64 / turns as f64), format!("root {} of {count}, turn {} of {turns}", place + 1, turn + 1));
             for &at in &order {
-                let (contestant, samples) = (everyone[at], &mut samples[at]);
+                let is_over = turn > 0 && (samples[at].is_slow || spent[at] > patience || samples[at].elapsed.len() < turn);
+                if is_over || (at > 0 && given_up[at - 1].is_some()) {
+                    continue;
+                }
+                let contestant = everyone[at];
                 search.set_policy(contestant.policy.clone(), contestant.runs)?;
+                let first = samples[0].total.first().copied().filter(|_| how.gives_up && at > 0);
+                let slow_ns = first.filter(|_| turn == 0).map(|oracle| GIVEN_UP * oracle);
+                let begin = Instant::now();
+                if let Some(ns) = slow_ns {
+                    search.set_deadline(Some(begin + HOPELESS.max(Duration::from_nanos(ns as u64))));
+                }
                 // This search is not counted. It replaces what the previous policy left in the caches.
-                search.run_uncounted(root)?;
+                let before = search.run_uncounted(root);
+                search.set_deadline(None);
+                let before = match (before, first) {
+                    (Err(SearchError::Stopped(_)), Some(oracle)) if slow_ns.is_some() => {
+                        let elapsed_ns = begin.elapsed().as_nanos() as f64;
+                        let over_oracle = elapsed_ns / oracle.max(1.0);
+                        given_up[at - 1] = Some(GivenUp { policy: contestant.name.clone(), elapsed_ns, over_oracle });
+                        continue;
+                    }
+                    (before, _) => before?,
+                };
                 let outcome = search.run_uncounted(root)?;
+                spent[at] += begin.elapsed();
+                let samples = &mut samples[at];
+                let least = before.elapsed.min(outcome.elapsed);
+                samples.is_slow |= least > DISTURBED && slow_ns.is_some_and(|ns| least.as_nanos() as f64 > ns);
                 samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
                 samples.total.push(outcome.elapsed.as_nanos() as f64);
                 samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
@@ -110,13 +154,19 @@ pub fn evaluate(
             order.reverse();
         }
         let against = samples[0].elapsed.clone();
+        let turns = samples.iter().filter(|samples| !samples.is_slow && !samples.elapsed.is_empty()).map(|samples| samples.elapsed.len());
+        let turns = turns.min().unwrap_or(1);
         let mut judged = samples.into_iter().map(|samples| samples.judge(&table, &plans, &against));
         let Some(oracle) = judged.next() else { continue };
         let policies = judged.collect();
         all.push(RootEvaluation { edges, table, oracle, policies, turns });
-        done(all.len());
     }
-    Ok(Evaluation { roots: all })
+    // A policy may have been given up only at a later root.
+    for root in &mut all {
+        let mut given_up = given_up.iter();
+        root.policies.retain(|_| given_up.next().is_none_or(Option::is_none));
+    }
+    Ok((Evaluation { roots: all }, given_up.into_iter().flatten().collect()))
 }
 
 /// The results of one policy's turns.
@@ -126,6 +176,8 @@ struct Samples {
     total: Vec<f64>,
     decision: Vec<f64>,
     plans: Vec<LevelPlan>,
+    /// Whether the first search took more than [`GIVEN_UP`] times as long as the oracle's.
+    is_slow: bool,
 }
 
 impl Samples {
@@ -141,5 +193,32 @@ impl Samples {
             as_oracle: self.plans.iter().zip(oracle).filter(|(own, oracle)| own == oracle).count(),
             plans: self.plans,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use socbfs::{
+        graph::{BuildOptions, Layout},
+        input::generate::Generator,
+        search::SearchOptions,
+    };
+
+    #[test]
+    fn a_policy_that_a_graph_makes_hopeless_is_stopped_and_named() {
+        // A search of a thousand levels, at each of which bottom-up looks at a million vertices.
+        let edges = Generator::Grid { width: 1000, height: 1000, deletion: 0.0, seed: 1 }.generate(&|_| {}).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+        let contestant = |name: &str| Contestant { name: name.to_owned(), policy: name.parse().unwrap(), runs: LevelDevice::Cpu };
+        let contestants = ["tc", "bc", "alpha-beta:15,18"].map(contestant);
+        let how = Turns { turns: 1, gives_up: true, ..Turns::default() };
+        let mut told = Vec::new();
+        let (found, given_up) = evaluate(&mut search, &[0], &Strategy::CPU, &contestants, &how, |share, _| told.push(share)).unwrap();
+        assert_eq!(given_up.iter().map(|given_up| given_up.policy.as_str()).collect::<Vec<_>>(), ["bc"]);
+        assert!(given_up[0].elapsed_ns > 1e9 && given_up[0].over_oracle > GIVEN_UP, "{given_up:?}");
+        assert_eq!(found.roots[0].policies.len(), 2);
+        assert!(told.is_sorted() && told.len() > 1, "{told:?}");
     }
 }

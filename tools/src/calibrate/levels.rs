@@ -22,6 +22,12 @@ use socbfs::{
 /// changes to any other strategy.
 const CONTENDS: f64 = 2.0;
 
+/// A strategy, or a policy, is given up where it takes more than this factor of the fastest strategy, or of the oracle.
+pub const GIVEN_UP: f64 = 8.0;
+
+/// Levels of the first search that tries a strategy. Searches of fewer levels try it at all of them at once.
+const FIRST_TRIED: usize = 16;
+
 /// How much is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
@@ -29,15 +35,17 @@ pub struct Turns {
     pub turns: usize,
     /// After this time, a sequence of plans that was measured once is not measured again.
     pub patience: Duration,
-    /// After this time, policies begin no further turn from a root.
+    /// After this time on a graph, spread evenly over its roots, a policy begins no further search.
     pub contest: Duration,
+    /// Whether strategies and policies are given up where they are slower than the best by [`GIVEN_UP`]. Models are fitted to whole tables.
+    pub gives_up: bool,
     /// Whether levels that both devices run are measured as well, with the shares [`SHARES`].
     pub splits: bool,
 }
 
 impl Default for Turns {
     fn default() -> Self {
-        Self { turns: 5, patience: Duration::from_secs(20), contest: Duration::MAX, splits: false }
+        Self { turns: 5, patience: Duration::from_secs(20), contest: Duration::MAX, gives_up: false, splits: false }
     }
 }
 
@@ -65,6 +73,7 @@ impl LevelTimes {
             after: [[None; STRATEGIES]; STRATEGIES],
             shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
             parts: [None; GpuKernel::ALL.len()],
+            given_up: Vec::new(),
         };
         for strategy in Strategy::ALL {
             times.own[strategy as usize] = own(strategy.plan());
@@ -111,11 +120,24 @@ impl LevelTimes {
         self.mean[strategy as usize]
     }
 
-    /// The times of one device's fastest strategies top-down and bottom-up (`None`: one direction was not measured there).
+    /// Whether `strategy` was given up at this level.
+    pub fn is_given_up(&self, strategy: Strategy) -> bool {
+        self.given_up.contains(&strategy)
+    }
+
+    /// The fastest measured strategy, with its [`own_ns`](Self::own_ns).
+    pub fn best(&self) -> Option<(Strategy, f64)> {
+        let times = Strategy::ALL.into_iter().filter_map(|strategy| Some((strategy, self.own_ns(strategy)?)));
+        times.min_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The times of one device's fastest strategies top-down and bottom-up (`None`: one direction was not measured there). A direction that
+    /// was given up counts with the least time that it takes, [`GIVEN_UP`] times that of the best strategy.
     pub fn directions_ns(&self, on_gpu: bool) -> Option<[f64; 2]> {
+        let least = |strategy| self.own_ns(strategy).or_else(|| Some(GIVEN_UP * self.best().filter(|_| self.is_given_up(strategy))?.1));
         let best = |direction: Direction| {
             let there = Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu && strategy.direction() == direction);
-            there.filter_map(|strategy| self.own_ns(strategy)).min_by(f64::total_cmp)
+            there.filter_map(least).min_by(f64::total_cmp)
         };
         Some([best(Direction::TopDown)?, best(Direction::BottomUp)?])
     }
@@ -216,8 +238,15 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             after: [[None; STRATEGIES]; STRATEGIES],
             shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
             parts: [None; GpuKernel::ALL.len()],
+            given_up: Vec::new(),
         })
         .collect();
+    let fastest = if how.gives_up { trial(search, root, strategies, &mut levels)? } else { Vec::new() };
+    // The plans that run `plan` at each level where none of `strategies` is given up, and the fastest strategy at the others.
+    let instead = |levels: &[LevelTimes], strategies: &[Strategy], plan: &dyn Fn(usize) -> LevelPlan| -> Vec<LevelPlan> {
+        let given_up = |level: usize| strategies.iter().any(|&strategy| levels[level].is_given_up(strategy));
+        (0..levels.len()).map(|level| if given_up(level) { fastest[level].plan() } else { plan(level) }).collect()
+    };
     // Each strategy by itself: own times.
     let mut runs: Vec<Vec<Vec<LevelRecord>>> = vec![Vec::new(); strategies.len()];
     for turn in 0..how.turns.max(1) {
@@ -225,57 +254,82 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             if turn > 0 && begin.elapsed() > how.patience {
                 break;
             }
-            runs.push(run(search, root, Replay::new(&[strategy.plan()]))?);
+            if levels.iter().any(|level| !level.is_given_up(strategy)) {
+                runs.push(run(search, root, Replay::new(&instead(&levels, &[strategy], &|_| strategy.plan())))?);
+            }
         }
     }
     for (&strategy, runs) in strategies.iter().zip(&runs) {
+        let mut follows = true;
         for (level, times) in levels.iter_mut().enumerate() {
-            times.own[strategy as usize] = typical(runs, level, own);
-            times.mean[strategy as usize] = summary(runs, level, own).map(|summary| summary.mean);
-            times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
+            let runs_here = !times.is_given_up(strategy);
+            if runs_here {
+                times.own[strategy as usize] = typical(runs, level, own);
+                times.mean[strategy as usize] = summary(runs, level, own).map(|summary| summary.mean);
+            }
+            if runs_here && follows {
+                times.after[strategy as usize][strategy as usize] = typical(runs, level, with_changes);
+            }
+            follows = runs_here;
         }
     }
     // Two strategies in alternation, begun once with each.
     let contenders: Vec<Strategy> = strategies.iter().copied().filter(|&strategy| contends(&levels, strategy)).collect();
     for (index, &a) in contenders.iter().enumerate() {
         for &b in &contenders[index + 1..] {
+            // Where the one ran and the other does.
+            let changes = |level: usize| [level - 1, level].iter().all(|&level| ![a, b].iter().any(|&s| levels[level].is_given_up(s)));
+            let changes: Vec<usize> = (1..levels.len()).filter(|&level| changes(level)).collect();
+            if changes.is_empty() {
+                continue;
+            }
             let mut runs = [Vec::new(), Vec::new()];
             for turn in 0..how.turns.max(1) {
                 for (phase, runs) in runs.iter_mut().enumerate() {
                     if turn > 0 && begin.elapsed() > how.patience {
                         break;
                     }
-                    let plans: Vec<LevelPlan> =
-                        (0..levels.len()).map(|level| if level % 2 == phase { a.plan() } else { b.plan() }).collect();
+                    let plans = instead(&levels, &[a, b], &|level| if level % 2 == phase { a.plan() } else { b.plan() });
                     runs.push(run(search, root, Replay::new(&plans))?);
                 }
             }
-            for (level, times) in levels.iter_mut().enumerate().skip(1) {
+            for level in changes {
                 for (phase, runs) in runs.iter().enumerate() {
                     let (previous, strategy) = if level % 2 == phase { (b, a) } else { (a, b) };
-                    times.after[previous as usize][strategy as usize] = typical(runs, level, with_changes);
+                    levels[level].after[previous as usize][strategy as usize] = typical(runs, level, with_changes);
                 }
             }
         }
     }
     if how.splits {
         for kernel in GpuKernel::ALL.into_iter().filter(|&kernel| strategies.contains(&kernel.into())) {
-            let mut split = |gpu_permille: u16, in_turn: bool| {
+            let on_gpu = Strategy::from(kernel);
+            // A level is not split if each of its two parts would run by a strategy that was given up.
+            let pair = [on_gpu, if on_gpu.direction() == Direction::TopDown { Strategy::Tc } else { Strategy::Bc }];
+            let is_split = |level: &LevelTimes| !pair.iter().all(|&strategy| level.is_given_up(strategy));
+            if !levels.iter().any(is_split) {
+                continue;
+            }
+            let plans = |levels: &[LevelTimes], gpu_permille: u16| -> Vec<LevelPlan> {
+                let split = LevelPlan::split(kernel, gpu_permille);
+                levels.iter().enumerate().map(|(at, level)| if is_split(level) { split } else { fastest[at].plan() }).collect()
+            };
+            let mut split = |levels: &[LevelTimes], gpu_permille: u16, in_turn: bool| {
                 let mut runs = Vec::new();
                 search.set_split_in_turn(in_turn);
                 for turn in 0..how.turns.max(1) {
                     if turn > 0 && begin.elapsed() > how.patience {
                         break;
                     }
-                    runs.push(run(search, root, Replay::new(&[LevelPlan::split(kernel, gpu_permille)]))?);
+                    runs.push(run(search, root, Replay::new(&plans(levels, gpu_permille)))?);
                 }
                 Ok::<_, SearchError>(runs)
             };
             let mut best = (SHARES[0], Vec::new(), f64::INFINITY);
             for (place, gpu_permille) in SHARES.into_iter().enumerate() {
-                let runs = split(gpu_permille, false)?;
+                let runs = split(&levels, gpu_permille, false)?;
                 let mut all_ns = 0.0;
-                for (level, times) in levels.iter_mut().enumerate() {
+                for (level, times) in levels.iter_mut().enumerate().filter(|(_, times)| is_split(times)) {
                     // The handovers of a split level are part of splitting.
                     let ns = typical(&runs, level, with_changes);
                     times.shared[kernel as usize][place] = ns;
@@ -287,14 +341,69 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             }
             // With the fastest share both devices work for most of the time.
             let (gpu_permille, both, _) = best;
-            let alone = split(gpu_permille, true)?;
-            for (level, times) in levels.iter_mut().enumerate() {
+            let alone = split(&levels, gpu_permille, true)?;
+            for (level, times) in levels.iter_mut().enumerate().filter(|(_, times)| is_split(times)) {
                 let parts = |runs| Some([typical(runs, level, |record| record.cpu_ns)?, typical(runs, level, |record| record.gpu_ns)?]);
                 times.parts[kernel as usize] = parts(&alone).zip(parts(&both)).map(|(alone_ns, both_ns)| SplitParts { alone_ns, both_ns });
             }
         }
     }
     Ok(LevelTable { root, strategies: strategies.to_vec(), levels })
+}
+
+/// Finds out where each strategy is hopeless, and enters that in `levels`. Returns the fastest strategy of every level.
+///
+/// A strategy is tried by two searches at levels where it is likely to be at its best: top-down where the frontier has the most arcs, since
+/// it looks at these and has a fixed cost beside them; bottom-up where the frontier has the largest share of the arcs that are left. Each
+/// further trial takes twice as many of the levels that follow. The strategy is given up at every level where it was too slow, and once
+/// that was so at all levels of a trial, at all that follow, untried.
+fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels: &mut [LevelTimes]) -> Result<Vec<Strategy>, SearchError> {
+    let mut tried: Vec<Vec<(Strategy, f64)>> = vec![Vec::new(); levels.len()];
+    let mut times = |plans: &[LevelPlan]| {
+        search.set_policy(Policy::Replay(Replay::new(plans)), LevelDevice::Cpu)?;
+        let mut least = vec![f64::INFINITY; plans.len()];
+        // The shorter of two times, since a disturbance may hit any of them.
+        for _ in 0..2 {
+            search.run_uncounted(root)?;
+            least.iter_mut().zip(search.records()).for_each(|(least, record)| *least = least.min(own(record) as f64));
+        }
+        Ok::<_, SearchError>(least)
+    };
+    for (ns, tried) in times(&vec![Strategy::Tc.plan(); levels.len()])?.into_iter().zip(&mut tried) {
+        tried.push((Strategy::Tc, ns));
+    }
+    let best = |tried: &[(Strategy, f64)]| tried.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Strategy::Tc, 0.0));
+    for &strategy in strategies.iter().filter(|&&strategy| strategy != Strategy::Tc) {
+        let promise = |level: usize| {
+            let stats = &levels[level].stats;
+            let share = stats.frontier_edges as f64 / stats.unvisited_edges.max(1) as f64;
+            if strategy.direction() == Direction::TopDown { stats.frontier_edges as f64 } else { share }
+        };
+        let mut order: Vec<usize> = (0..levels.len()).collect();
+        order.sort_by(|&a, &b| promise(b).total_cmp(&promise(a)));
+        let (mut rest, mut count) = (&order[..], FIRST_TRIED);
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(count.min(rest.len()));
+            let mut plans = vec![Strategy::Tc.plan(); levels.len()];
+            now.iter().for_each(|&level| plans[level] = strategy.plan());
+            let times = times(&plans)?;
+            let mut is_hopeless = true;
+            for &level in now {
+                is_hopeless &= times[level] > GIVEN_UP * best(&tried[level]).1;
+                tried[level].push((strategy, times[level]));
+            }
+            if is_hopeless {
+                later.iter().for_each(|&level| levels[level].given_up.push(strategy));
+                break;
+            }
+            (rest, count) = (later, 2 * count);
+        }
+    }
+    for (level, tried) in levels.iter_mut().zip(&tried) {
+        let least = best(tried).1;
+        level.given_up.extend(tried.iter().filter(|(_, ns)| *ns > GIVEN_UP * least).map(|(strategy, _)| *strategy));
+    }
+    Ok(tried.iter().map(|tried| best(tried).0).collect())
 }
 
 /// Searches twice and returns the records of the second search. The first one replaces the data of other plans in the caches.
@@ -326,7 +435,7 @@ fn summary(runs: &[Vec<LevelRecord>], level: usize, time: fn(&LevelRecord) -> u6
 
 /// Whether `strategy` comes close to the fastest one at any level that takes more than a thousandth of the search.
 fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
-    let fastest = |times: &LevelTimes| times.own.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    let fastest = |times: &LevelTimes| times.best().map_or(f64::INFINITY, |(_, ns)| ns);
     let all: f64 = levels.iter().map(fastest).sum();
     levels.iter().any(|times| {
         let matters = fastest(times) > all / 1000.0;
@@ -406,6 +515,28 @@ mod tests {
         assert_eq!(table.levels[1].plan_ns(Some(tg), LevelPlan::split(GpuKernel::Tg, 375)), Some(31.5 + 5.0));
         assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Tg, 990)), Some(30.0));
         assert_eq!(table.levels[1].plan_ns(Some(tc), LevelPlan::split(GpuKernel::Bg, 500)), None);
+    }
+
+    #[test]
+    fn a_strategy_is_given_up_where_it_is_hopeless() {
+        use socbfs::{graph::BuildOptions, graph::Layout, input::generate::Generator, search::SearchOptions};
+        // Bottom-up looks at all vertices at each of hundreds of levels, on which the frontier has some hundred of them.
+        let edges = Generator::Grid { width: 300, height: 300, deletion: 0.05, seed: 1 }.generate(&|_| {}).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+        let how = Turns { turns: 2, gives_up: true, ..Turns::default() };
+        let table = measure(&mut search, 7, &Strategy::CPU, &how).unwrap();
+        let given_up = table.levels.iter().filter(|level| level.is_given_up(Strategy::Bc)).count();
+        assert!(table.levels.len() > 300 && 2 * given_up > table.levels.len(), "{given_up} of {}", table.levels.len());
+        let (plans, cost) = table.oracle();
+        assert_eq!(table.cost_ns(&plans), Some(cost));
+        for (level, plan) in table.levels.iter().zip(&plans) {
+            let strategy = Strategy::of(*plan).unwrap();
+            assert!(!level.is_given_up(strategy) && level.own_ns(strategy).is_some());
+            assert!(Strategy::CPU.iter().all(|&strategy| level.own_ns(strategy).is_none() == level.is_given_up(strategy)));
+            let [top_down, bottom_up] = level.directions_ns(false).unwrap();
+            assert!(!level.is_given_up(Strategy::Bc) || bottom_up == GIVEN_UP * top_down);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bench::{ROOT, graph_record},
-    policies::{Among, Compare, compare},
+    policies::{Among, Compare, Patience, compare},
 };
 use crate::shell::energy::EnergyArgs;
 use crate::shell::{
@@ -21,7 +21,6 @@ use crate::shell::{
 use crate::{
     analysis::{Levels, count, dropped_inputs, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
     bench::RootSource,
-    calibrate::Turns,
     record::LevelTable,
     record::{Analysis, DeviceHandover, ExactLevel, GraphAnalysis, RankScaling, SearchedRoot},
     record::{Environment, LayoutRecord},
@@ -53,7 +52,7 @@ FILE.partial at once: if the run does not end, the same command continues there.
 /// Prints every analysis as a sentence, bars and a table. --html writes a page of charts, --json a record from which `socbfs report`
 /// makes the same page.
 #[derive(Debug, Args)]
-#[command(after_help = with_graph_help(EXAMPLES))]
+#[command(after_help = with_graph_help(EXAMPLES), mut_arg("policy", |flag| flag.hide(true)))]
 pub(super) struct AnalyzeArgs {
     #[command(flatten)]
     graphs: GraphsArgs,
@@ -74,7 +73,7 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
-    /// Begin no further round of searches from a root after this many seconds
+    /// Seconds on a graph after which the strategies are not searched with again, and so many again for the policies
     #[arg(long, value_name = "S", default_value_t = 120)]
     patience: u32,
 
@@ -194,6 +193,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
             analysis.graphs.push(part.graph.clone());
             Ok(())
         },
+        show_last,
     );
     if arguments.wants(Kind::Surf) {
         let graphs = so_far.lock().record.graphs.clone();
@@ -210,7 +210,17 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     ended
 }
 
-/// Writes record and page, and prints the figures.
+/// Prints the figures of the graph that was measured last.
+fn show_last(analysis: &Analysis) -> Result<(), Failure> {
+    let graphs = analysis.graphs.last().cloned().into_iter().collect();
+    let record = value(&Analysis { graphs, ..Analysis::new(analysis.environment.clone(), analysis.only.clone()) })?;
+    let mut document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
+    // Those over all graphs come at the end.
+    document.sections.truncate(1);
+    print_documents(&[document])
+}
+
+/// Writes record and page, and prints the figures that are not of a single graph: those have been printed.
 fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
     // Figures are made from the record alone, so that `socbfs report` makes the same ones.
     let record = value(analysis)?;
@@ -218,6 +228,11 @@ fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> R
     let in_place = take_stdout([&json, &page]);
     let written = json.map_or(Ok(()), |json| json.finish_json(|out| crate::report::json(&record, out)));
     let shown = page.map_or(Ok(()), |page| page.finish_page(&html::page(std::slice::from_ref(&document), None)));
+    let mut document = document;
+    // A comparison with a paper is the result, and comes last.
+    let paper = analysis.paper.is_some().then(|| document.sections.remove(0));
+    document.sections.drain(..analysis.graphs.len());
+    document.sections.extend(paper);
     let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document)) };
     both(both(written, shown), printed)
 }
@@ -331,7 +346,8 @@ impl AnalyzeArgs {
             let roots = &graph.roots[..graph.roots.len().min(MOST_COMPARED)];
             let asked = Compare {
                 among: Among::Names(&self.policies),
-                turns: Turns { turns, contest: Duration::from_secs(self.patience.into()), ..Turns::default() },
+                turns,
+                patience: Patience::Together(Duration::from_secs(self.patience.into())),
                 baseline: None,
                 energy: edges.map(|edges| (&self.energy, edges)),
                 exact: counts,

@@ -236,7 +236,7 @@ impl BenchArgs {
             config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
-        let progress = Bar::still("Searching", drawn.len() as u64);
+        let progress = Bar::still(&format!("{}, {} roots", source.name(), drawn.len()), 2 * drawn.len() as u64);
         let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
         drop(progress);
 

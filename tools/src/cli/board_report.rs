@@ -66,6 +66,7 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             record.add(run.clone());
             verdict(run)
         },
+        |_| Ok(()),
     );
     drop(words);
     so_far.finish(ended)

@@ -396,7 +396,7 @@ impl Measuring<'_> {
             }
             let spent: f64 = graphs.iter().map(|graph| graph.seconds).sum();
             let left = (budget - warm_up - spent).max(0.0);
-            progress.between_saying(spent as u64, format!("Calibrating: {} graphs, {} left", graphs.len(), clock(left + for_power)));
+            progress.between_saying(spent as u64, &format!("Calibrating: {} graphs, {} left", graphs.len(), clock(left + for_power)));
             let generator = training_graph(place, self.seed, most_scale);
             let is_needed = graphs.len() < LEAST_GRAPHS;
             if left <= 0.0 && !is_needed {

@@ -7,12 +7,13 @@ use clap::{Args, Subcommand};
 use super::convert;
 use crate::shell::{
     error::Failure,
-    source::{self, Source, WRITTEN},
+    source::{self, Source, WRITTEN, with_graph_help},
 };
 use socbfs::input::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\
 Examples:
+  socbfs generate kronecker:20 k20.sg
   socbfs generate kronecker --scale 20 -o k20.sg
   socbfs generate rmat --scale 16 -a 0.45 -b 0.25 -c 0.15 -d 0.15 --seed 7 -o r16.el
   socbfs generate grid --width 1500 --height 1500 --deletion 0.05 -o grid.mtx
@@ -21,10 +22,22 @@ The same parameters give the same graph on every machine and with any number of 
 
 /// Generate a graph and write it to a file
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = with_graph_help(EXAMPLES), args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct GenerateArgs {
+    /// Generator, as other commands take it: kronecker:20
+    #[arg(value_name = "GRAPH", required = true)]
+    graph: Option<PathBuf>,
+
+    /// File to write; the ending .el, .mtx or .sg determines its format
+    #[arg(value_name = "FILE", required = true)]
+    file: Option<PathBuf>,
+
+    /// Format of the file, if its name does not determine it
+    #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
+    to: Option<Format>,
+
     #[command(subcommand)]
-    kind: Kind,
+    kind: Option<Kind>,
 }
 
 #[derive(Debug, Args)]
@@ -139,10 +152,22 @@ impl Kind {
 }
 
 pub(super) fn run(arguments: &GenerateArgs, quiet: bool) -> Result<(), Failure> {
-    let (generator, target) = arguments.kind.resolve();
-    let generator = source::checked(generator)?;
-    let output: &Path = &target.output;
-    let format = convert::target_format(output, target.to)?;
-    let (edges, _) = Source::Generated(generator).load()?;
+    let (source, output, to): (Source, &Path, _) = match (&arguments.kind, &arguments.graph, &arguments.file) {
+        (Some(kind), ..) => {
+            let (generator, target) = kind.resolve();
+            (Source::Generated(source::checked(generator)?), &target.output, target.to)
+        }
+        (None, Some(graph), Some(file)) => match Source::parse(graph, None)? {
+            Source::File(path, _) => {
+                return Err(Failure::new(format!("{}: this is no generator", path.display()))
+                    .cure("name one, such as kronecker:20; `socbfs convert` writes a file in another format"));
+            }
+            generated => (generated, file, arguments.to),
+        },
+        // clap requires both.
+        (None, ..) => return Err(Failure::new("generate needs a generator and a file")),
+    };
+    let format = convert::target_format(output, to)?;
+    let (edges, _) = source.load()?;
     Ok(convert::write(output, format, &edges, false, quiet)?)
 }

@@ -1,6 +1,6 @@
 //! `socbfs policies`: policies side by side.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args};
 
@@ -9,7 +9,7 @@ use crate::shell::energy::{EnergyArgs, kept};
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
-    output::{OutputArgs, publish},
+    output::{OutputArgs, print, publish},
     progress::{self, Bar},
     say,
     so_far::SoFar,
@@ -54,8 +54,11 @@ run does not end, the same command continues there.";
 /// search in turns from the same roots. The table has: time; regret against the oracle; the share of levels in the faster direction
 /// (accuracy) and the share of the time between both directions that was saved (reduced time), as in tables 3 and 4 of SURF; and the time
 /// spent deciding.
+///
+/// A strategy is given up at every level where it takes more than 8 times as long as the best one. A policy that takes more than 8 times as
+/// long as the oracle searches once from each root, and is given up if it does not end within a second.
 #[derive(Debug, Args)]
-#[command(after_help = with_graph_help(EXAMPLES))]
+#[command(after_help = with_graph_help(EXAMPLES), mut_arg("policy", |flag| flag.hide(true)))]
 pub(super) struct PoliciesArgs {
     #[command(flatten)]
     graphs: GraphsArgs,
@@ -72,6 +75,10 @@ pub(super) struct PoliciesArgs {
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 
+    /// Seconds of searches on a graph after which a policy begins no further turn
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    patience: u32,
+
     /// The policy with which --energy compares the others [default: the first]
     #[arg(long, value_name = "POLICY", help_heading = "Energy")]
     baseline: Option<String>,
@@ -79,7 +86,11 @@ pub(super) struct PoliciesArgs {
     #[command(flatten)]
     energy: EnergyArgs,
 
-    /// Print markdown
+    /// All columns, not only those that fit 80 characters
+    #[arg(long, help_heading = "Output")]
+    wide: bool,
+
+    /// Print markdown, with all columns
     #[arg(long, help_heading = "Output")]
     markdown: bool,
 
@@ -90,6 +101,7 @@ pub(super) struct PoliciesArgs {
 pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), Failure> {
     without_effect(matches, &["policy"], "policies compares several", "--only names those to compare")?;
     let mut config = arguments.graphs.search.resolve(matches)?;
+    let default_policy = config.policy.value.to_string();
     // The environment and the board set these for searches, and this command compares policies.
     config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
     let sources = arguments.graphs.sources()?;
@@ -107,11 +119,17 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         schema: report::POLICIES_SCHEMA.into(),
         schema_version: report::POLICIES_SCHEMA_VERSION,
         environment: environment.clone(),
+        default_policy,
         graphs: Vec::new(),
         warnings: Vec::new(),
     };
-    let text = if arguments.markdown { report::policies_markdown } else { report::policies };
-    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || text(report));
+    let form = match (arguments.markdown, arguments.wide) {
+        (true, _) => report::PolicyTables::Markdown,
+        (false, true) => report::PolicyTables::Wide,
+        (false, false) => report::PolicyTables::Narrow,
+    };
+    // The tables of the graphs have been printed when each ended.
+    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || report::policies_end(report, form));
     let so_far = SoFar::new(report, json, html, publish, |report, why| {
         report.warnings.extend(why.map(|why| format!("graphs are missing, since {why}")));
         !report.graphs.is_empty()
@@ -130,6 +148,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
             report.graphs.push(graph.clone());
             Ok(())
         },
+        |report| print(&report::policies_of_last(report, form)),
     );
     drop(words);
     so_far.finish(ended)
@@ -146,13 +165,37 @@ pub(super) enum Among<'a> {
 /// What to compare, and how.
 pub(super) struct Compare<'a> {
     pub(super) among: Among<'a>,
-    pub(super) turns: Turns,
+    pub(super) turns: usize,
+    /// For how long.
+    pub(super) patience: Patience,
     /// With which policy the energy of the others is compared; the first if `None`.
     pub(super) baseline: Option<&'a str>,
     /// What measures energy, and the edges to validate against; `None`: none is measured.
     pub(super) energy: Option<(&'a EnergyArgs, &'a EdgeList)>,
     /// Exact counts of the levels from the first root, if they are known.
     pub(super) exact: &'a [ExactLevel],
+}
+
+/// How long a comparison on a graph may take. Every search is run once at least.
+#[derive(Clone, Copy)]
+pub(super) enum Patience {
+    /// The searches of each policy.
+    EachPolicy(Duration),
+    /// All policies together, and so long again the strategies.
+    Together(Duration),
+}
+
+impl Compare<'_> {
+    /// The turns of this number of policies, from `roots`.
+    fn turns(&self, policies: usize, roots: usize) -> Turns {
+        let part = |whole: Duration, of: usize| whole / of.max(1) as u32;
+        let own = Turns::default().patience;
+        let (patience, contest) = match self.patience {
+            Patience::EachPolicy(each) => (own, each),
+            Patience::Together(all) => (own.min(part(all, roots)), part(all, policies)),
+        };
+        Turns { turns: self.turns, patience, contest, ..Turns::default() }
+    }
 }
 
 /// Compares policies by searches from `roots` of the graph `name`.
@@ -182,20 +225,26 @@ pub(super) fn compare(
     }
     let watts = add_objectives(config, prepared, on_device, &mut contestants);
     let baseline = baseline(asked.baseline, &contestants)?;
-    let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
-    let how = Turns { splits: on_device.is_some(), ..asked.turns };
-    let progress = Bar::still(&format!("Comparing on {name}"), roots.len() as u64);
-    let evaluation = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, |done| progress.between(done))?;
+    let how = Turns { splits: on_device.is_some(), gives_up: true, ..asked.turns(contestants.len(), roots.len()) };
+    let progress = Bar::still(&format!("{name}, {} policies", contestants.len()), 1000);
+    let tell = |share: f64, what: String| progress.between_saying((1000.0 * share) as u64, &format!("{name}, {what}"));
+    let (evaluation, given_up) = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, tell)?;
     drop(progress);
-    let energy = asked.energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
+    let baseline = contestants[baseline].name.clone();
+    contestants.retain(|contestant| given_up.iter().all(|given_up| given_up.policy != contestant.name));
+    let policies = contestants.iter().map(|contestant| contestant.name.clone()).collect();
+    // A baseline that was given up has no energy to compare with.
+    let baseline = contestants.iter().position(|contestant| contestant.name == baseline).unwrap_or(0);
+    let with_energy = asked.energy.filter(|_| !contestants.is_empty());
+    let energy = with_energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
     let (energy, no_energy) = match energy {
         Some(Ok(energy)) => (Some(energy), None),
         Some(Err(reason)) => (None, Some(reason)),
         None => (None, None),
     };
     let edges = prepared.search.layout().stats().edges;
-    Ok(PolicyComparison { policies, turns: how.turns, edges, watts, exact: asked.exact.to_vec(), evaluation, energy, no_energy })
+    Ok(PolicyComparison { policies, turns: how.turns, edges, watts, exact: asked.exact.to_vec(), evaluation, given_up, energy, no_energy })
 }
 
 /// The policy of `contestant` as a search uses it: with the parameters from the board, the calibration and measurements.
@@ -283,7 +332,8 @@ impl PoliciesArgs {
         let mut prepared = setup.search_for_all(&layout, &progress::steps())?;
         let asked = Compare {
             among: Among::Policies(only),
-            turns: Turns { turns: usize::from(self.turns), ..Turns::default() },
+            turns: usize::from(self.turns),
+            patience: Patience::EachPolicy(Duration::from_secs(self.patience.into())),
             baseline: self.baseline.as_deref(),
             energy: with_energy.then_some((&self.energy, &edges)),
             exact: &[],

@@ -320,7 +320,7 @@ fn measure(
     let began = std::time::Instant::now();
     let ended = sweep::sweep(&mut machine, axes, options, &kept, |point| {
         if !quiet {
-            progress.between_saying(began.elapsed().as_secs().min(budget), report::point_line(&point));
+            progress.between_saying(began.elapsed().as_secs().min(budget), &report::point_line(&point));
         }
         let state = &mut *so_far.lock();
         state.record.points.push(point.clone());

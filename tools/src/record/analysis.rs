@@ -9,7 +9,7 @@ use socbfs::{
     memory::SharingMode,
 };
 
-use super::{Environment, Evaluation, GraphRecord, LayoutRecord, PoliciesEnergy};
+use super::{Environment, Evaluation, GivenUp, GraphRecord, LayoutRecord, PoliciesEnergy};
 #[cfg(test)]
 use super::{Judged, LevelTable, RootEvaluation};
 
@@ -142,6 +142,9 @@ pub struct PolicyComparison {
     pub exact: Vec<ExactLevel>,
     /// Times and plans of the policies.
     pub evaluation: Evaluation,
+    /// Further policies, which were given up.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<GivenUp>,
     /// Energy of the policies, measured in alternating windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<PoliciesEnergy>,
@@ -161,6 +164,7 @@ impl PolicyComparison {
             watts: None,
             exact: Vec::new(),
             evaluation: Evaluation { roots: vec![root] },
+            given_up: Vec::new(),
             energy: None,
             no_energy: None,
         }

@@ -24,6 +24,9 @@ pub struct PoliciesReport {
     pub schema_version: u32,
     /// Machine, system, build, command, time.
     pub environment: Environment,
+    /// The policy that searches use on this machine unless another is given (empty: the record is older than this field).
+    #[serde(default)]
+    pub default_policy: String,
     /// The results by graph.
     pub graphs: Vec<PolicyGraph>,
     /// What a reader has to know, such as an error that ended the comparison.
@@ -48,6 +51,17 @@ pub struct PolicyGraph {
 pub struct Evaluation {
     /// The results of each root.
     pub roots: Vec<RootEvaluation>,
+}
+
+/// A policy that a graph makes hopeless: one of its searches took more than 8 times as long as the oracle's, and was stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// Its name.
+    pub policy: String,
+    /// Nanoseconds after which the search was stopped.
+    pub elapsed_ns: f64,
+    /// The same, divided by the oracle's time.
+    pub over_oracle: f64,
 }
 
 /// The results of searches from one root.
@@ -147,6 +161,9 @@ pub struct LevelTimes {
     /// The parts of the level split with the fastest of these shares, by [`GpuKernel`].
     #[serde(default)]
     pub parts: [Option<SplitParts>; GpuKernel::ALL.len()],
+    /// The strategies that were given up here, since they take more than 8 times as long as the best one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_up: Vec<Strategy>,
 }
 
 /// The parts of a split level, in nanoseconds: the CPU's and the GPU's, each from its start to its end.

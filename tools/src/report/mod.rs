@@ -29,7 +29,7 @@ pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use figures::{point_line, sweep};
 pub use graph500::graph500;
 pub use info::info;
-pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, policies, policies_markdown};
+pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PolicyTables, policies, policies_end, policies_of_last};
 pub use table::table;
 pub use timeline::timeline;
 pub use trace::{bands, chosen, level_energies, trace};

@@ -1,5 +1,6 @@
 //! Policies side by side, as text and as markdown.
 
+use crate::calibrate::GIVEN_UP;
 use crate::record::{PoliciesReport, PolicyGraph};
 use std::fmt::{self, Write};
 
@@ -47,11 +48,13 @@ struct Line {
     joules: Option<f64>,
 }
 
-/// The lines of one graph, the oracle first.
+/// The lines of one graph: the oracle first, then the policies by their time.
 fn lines(graph: &PolicyComparison) -> Vec<Line> {
-    let oracle = line("oracle", graph, |root| &root.oracle);
     let policies = graph.policies.iter().enumerate().map(|(index, name)| line(name, graph, |root| &root.policies[index]));
-    std::iter::once(oracle).chain(policies).collect()
+    let mut lines: Vec<Line> = policies.collect();
+    lines.sort_by(|a, b| a.total_ns.total_cmp(&b.total_ns));
+    lines.insert(0, line("oracle", graph, |root| &root.oracle));
+    lines
 }
 
 /// Sums up the searches of one policy from all roots of a graph.
@@ -77,85 +80,149 @@ fn fine(share: f64) -> Cell {
     Cell::word(format!("{:.2} %", 100.0 * share))
 }
 
-/// The table of one graph, from this number of roots.
-fn table_of(lines: &[Line], roots: usize) -> Table {
-    let each = roots.max(1) as f64;
+/// How tables of policies are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PolicyTables {
+    /// The columns that fit 80 characters.
+    Narrow,
+    /// All columns.
+    Wide,
+    /// All columns, as markdown.
+    Markdown,
+}
+
+impl PolicyTables {
+    /// The name of a policy in a first column, of no more than `most` characters where columns have to fit.
+    fn name(self, name: &str, most: usize) -> Cell {
+        match name.char_indices().nth(most) {
+            Some(_) if self == Self::Narrow => Cell::word(format!("{}...", name.chars().take(most - 3).collect::<String>())),
+            _ => Cell::word(name),
+        }
+    }
+
+    /// The columns `wide`, or of these the ones that `narrow` names, with the names that they have there.
+    fn columns<'a, T>(self, wide: &[Col<'a, T>], narrow: &[(&str, &'a str)]) -> Vec<Col<'a, T>> {
+        let find = |&(head, shown): &(&str, &'a str)| Some((shown, wide.iter().find(|(name, _)| *name == head)?.1));
+        if self == Self::Narrow { narrow.iter().filter_map(find).collect() } else { wide.to_vec() }
+    }
+
+    fn table(self, out: &mut String, table: &Table) -> fmt::Result {
+        if self == Self::Markdown { piped(out, table) } else { aligned(out, table) }
+    }
+}
+
+/// Most characters of a policy's name where columns have to fit.
+const NAME: usize = 36;
+/// The same where the columns have spreads.
+const NAME_WITH_ENERGY: usize = 24;
+
+/// The table of one graph, from this number of roots, and below it the policies that were given up.
+fn table_of(form: PolicyTables, graph: &PolicyComparison, lines: &[Line], default: &str) -> Table {
+    let each = graph.evaluation.roots.len().max(1) as f64;
     let directions = |line: &Line, of: fn(&Directions) -> f64| Cell::of(line.directions.as_ref().map(of), Cell::share);
-    Table::of(
-        lines,
-        &[
-            ("policy", &|line| Cell::word(&line.name)),
-            ("time", &|line| Cell::ns(line.total_ns / each)),
-            ("regret of levels", &|line| Cell::share(line.regret)),
-            ("by table", &|line| Cell::of(line.table_regret, Cell::share)),
-            ("accuracy", &|line| directions(line, Directions::accuracy)),
-            ("reduced time", &|line| directions(line, Directions::reduced_time)),
-            ("as oracle", &|line| Cell::share(line.as_oracle)),
-            ("deciding", &|line| fine(line.deciding)),
-            ("energy", &|line| Cell::of(line.joules, |joules| Cell::word(format!("{} J", general(joules / each, 4))))),
-        ],
-    )
+    let mark = |line: &Line| if line.name == default { format!("{} (default)", line.name) } else { line.name.clone() };
+    let wide: [Col<'_, &Line>; 9] = [
+        ("policy", &|line| form.name(&mark(line), NAME)),
+        ("time", &|line| Cell::ns(line.total_ns / each)),
+        ("regret of levels", &|line| Cell::share(line.regret)),
+        ("by table", &|line| Cell::of(line.table_regret, Cell::share)),
+        ("accuracy", &|line| directions(line, Directions::accuracy)),
+        ("reduced time", &|line| directions(line, Directions::reduced_time)),
+        ("as oracle", &|line| Cell::share(line.as_oracle)),
+        ("deciding", &|line| fine(line.deciding)),
+        ("energy", &|line| Cell::of(line.joules, |joules| Cell::word(format!("{} J", general(joules / each, 4))))),
+    ];
+    let last = if graph.watts.is_some() { "energy" } else { "deciding" };
+    let narrow = [("policy", "policy"), ("time", "time"), ("regret of levels", "regret"), ("accuracy", "accuracy"), (last, last)];
+    let mut table = Table::of(lines, &form.columns(&wide, &narrow));
+    table.rows.extend(graph.given_up.iter().map(|given_up| {
+        let mut row = vec![Cell::word(""); table.columns.len()];
+        row[0] = form.name(&given_up.policy, NAME);
+        row[1] = Cell::word(format!("> {}", Cell::ns(given_up.elapsed_ns).text));
+        row[2] = Cell::word(format!("> {:.0} %", 100.0 * (given_up.over_oracle - 1.0)));
+        row
+    }));
+    table
 }
 
 /// Means over the graphs, which all have the same weight, of the policies that every graph has.
-fn means(graphs: &[Vec<Line>]) -> Table {
+fn means(form: PolicyTables, graphs: &[Vec<Line>]) -> Table {
     type Row<'a> = (&'a str, Vec<&'a Line>);
     let of_all = |line: &'_ Line| graphs.iter().map(|lines| lines.iter().find(|other| other.name == line.name)).collect::<Option<Vec<_>>>();
-    let rows = graphs.first().into_iter().flatten().filter_map(|line| Some((line.name.as_str(), of_all(line)?)));
     let mean = |of: fn(&Line) -> f64, (_, lines): &Row<'_>| lines.iter().map(|line| of(line)).sum::<f64>() / lines.len() as f64;
+    let mut rows: Vec<Row<'_>> =
+        graphs.first().into_iter().flatten().filter_map(|line| Some((line.name.as_str(), of_all(line)?))).collect();
+    rows.sort_by(|a, b| mean(|line| line.regret, a).total_cmp(&mean(|line| line.regret, b)));
+    rows.sort_by_key(|(name, _)| *name != "oracle");
     let directions = |of: fn(&Directions) -> f64, (_, lines): &Row<'_>| {
         let sum = lines.iter().map(|line| line.directions.as_ref().map(of)).sum::<Option<f64>>();
         Cell::of(sum, |sum| Cell::share(sum / lines.len() as f64))
     };
-    Table::of(
-        rows,
-        &[
-            ("policy", &|(name, _)| Cell::word(*name)),
-            ("mean regret of levels", &|row| Cell::share(mean(|line| line.regret, row))),
-            ("worst", &|(_, lines)| Cell::share(lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max))),
-            ("accuracy", &|row| directions(Directions::accuracy, row)),
-            ("reduced time", &|row| directions(Directions::reduced_time, row)),
-            ("as oracle", &|row| Cell::share(mean(|line| line.as_oracle, row))),
-            ("deciding", &|row| fine(mean(|line| line.deciding, row))),
-        ],
-    )
+    let wide: [Col<'_, Row<'_>>; 7] = [
+        ("policy", &|(name, _)| form.name(name, NAME)),
+        ("mean regret of levels", &|row| Cell::share(mean(|line| line.regret, row))),
+        ("worst", &|(_, lines)| Cell::share(lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max))),
+        ("accuracy", &|row| directions(Directions::accuracy, row)),
+        ("reduced time", &|row| directions(Directions::reduced_time, row)),
+        ("as oracle", &|row| Cell::share(mean(|line| line.as_oracle, row))),
+        ("deciding", &|row| fine(mean(|line| line.deciding, row))),
+    ];
+    let narrow = [("policy", "policy"), ("mean regret of levels", "regret"), ("worst", "worst"), ("accuracy", "accuracy")];
+    Table::of(rows, &form.columns(&wide, &narrow))
 }
 
-/// Writes a table.
-type Writer = fn(&mut String, &Table) -> fmt::Result;
-
-/// The report as text.
+/// The report as text, with all columns.
 pub fn policies(report: &PoliciesReport) -> String {
-    written(|out| write(out, report, aligned))
+    let of_graphs = report.graphs.iter().map(|graph| of_graph(report, graph, PolicyTables::Wide));
+    of_graphs.collect::<String>() + &policies_end(report, PolicyTables::Wide)
 }
 
-/// The report as markdown.
-pub fn policies_markdown(report: &PoliciesReport) -> String {
-    written(|out| write(out, report, piped))
+/// The table of the graph that was measured last.
+pub fn policies_of_last(report: &PoliciesReport, form: PolicyTables) -> String {
+    report.graphs.last().map_or_else(String::new, |graph| of_graph(report, graph, form))
 }
 
-fn write(out: &mut String, report: &PoliciesReport, table: Writer) -> fmt::Result {
-    let mut all = Vec::new();
-    for graph in &report.graphs {
+fn of_graph(report: &PoliciesReport, graph: &PolicyGraph, form: PolicyTables) -> String {
+    written(|out| {
         let (name, graph) = (&graph.name, &graph.compared);
         let roots = graph.evaluation.roots.len();
         let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
         writeln!(out, "{name}, {}, {}\n", counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
         let lines = lines(graph);
-        table(out, &table_of(&lines, roots))?;
+        form.table(out, &table_of(form, graph, &lines, &report.default_policy))?;
         writeln!(out)?;
-        energy(out, graph, table)?;
-        all.push(lines);
-    }
-    if all.len() > 1 {
-        let means = means(&all);
-        let which = if all.iter().all(|lines| lines.len() == means.rows.len()) { "" } else { ", of the policies that all of them have" };
-        writeln!(out, "Mean over {}{which}\n", counted(all.len() as u64, "graph", "graphs"))?;
-        table(out, &means)?;
-        writeln!(out)?;
-    }
-    for warning in &report.warnings {
-        writeln!(out, "warning: {warning}")?;
+        hopeless(out, graph, &lines)?;
+        energy(out, graph, form)
+    })
+}
+
+/// What follows the tables of the graphs: the means over several, and the warnings.
+pub fn policies_end(report: &PoliciesReport, form: PolicyTables) -> String {
+    written(|out| {
+        let all: Vec<Vec<Line>> = report.graphs.iter().map(|graph| lines(&graph.compared)).collect();
+        if all.len() > 1 {
+            let means = means(form, &all);
+            let is_whole =
+                |(lines, graph): (&Vec<Line>, &PolicyGraph)| lines.len() == means.rows.len() && graph.compared.given_up.is_empty();
+            let which = if all.iter().zip(&report.graphs).all(is_whole) { "" } else { ", of the policies that all of them have" };
+            writeln!(out, "Mean over {}{which}\n", counted(all.len() as u64, "graph", "graphs"))?;
+            form.table(out, &means)?;
+            writeln!(out)?;
+        }
+        for warning in &report.warnings {
+            writeln!(out, "warning: {warning}")?;
+        }
+        Ok(())
+    })
+}
+
+/// Names the policies that the graph makes hopeless.
+fn hopeless(out: &mut String, graph: &PolicyComparison, lines: &[Line]) -> fmt::Result {
+    let slow: Vec<&str> = lines.iter().filter(|line| line.regret + 1.0 > GIVEN_UP).map(|line| line.name.as_str()).collect();
+    let given_up: Vec<&str> = graph.given_up.iter().map(|given_up| given_up.policy.as_str()).collect();
+    if !slow.is_empty() || !given_up.is_empty() {
+        let names = [slow, given_up].concat();
+        writeln!(out, "Hopeless here, with more than {GIVEN_UP} times the oracle's time: {}\n", names.join("; "))?;
     }
     Ok(())
 }
@@ -177,7 +244,7 @@ fn joules_with_spread(of: &Summary) -> String {
 }
 
 /// Writes the energy of the policies, or why there is none.
-fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Result {
+fn energy(out: &mut String, graph: &PolicyComparison, form: PolicyTables) -> fmt::Result {
     if let Some(reason) = &graph.no_energy {
         return writeln!(out, "Energy: n/a: {reason}\n");
     }
@@ -187,8 +254,8 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
         Cell::of(of, |of| Cell::word(format!("{}{}", general(of.mean, 4), spread(of))))
     };
     let mteps = |of: &PolicyEnergy| Summary::of(&of.windows.iter().map(|window| window.teps / 1e6).collect::<Vec<_>>());
-    let columns: [Col<'_, &PolicyEnergy>; 6] = [
-        ("policy", &|of| Cell::word(&of.policy)),
+    let wide: [Col<'_, &PolicyEnergy>; 6] = [
+        ("policy", &|of| form.name(&of.policy, NAME_WITH_ENERGY)),
         ("MTEPS", &|of| with_spread(mteps(of).as_ref())),
         ("MTEPS/W", &|of| with_spread(of.summary.as_ref().map(|of| &of.mteps_per_watt))),
         ("W", &|of| with_spread(of.summary.as_ref().map(|of| &of.watts))),
@@ -196,7 +263,8 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
         ("over baseline", &|of| with_spread(of.over_baseline.as_ref())),
     ];
     writeln!(out, "Energy of {}, in windows in turn; baseline {}\n", energy.scope, energy.baseline)?;
-    table(out, &Table::of(&energy.policies, &columns))?;
+    let narrow = ["policy", "MTEPS/W", "energy of a search", "over baseline"].map(|head| (head, head));
+    form.table(out, &Table::of(&energy.policies, &form.columns(&wide, &narrow)))?;
     writeln!(out)
 }
 
@@ -204,7 +272,7 @@ fn energy(out: &mut String, graph: &PolicyComparison, table: Writer) -> fmt::Res
 mod tests {
     use super::*;
     use crate::{
-        record::{LevelTable, LevelTimes},
+        record::{GivenUp, LevelTable, LevelTimes},
         report::{figures, tests::record},
     };
     use socbfs::bfs::{LevelStats, Strategy};
@@ -238,9 +306,15 @@ mod tests {
             schema: POLICIES_SCHEMA.into(),
             schema_version: POLICIES_SCHEMA_VERSION,
             environment,
+            default_policy: "auto".into(),
             graphs,
             warnings: Vec::new(),
         }
+    }
+
+    fn markdown(report: &PoliciesReport) -> String {
+        let form = PolicyTables::Markdown;
+        report.graphs.iter().map(|graph| of_graph(report, graph, form)).collect::<String>() + &policies_end(report, form)
     }
 
     #[test]
@@ -249,7 +323,7 @@ mod tests {
         let (both, cpu) = (|| graph("both", &[("tg", 4.0), ("tc", 2.0)]), || graph("cpu", &[("tc", 3.0)]));
         for graphs in [vec![both(), cpu()], vec![cpu(), both()]] {
             let report = report(graphs);
-            let text = policies_markdown(&report);
+            let text = markdown(&report);
             assert_eq!(["| tg |", "| tc |", "| oracle |"].map(|row| text.matches(row).count()), [1, 3, 3], "{text}");
             for part in ["Mean over 2 graphs, of the policies that all of them have\n", "| tc | 150.0 % | 200.0 % |"] {
                 assert!(text.contains(part), "{part} in {text}");
@@ -261,14 +335,32 @@ mod tests {
                 assert_eq!(names, if section.title == "cpu" { &["tc", "oracle"][..] } else { &["tg", "tc", "oracle"] });
             }
         }
-        let text = policies_markdown(&report(vec![cpu(), cpu()]));
+        let text = markdown(&report(vec![cpu(), cpu()]));
         assert!(text.contains("Mean over 2 graphs\n"), "{text}");
+    }
+
+    #[test]
+    fn narrow_tables_fit_80_columns_and_begin_with_the_fastest() {
+        let long = "rule:frontier_edges > unvisited_edges / 14 and level > 1 on the device";
+        let mut found = graph("a", &[(long, 4.0), ("tg", 30.0), ("auto", 2.0)]);
+        found.compared.given_up = vec![GivenUp { policy: "bc".into(), elapsed_ns: 1e9, over_oracle: 500.0 }];
+        let report = report(vec![found, graph("b", &[("auto", 2.0)])]);
+        let text = of_graph(&report, &report.graphs[0], PolicyTables::Narrow) + &policies_end(&report, PolicyTables::Narrow);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let begins: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
+        let expected = ["policy", "oracle", "auto", "rule:frontier_edges", "tg", "bc", "policy", "oracle", "auto"];
+        assert_eq!(begins, expected, "{text}");
+        for part in ["auto (default)", "> 1 s", "> 49900 %", "Hopeless here, with more than 8 times the oracle's time: tg; bc"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let wide = policies(&report);
+        assert!(wide.contains(long) && wide.contains("reduced time") && wide.contains(", of the policies that all of them have"), "{wide}");
     }
 
     #[test]
     fn the_time_includes_mapping_and_the_regret_does_not() {
         let report = report(vec![graph("a", &[("tc", 3.0)])]);
-        let text = policies_markdown(&report);
+        let text = markdown(&report);
         for part in ["| policy | time | regret of levels |", "| oracle | 2.000 ms | 0.0 % |", "| tc | 4.000 ms | 200.0 % |"] {
             assert!(text.contains(part), "{part} in {text}");
         }

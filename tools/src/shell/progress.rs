@@ -1,9 +1,10 @@
-//! Progress bars on standard error, if it is a terminal, for work that takes longer than a second.
+//! Progress on standard error of work that takes longer than a second: a bar on a terminal, else a line every ten seconds.
 
 use std::{
     cell::RefCell,
     io::{IsTerminal, stderr},
     sync::{
+        Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
@@ -13,8 +14,8 @@ use std::{
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::shown;
-use socbfs::{input, runtime::Step};
+use super::{say, shown};
+use socbfs::{input, runtime::Step, words::seconds};
 
 /// Time before a bar appears: shorter work shows none.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -22,35 +23,71 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two drawings of a bar.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Time between two lines where there is no terminal, and between two drawings of a bar during timed work.
+const LINE: Duration = Duration::from_secs(10);
+
 static ENABLED: AtomicBool = AtomicBool::new(true);
+
+/// Which of how many graphs is worked on, and when the last line was written.
+static PLACE: Mutex<(String, Option<Instant>)> = Mutex::new((String::new(), None));
 
 /// Switches progress off (`--quiet`).
 pub(crate) fn disable() {
     ENABLED.store(false, Ordering::Relaxed);
 }
 
-/// The progress bar of one piece of work. It disappears when it is dropped.
+/// Says before the words of every bar that follows that this is graph `number` of `count`.
+pub(crate) fn at_graph(number: usize, count: usize) {
+    let place = if count > 1 { format!("graph {number} of {count}: ") } else { String::new() };
+    PLACE.lock().unwrap_or_else(PoisonError::into_inner).0 = place;
+}
+
+/// Says that a graph is done, unless a bar has shown that.
+pub(crate) fn graph_done(name: &str, took: Duration) {
+    let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+    if !place.is_empty() && ENABLED.load(Ordering::Relaxed) && !stderr().is_terminal() {
+        say(&format!("{place}{name}, {}", seconds(took.as_secs_f64())));
+    }
+}
+
+/// Shows the progress of one piece of work. A bar disappears when it is dropped.
 pub(crate) struct Bar {
     bar: ProgressBar,
-    started: Instant,
-    visible: bool,
     timer: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
 impl Bar {
-    /// Starts a bar that a thread of its own draws. `total` is 0 if it is not known.
+    /// Shows the progress of work that is not timed. `total` is 0 if it is not known.
     pub(crate) fn start(what: &str, total: u64) -> Self {
-        let mut progress = Self::still(what, total);
-        if progress.visible {
+        Self::shown(what, total, TICK)
+    }
+
+    /// Shows the progress of timed work: between two pieces of it ([`Bar::between`]), and once in ten seconds, so that a thread hardly ever
+    /// wakes during it.
+    pub(crate) fn still(what: &str, total: u64) -> Self {
+        Self::shown(what, total, LINE)
+    }
+
+    fn shown(what: &str, total: u64, tick: Duration) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+        style(&bar, total);
+        let mut progress = Self { bar, timer: None };
+        progress.message(what);
+        if ENABLED.load(Ordering::Relaxed) {
             let (stop, stopped) = mpsc::channel();
-            let bar = progress.bar.clone();
+            let (bar, on_terminal) = (progress.bar.clone(), stderr().is_terminal());
+            PLACE.lock().unwrap_or_else(PoisonError::into_inner).1.get_or_insert_with(Instant::now);
             let draw = move || {
-                if stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if on_terminal && stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
+                    bar.tick();
                     // indicatif could tick by itself, but panics if it can't start its thread.
-                    while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                    while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
                         bar.tick();
                     }
+                }
+                while !on_terminal && stopped.recv_timeout(until_line()) == Err(RecvTimeoutError::Timeout) {
+                    line(&bar);
                 }
             };
             // If no thread can be started, there is no bar.
@@ -59,40 +96,53 @@ impl Bar {
         progress
     }
 
-    /// A bar that only [`Bar::between`] draws, so that no thread wakes during timed work.
-    pub(crate) fn still(what: &str, total: u64) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        let template = if total == 0 { "{msg} {spinner} {elapsed}" } else { "{msg} [{bar:30}] {percent} % {elapsed}" };
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        bar.set_message(shown::line(what));
-        let visible = ENABLED.load(Ordering::Relaxed) && stderr().is_terminal();
-        Self { bar, started: Instant::now(), visible, timer: None }
+    fn message(&self, words: &str) {
+        let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner).0.clone();
+        self.bar.set_message(shown::line(&format!("{place}{words}")));
     }
 
     /// Moves the bar to `done`; for use between two pieces of timed work.
     pub(crate) fn between(&self, done: usize) {
-        if self.visible && self.started.elapsed() > PATIENCE {
-            if self.bar.is_hidden() {
-                self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            }
-            self.bar.set_position(done as u64);
-        }
+        self.bar.set_position(done as u64);
     }
 
     /// As [`Bar::between`]; `words` become the message of the bar.
-    pub(crate) fn between_saying(&self, done: u64, words: String) {
-        self.bar.set_message(words);
+    pub(crate) fn between_saying(&self, done: u64, words: &str) {
+        self.message(words);
         self.between(done as usize);
     }
 
     /// Adds work done.
     pub(crate) fn add(&self, done: u64) {
-        if self.visible {
-            self.bar.inc(done);
+        self.bar.inc(done);
+    }
+}
+
+/// How a bar looks. It keeps to one line of 80 columns: the terminal cuts what is longer.
+fn style(bar: &ProgressBar, total: u64) {
+    let template = if total == 0 { "{spinner} {elapsed} {wide_msg}" } else { "[{bar:20}] {percent} % {elapsed}, {eta} left: {wide_msg}" };
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style.progress_chars("=> "));
+    }
+}
+
+/// The time until the next line is due.
+fn until_line() -> Duration {
+    let last = PLACE.lock().unwrap_or_else(PoisonError::into_inner).1;
+    last.map_or(LINE, |last| LINE.saturating_sub(last.elapsed()))
+}
+
+/// Writes what a bar would show.
+fn line(bar: &ProgressBar) {
+    let mut words = format!("{}: {} s", bar.message(), bar.elapsed().as_secs());
+    if let Some(total) = bar.length().filter(|&total| total > 0) {
+        words += &format!(", {} %", 100 * bar.position() / total);
+        if bar.position() > 0 {
+            words += &format!(", about {} s left", bar.eta().as_secs());
         }
     }
+    say(&words);
+    PLACE.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Instant::now());
 }
 
 /// Returns a function that shows each step of preparing a search.
@@ -107,15 +157,11 @@ pub(crate) fn steps() -> impl Fn(Option<Step>) {
 
 impl input::Progress for Bar {
     fn update(&self, done: u64, total: u64) {
-        if self.visible {
-            if total > 0 && self.bar.length() != Some(total) {
-                self.bar.set_length(total);
-                if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {percent} % {elapsed}") {
-                    self.bar.set_style(style.progress_chars("=> "));
-                }
-            }
-            self.bar.set_position(done);
+        if total > 0 && self.bar.length() != Some(total) {
+            self.bar.set_length(total);
+            style(&self.bar, total);
         }
+        self.bar.set_position(done);
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::SystemTime,
+    time::{Instant, SystemTime},
 };
 
 use serde::{
@@ -18,8 +18,8 @@ use twox_hash::XxHash3_128;
 use super::{
     error::Failure,
     interrupt,
-    output::{Output, both},
-    say,
+    output::{Output, both, take_stdout},
+    progress, say,
     source::Source,
 };
 use crate::{
@@ -147,7 +147,8 @@ impl<R: Send + 'static> SoFar<R> {
     }
 
     /// Adds a part to the record for each of `sources`: the part of this graph among those `kept`, with a warning, else what `measure`
-    /// returns, which is then kept. `graph` gives the name of a part's graph. Ends at the first error.
+    /// returns, which is then kept. `graph` gives the name of a part's graph. Each part is printed as `show` says as soon as it is there,
+    /// unless an output takes standard output. Ends at the first error.
     pub(crate) fn each<T: Serialize>(
         &self,
         sources: &[Source],
@@ -155,20 +156,28 @@ impl<R: Send + 'static> SoFar<R> {
         graph: fn(&T) -> &str,
         measure: impl Fn(&Source) -> Result<T, Failure>,
         add: impl Fn(&mut R, &T, Option<String>) -> Result<(), Failure>,
+        show: impl Fn(&R) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        sources.iter().try_for_each(|source| {
-            let name = source.name();
-            if let Some(place) = kept.iter().position(|part| graph(part) == name) {
-                let warning = format!("{name}: measured by an earlier run of this command, which did not end");
-                return add(&mut self.lock().record, &kept.remove(place), Some(warning));
-            }
-            let part = measure(source)?;
-            // Under one lock, so that what is published after Ctrl-C is kept too.
+        let ended = sources.iter().zip(1..).try_for_each(|(source, number)| {
+            let (name, begin) = (source.name(), Instant::now());
+            progress::at_graph(number, sources.len());
+            let found = kept.iter().position(|part| graph(part) == name).map(|place| kept.remove(place));
+            let (part, warning) = match found {
+                Some(part) => (part, Some(format!("{name}: measured by an earlier run of this command, which did not end"))),
+                None => (measure(source)?, None),
+            };
+            // Under one lock, so that what is published after Ctrl-C is kept and printed too.
             let state = &mut *self.lock();
-            add(&mut state.record, &part, None)?;
-            state.keep(&part);
-            Ok(())
-        })
+            let is_new = warning.is_none();
+            add(&mut state.record, &part, warning)?;
+            if is_new {
+                state.keep(&part);
+                progress::graph_done(&name, begin.elapsed());
+            }
+            if take_stdout([&state.json, &state.html]) { Ok(()) } else { show(&state.record) }
+        });
+        progress::at_graph(1, 1);
+        ended
     }
 
     /// Publishes the record of a run that `ended` like this, if it has anything.
