@@ -1,9 +1,9 @@
 //! Compares policies with the per-level oracle: their decisions, and what these cost.
 
-use crate::record::{Directions, Evaluation, GivenUp, Judged, LevelTable, RootEvaluation};
+use crate::record::{Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, RootEvaluation};
 use std::time::{Duration, Instant};
 
-use super::levels::{self, GIVEN_UP, Turns};
+use super::levels::{self, Turns};
 use socbfs::{
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,

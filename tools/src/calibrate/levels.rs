@@ -5,7 +5,7 @@
 //! that every strategy runs after every other one at every level. The cheapest path through the table is the per-level oracle with which
 //! policies are compared.
 
-use crate::record::{LevelTable, LevelTimes, SHARES, STRATEGIES, SplitParts};
+use crate::record::{GIVEN_UP, LevelTable, LevelTimes, SHARES, STRATEGIES, SplitParts};
 use std::time::{Duration, Instant};
 
 use socbfs::{
@@ -21,9 +21,6 @@ use socbfs::{
 /// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
 /// changes to any other strategy.
 const CONTENDS: f64 = 2.0;
-
-/// A strategy, or a policy, is given up where it takes more than this factor of the fastest strategy, or of the oracle.
-pub const GIVEN_UP: f64 = 8.0;
 
 /// Levels of the first search that tries a strategy. Searches of fewer levels try it at all of them at once.
 const FIRST_TRIED: usize = 16;

@@ -22,7 +22,7 @@ pub use figures::numbers;
 pub use fit::{fit, fit_zhang};
 pub use holdout::held_out;
 pub use json_lines::{JsonLines, complete_lines, read_line};
-pub use levels::{GIVEN_UP, Turns, measure as measure_levels};
+pub use levels::{Turns, measure as measure_levels};
 pub use parallel::measure_parallel;
 pub use partial::{Header, MeasuredGraph, OTHER_BUILD, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};

@@ -1,7 +1,7 @@
 //! The command line: one file per subcommand.
 //!
 //! Results go to standard output, everything else to standard error. Exit codes: 0 good, 1 a result failed validation, 2 usage, input or
-//! device, 130 interrupted.
+//! device, 3 what is compared is slower than allowed, 130 interrupted.
 
 mod analyze;
 mod bench;
@@ -47,7 +47,7 @@ Examples:
   socbfs run kronecker:18 --root 5 --trace     one search, level by level
   socbfs run road.gr --root 0 --parents tree.npy
   socbfs validate road.gr tree.npy --root 0    check a BFS tree
-  socbfs compare before.json after.json
+  socbfs compare --a '--policy auto' --b '--policy tc' road.gr    in turn
   socbfs analyze kronecker:18 --html k.html    the papers' plots of a graph
   socbfs doctor                                what is wrong on this machine
   socbfs calibrate --quick                     measure this machine for `auto`
@@ -56,7 +56,7 @@ Examples:
   socbfs energy -- make -j4                    the energy of any command
 
 Exit codes: 0 good, 1 a result failed validation, 2 usage, input or device,
-130 interrupted.
+3 B of `compare` is slower than allowed, 130 interrupted.
 Environment: SOCBFS_THREADS, SOCBFS_CPUS, SOCBFS_POLICY, SOCBFS_SIMD,
 SOCBFS_DEVICE, SOCBFS_MEMORY_WAY, SOCBFS_WORK_GROUP, SOCBFS_PARTS,
 SOCBFS_BOARD, SOCBFS_CALIBRATION, SOCBFS_OBJECTIVE and SOCBFS_ENERGY set the

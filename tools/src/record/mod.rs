@@ -23,7 +23,8 @@ pub use energy::{
 pub use environment::{Build, Cpu, Environment, System, Temperature};
 pub(crate) use policies::STRATEGIES;
 pub use policies::{
-    Directions, Evaluation, GivenUp, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES, SplitParts,
+    Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES,
+    SplitParts,
 };
 pub use run::{
     CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,

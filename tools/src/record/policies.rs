@@ -15,6 +15,9 @@ pub(crate) const STRATEGIES: usize = Strategy::ALL.len();
 /// Shares of the GPU, in thousandths, at which split levels are measured.
 pub const SHARES: [u16; 3] = [250, 500, 750];
 
+/// A strategy, or a policy, is given up where it takes more than this factor of the fastest strategy, or of the oracle.
+pub const GIVEN_UP: f64 = 8.0;
+
 /// The record of `socbfs policies`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PoliciesReport {

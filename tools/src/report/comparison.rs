@@ -4,7 +4,11 @@ use std::{collections::BTreeSet, fmt::Write};
 
 use serde_json::{Map, Value};
 
-use super::{POLICIES_SCHEMA, possible::possible};
+use super::{
+    POLICIES_SCHEMA,
+    effect::{Effect, Of, verdict},
+    possible::possible,
+};
 use crate::{
     analysis,
     bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
@@ -60,6 +64,9 @@ const ALWAYS_DIFFERENT: [&str; 6] = [
     "graph.acquisition_seconds",
 ];
 
+/// What a verdict on two records can't know.
+pub(super) const NOT_IN_TURN: &str = "The runs were not taken in turn, so a drift of the machine between them counts as a difference.";
+
 /// 95 % of a normal distribution lie within this many standard deviations of the mean.
 pub(super) const TWO_SIDED_95: f64 = 1.96;
 
@@ -69,26 +76,15 @@ pub(super) fn interval([a, b]: [(f64, Option<f64>); 2]) -> Option<f64> {
     Some(TWO_SIDED_95 * b.0 / a.0 * (a.1? / a.0).hypot(b.1? / b.0))
 }
 
-/// Which of the runs A and B is faster, by their harmonic means with their standard errors, and by A's time over B's for the `roots` that
-/// both searched. A mean alone decides nothing, since a disturbance of a few searches moves it. From the same roots, three quarters of the
-/// ratios must be on its side; from other roots, the interval around the ratio of the means must not contain 1.
-pub(super) fn verdict(means: [(f64, Option<f64>); 2], roots: Option<&stats::Summary>) -> String {
-    let ratio = means[1].0 / means[0].0;
-    let (least, most, what) = match (roots, interval(means)) {
-        (Some(roots), _) if roots.count > 1 => (roots.first_quartile, roots.third_quartile, "root by root, half of the ratios are"),
-        (None, Some(half)) => (ratio - half, ratio + half, "the 95 % interval of the ratio is"),
-        _ => return "No difference is certain: one search shows no spread.".to_owned(),
-    };
-    let spread = format!("{what} {} to {}", general(least, 4), general(most, 4));
-    if least > 1.0 && ratio > 1.0 {
-        format!("B is faster: {spread}.")
-    } else if most < 1.0 && ratio < 1.0 {
-        format!("A is faster: {spread}.")
-    } else if least > 1.0 || most < 1.0 {
-        format!("No difference is certain: {spread}, but the ratio of the means is {}.", general(ratio, 4))
-    } else {
-        format!("No difference is certain: {spread}.")
+/// B's speed over A's, by the medians and by the means: root by root if the runs searched from the same roots, else by the harmonic means,
+/// each with its standard error.
+pub(super) fn effects(means: [(f64, Option<f64>); 2], roots: &[f64]) -> [Option<Effect>; 2] {
+    if !roots.is_empty() {
+        let logs = vec![roots.iter().map(|ratio| vec![ratio.ln()]).collect()];
+        return [Of::Medians, Of::Means].map(|of| Effect::new(&logs, of));
     }
+    let ratio = means[1].0 / means[0].0;
+    [interval(means).map(|half| Effect { ratio, low: ratio - half, high: ratio + half }); 2]
 }
 
 /// Two runs side by side. "B over A" above 1 is in favour of B.
@@ -104,6 +100,8 @@ pub struct Comparison {
     pub mteps_per_watt: Option<[f64; 2]>,
     /// A's time over B's, over the common roots (`None` if there is no common root).
     pub root_ratios: Option<stats::Summary>,
+    /// B's speed over A's by the median over the roots (`None`: one search shows no spread).
+    pub medians: Option<Effect>,
     /// Which run is faster, if that is certain.
     pub verdict: String,
     /// Every field that differs: its name, and its values in A and B. For `roots`, numbers of roots.
@@ -182,12 +180,14 @@ impl Comparison {
         }
         let ratios: Vec<f64> = root_ratios(&a.record, &b.record).iter().map(|(_, [a, b])| a / b).collect();
         let root_ratios = stats::Summary::of(&ratios);
+        let [medians, means] = effects(of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev)), &ratios);
         Ok(Self {
             harmonic_mean: of.map(|of| of.teps.harmonic_mean),
             without_mapping: of.map(|of| of.teps_without_mapping.harmonic_mean),
             median_seconds: of.map(|of| of.seconds.median),
             mteps_per_watt,
-            verdict: verdict(of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev)), root_ratios.as_ref()),
+            verdict: verdict(medians, means),
+            medians,
             root_ratios,
             differences,
         })
@@ -217,8 +217,84 @@ impl Comparison {
             row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
         }
         let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
-        format!("A: {}\nB: {}\n\n{text}\nB over A above 1: B did better.\n{}\n", names[0], names[1], self.verdict)
+        let (a, b, verdict) = (names[0], names[1], &self.verdict);
+        format!("A: {a}\nB: {b}\n\n{text}\nB over A above 1: B did better.\n{verdict}\n{NOT_IN_TURN}\n")
     }
+}
+
+/// Runs of A and B over one graph that took turns: a pair of each round.
+#[derive(Debug, Default)]
+pub struct InTurn {
+    rounds: Vec<[Run; 2]>,
+}
+
+impl InTurn {
+    /// Adds the runs of a round. `names` are those of A and B in errors.
+    ///
+    /// # Errors
+    /// [`ComparisonError`] if a run failed validation, or did not search the graph of the first run from the same roots.
+    pub fn add(&mut self, names: [&str; 2], pair: [Run; 2]) -> Result<(), ComparisonError> {
+        for (name, run) in names.iter().zip(&pair) {
+            if !run.record.valid || run.record.summary.is_none() {
+                return Err(ComparisonError { message: format!("a tree of {name} failed validation: it has no speed"), cure: None });
+            }
+            let first = self.rounds.first().map_or(&pair[0], |[first, _]| first);
+            same_graph(first, run)?;
+            if let Some((_, [first, other])) = different_roots(&first.record, &run.record) {
+                let cure = "let the flags of A and B leave --roots and --seed alone";
+                return Err(ComparisonError::new(format!("{name} searched from other roots ({other}) than A ({first})"), cure));
+            }
+        }
+        self.rounds.push(pair);
+        Ok(())
+    }
+
+    /// For each root, the logarithms of A's time over B's in every round.
+    pub fn logs(&self) -> Vec<Vec<f64>> {
+        let rounds: Vec<Vec<f64>> = self
+            .rounds
+            .iter()
+            .map(|[a, b]| {
+                let mut ratios = root_ratios(&a.record, &b.record);
+                ratios.sort_by_key(|&(root, _)| root);
+                ratios.iter().map(|(_, [a, b])| (a / b).ln()).collect()
+            })
+            .collect();
+        let roots = rounds.iter().map(Vec::len).min().unwrap_or(0);
+        (0..roots).map(|root| rounds.iter().map(|round| round[root]).collect()).collect()
+    }
+
+    /// Medians and means of the times of A and B, with the ratio of their speeds and its interval, and the verdict.
+    pub fn table(&self, name: &str) -> String {
+        let times = [0, 1].map(|side| {
+            let searches = self.rounds.iter().flat_map(|pair| &pair[side].record.roots);
+            stats::Summary::of(&searches.filter_map(|root| root.seconds).collect::<Vec<f64>>())
+        });
+        let logs = vec![self.logs()];
+        let [medians, means] = [Of::Medians, Of::Means].map(|of| Effect::new(&logs, of));
+        let (roots, rounds) = (counted(logs[0].len() as u64, "root", "roots"), counted(self.rounds.len() as u64, "round", "rounds"));
+        let mut text = format!("{name}, {roots}, {rounds} in turn\n\n{:<8}{:>12}{:>12}{:>10}   95 %\n", "", "A", "B", "B over A");
+        for (word, of, effect) in [("median", medians_of as fn(&stats::Summary) -> f64, medians), ("mean", |of| of.mean, means)] {
+            let [a, b] = times.map(|times| times.map_or_else(|| "n/a".to_owned(), |times| seconds(of(&times))));
+            let (ratio, range) = effect.map_or_else(Default::default, |Effect { ratio, low, high }| {
+                (format!("{ratio:.3}"), format!("{} to {}", general(low, 4), general(high, 4)))
+            });
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{word:<8}{a:>12}{b:>12}{ratio:>10}   {range}");
+        }
+        format!("{text}\n{}\n", verdict(medians, means))
+    }
+}
+
+fn medians_of(times: &stats::Summary) -> f64 {
+    times.median
+}
+
+/// The effect over all graphs, and the sentence about it.
+pub fn over_graphs(graphs: &[InTurn]) -> (Option<Effect>, String) {
+    let logs = graphs.iter().map(InTurn::logs).collect();
+    let [medians, means] = [Of::Medians, Of::Means].map(|of| Effect::new(&logs, of));
+    (medians, verdict(medians, means))
 }
 
 /// What writes records of `schema`.
@@ -346,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_side_is_called_faster_only_if_three_quarters_of_the_roots_are() {
+    fn a_side_is_called_faster_by_the_median_over_the_roots() {
         let verdict = |a: &Record, b: &Record| {
             let verdict = compare(a, b, true).unwrap().verdict;
             // The page says the same.
@@ -358,20 +434,18 @@ mod tests {
         // Three searches were disturbed: the means differ by a factor of 2.1, the medians by none.
         let mut disturbed = [0.001; 16];
         (disturbed[2], disturbed[5], disturbed[9]) = (0.004, 0.007, 0.009);
-        let same = "No difference is certain: root by root, half of the ratios are 1 to 1.";
-        assert_eq!(verdict(&steady, &record(&disturbed)), same);
-        assert_eq!(verdict(&record(&disturbed), &steady), same);
+        let same = "No difference that this noise lets see: B's speed over A's is between ";
+        assert!(verdict(&steady, &record(&disturbed)).starts_with(same));
+        assert!(verdict(&record(&disturbed), &steady).starts_with(same));
         // Most roots are a little faster, and a few much slower.
         let mixed = disturbed.map(|seconds| if seconds == 0.001 { 0.0009 } else { seconds });
-        assert_eq!(
-            verdict(&steady, &record(&mixed)),
-            "No difference is certain: root by root, half of the ratios are 1.111 to 1.111, but the ratio of the means is 0.5047."
-        );
+        let expected = "No difference is certain: by the median B is 11 % faster, by the mean its speed over A's is ";
+        assert!(verdict(&steady, &record(&mixed)).starts_with(expected), "{}", verdict(&steady, &record(&mixed)));
         // The times of the roots differ by more than those of the runs, and each root is faster.
         let times: Vec<f64> = (1..=16).map(|root| 0.001 * f64::from(root)).collect();
         let slower: Vec<f64> = times.iter().map(|seconds| 1.05 * seconds).collect();
-        assert_eq!(verdict(&record(&slower), &record(&times)), "B is faster: root by root, half of the ratios are 1.05 to 1.05.");
-        assert!(verdict(&record(&times), &record(&slower)).starts_with("A is faster: "));
+        assert_eq!(verdict(&record(&slower), &record(&times)), "B is 5 % faster, 95 % between 5 and 5 %.");
+        assert_eq!(verdict(&record(&times), &record(&slower)), "B is 5 % slower, 95 % between 5 and 5 %.");
         assert_eq!(verdict(&record(&[0.002]), &record(&[0.001])), "No difference is certain: one search shows no spread.");
         // From other roots.
         let elsewhere = |run: &Record| {
@@ -379,8 +453,32 @@ mod tests {
             run.roots.iter_mut().for_each(|root| root.root += 100);
             run
         };
-        assert!(verdict(&record(&slower), &elsewhere(&record(&times))).starts_with("No difference is certain: the 95 % interval"));
-        assert!(verdict(&record(&[0.002, 0.0021, 0.0022]), &elsewhere(&steady)).starts_with("B is faster: the 95 % interval"));
+        assert!(verdict(&record(&slower), &elsewhere(&record(&times))).starts_with(same));
+        assert!(verdict(&record(&[0.002, 0.0021, 0.0022]), &elsewhere(&steady)).starts_with("B is 110 % faster, 95 % between "));
+    }
+
+    #[test]
+    fn runs_in_turn_are_of_the_same_graph_and_roots() {
+        let mut turns = InTurn::default();
+        let (a, b) = (record(&[0.002, 0.004, 0.008]), record(&[0.001, 0.002, 0.004]));
+        for _ in 0..3 {
+            turns.add(["A", "B"], [run(&a), run(&b)]).unwrap();
+        }
+        assert_eq!(turns.logs().len(), 3);
+        let text = turns.table("g.el");
+        for part in ["g.el, 3 roots, 3 rounds in turn", "median", "4.000 ms", "2.000 ms", "B is 100 % faster, 95 % between 100 and 100 %."]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let (effect, sentence) = over_graphs(&[turns]);
+        assert!(sentence.starts_with("B is 100 % faster") && !effect.unwrap().is_slower_by(0.0), "{sentence}");
+        let mut turns = InTurn::default();
+        turns.add(["A", "B"], [run(&b), run(&a)]).unwrap();
+        assert!(over_graphs(&[turns]).0.unwrap().is_slower_by(99.0));
+        let refused = |pair: [Run; 2]| InTurn::default().add(["A", "B"], pair).unwrap_err().to_string();
+        assert!(refused([run(&a), run(&record(&[0.001]))]).contains("B searched from other roots (1, 1 of them in common) than A (3)"));
+        let failed = Record { valid: false, ..record(&[0.002]) };
+        assert_eq!(refused([run(&failed), run(&a)]), "a tree of A failed validation: it has no speed");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod calibration;
 mod cells;
 mod comparison;
 mod devices;
+mod effect;
 mod energy;
 pub mod figures;
 mod graph500;
@@ -24,8 +25,9 @@ pub use arrays::{ArrayError, ArrayFormat, ArrayWriter, Column, read_array, write
 pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
 pub(crate) use cells::{Cell, Table, aligned};
-pub use comparison::{Comparison, ComparisonError, Run};
+pub use comparison::{Comparison, ComparisonError, InTurn, Run, over_graphs};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
+pub use effect::Effect;
 pub use figures::{point_line, sweep};
 pub use graph500::graph500;
 pub use info::info;

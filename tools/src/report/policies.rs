@@ -1,7 +1,6 @@
 //! Policies side by side, as text and as markdown.
 
-use crate::calibrate::GIVEN_UP;
-use crate::record::{PoliciesReport, PolicyGraph};
+use crate::record::{GIVEN_UP, PoliciesReport, PolicyGraph};
 use std::fmt::{self, Write};
 
 use super::{
@@ -112,7 +111,7 @@ impl PolicyTables {
 }
 
 /// Most characters of a policy's name where columns have to fit.
-const NAME: usize = 36;
+const NAME: usize = 32;
 /// The same where the columns have spreads.
 const NAME_WITH_ENERGY: usize = 24;
 
@@ -350,7 +349,7 @@ mod tests {
         let begins: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
         let expected = ["policy", "oracle", "auto", "rule:frontier_edges", "tg", "bc", "policy", "oracle", "auto"];
         assert_eq!(begins, expected, "{text}");
-        for part in ["auto (default)", "> 1 s", "> 49900 %", "Hopeless here, with more than 8 times the oracle's time: tg; bc"] {
+        for part in ["auto (default)", "> 1.000 s", "> 49900 %", "Hopeless here, with more than 8 times the oracle's time: tg; bc"] {
             assert!(text.contains(part), "{part} in {text}");
         }
         let wide = policies(&report);

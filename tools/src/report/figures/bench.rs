@@ -7,7 +7,8 @@ use crate::{
     record::{BoardRecord, EnergyWindow, Record, RootRecord},
     report::{
         board::by_scale,
-        comparison::{TWO_SIDED_95, interval, root_ratios, verdict},
+        comparison::{NOT_IN_TURN, TWO_SIDED_95, effects, interval, root_ratios},
+        effect::verdict,
         trace::{direction, levels_of, place},
     },
 };
@@ -231,9 +232,10 @@ pub fn compared(a: &Record, b: &Record) -> Section {
     let sentence = match (rate(a), rate(b)) {
         (Some(a), Some(b)) => {
             let half = interval([a, b]).map_or_else(String::new, |half| format!(" (95 % interval +/- {})", general(half, 3)));
+            let [medians, means] = effects([a, b], &values);
             format!(
-                "{} B has {} times the harmonic mean of A{half}. Root by root the median is {}.",
-                verdict([a, b], roots.as_ref()),
+                "{} {NOT_IN_TURN} B has {} times the harmonic mean of A{half}. Root by root the median is {}.",
+                verdict(medians, means),
                 general(b.0 / a.0, 4),
                 roots.map_or_else(|| "n/a".to_owned(), |of| general(of.median, 4))
             )
