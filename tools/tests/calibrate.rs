@@ -420,7 +420,7 @@ fn planners_of_programs_are_compared_with_the_oracle() {
         [beamer, planner, rule.parse().unwrap()].map(|policy| Contestant { name: policy.to_string(), policy, runs: LevelDevice::Cpu });
     assert_eq!(contestants[1].name, "planner:Beamer");
     let how = Turns { turns: 2, ..Turns::default() };
-    let evaluation = evaluate(&mut search, &[5, 17], &Strategy::CPU, &contestants, &how, |_| ()).unwrap();
+    let (evaluation, _) = evaluate(&mut search, &[5, 17], &Strategy::CPU, &contestants, &how, |_, _| ()).unwrap();
     for root in &evaluation.roots {
         let [beamer, planner, rule] = &root.policies[..] else { panic!("{:?}", root.policies) };
         for own in [planner, rule] {
