@@ -30,6 +30,18 @@
 // The search ended when it had reached the target.
 #define SOCBFS_TARGET 2
 
+// The CPU ran a level.
+#define SOCBFS_ON_CPU 0
+
+// The GPU ran a level.
+#define SOCBFS_ON_GPU 1
+
+// A level was split between CPU and GPU.
+#define SOCBFS_ON_BOTH 2
+
+// From this level on, CPU and GPU searched independently to the end.
+#define SOCBFS_APART 3
+
 // The result of a call.
 typedef enum socbfs_code {
   // The call succeeded.
@@ -93,6 +105,41 @@ typedef struct socbfs_outcome {
   // SOCBFS_COMPLETE, SOCBFS_DEPTH or SOCBFS_TARGET.
   uint32_t end;
 } socbfs_outcome;
+
+// What one level of a search did, or several levels that were too small to share among threads and ran in one step. Vertices are those of
+// the searched structure, which leaves some out: vertices without an edge, and most with a single one.
+typedef struct socbfs_level {
+  // Vertices in the frontier.
+  uint64_t frontier_vertices;
+  // Arcs that leave the frontier. May be an estimate.
+  uint64_t frontier_edges;
+  // Vertices not yet visited.
+  uint64_t unvisited_vertices;
+  // Arcs of vertices not yet visited. May be an estimate.
+  uint64_t unvisited_edges;
+  // Vertices found.
+  uint64_t found;
+  // Time, with what follows.
+  uint64_t nanoseconds;
+  // The part of it that decided how the level runs.
+  uint64_t decision_ns;
+  // The part of it that converted the frontier between queue and bitmap.
+  uint64_t conversion_ns;
+  // The part of it that handed memory over between CPU and GPU.
+  uint64_t handover_ns;
+  // The (first) level: 0 expands the root.
+  uint32_t level;
+  // Number of levels.
+  uint32_t levels;
+  // 1: bottom-up, unvisited vertices look for a neighbour in the frontier; 0: top-down.
+  uint32_t bottom_up;
+  // SOCBFS_ON_CPU, SOCBFS_ON_GPU, SOCBFS_ON_BOTH or SOCBFS_APART.
+  uint32_t place;
+  // The planned share of the GPU in thousandths.
+  uint32_t gpu_permille;
+  // CPU threads that took part.
+  uint32_t threads;
+} socbfs_level;
 
 // The energy of a window of time.
 typedef struct socbfs_energy {
@@ -305,6 +352,17 @@ enum socbfs_code socbfs_search_parents(const struct socbfs_search *search,
 enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       uint32_t *levels,
                                       size_t length);
+
+// Writes what each level of the last search did to `levels`, in their order: at most `room` of them. `levels` may be null if `room` is 0.
+// `count` receives their number, which is 4096 at most (deeper levels are added up in the last entry), and may be null. A search that was
+// stopped has the levels that it ran. It allocates nothing.
+//
+// # Safety
+// `search` is a search, `levels` has room for `room` entries, `count` is null or points to a number.
+enum socbfs_code socbfs_search_account(const struct socbfs_search *search,
+                                       struct socbfs_level *levels,
+                                       size_t room,
+                                       size_t *count);
 
 // Why the search continues on the CPU without its device, in words; null if it has all devices that it was set up with, for a null search,
 // and while another thread searches. With the device "auto", a search whose device is lost goes on without it, and one whose device can't

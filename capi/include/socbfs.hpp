@@ -113,6 +113,14 @@ public:
         check(socbfs_search_levels(handle_.get(), levels.data(), levels.size()));
         return levels;
     }
+    /// What each level of the last search did.
+    std::vector<socbfs_level> account() const {
+        size_t count = 0;
+        check(socbfs_search_account(handle_.get(), nullptr, 0, &count));
+        std::vector<socbfs_level> levels(count);
+        check(socbfs_search_account(handle_.get(), levels.data(), count, &count));
+        return levels;
+    }
     void stop() const noexcept { socbfs_search_stop(handle_.get()); }
     void go_on() const noexcept { socbfs_search_go_on(handle_.get()); }
     void deadline(double seconds) const { check(socbfs_search_deadline(handle_.get(), seconds)); }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
+    DeviceChoice, Direction, Layout, LevelRecord, ManySearch, Output, Placement, Policy, Runtime, Until,
     board::{Goal, MOST_THREADS},
     cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
@@ -169,6 +169,52 @@ pub struct socbfs_outcome {
     pub levels: u32,
     /// SOCBFS_COMPLETE, SOCBFS_DEPTH or SOCBFS_TARGET.
     pub end: u32,
+}
+
+/// The CPU ran a level.
+pub const SOCBFS_ON_CPU: u32 = 0;
+/// The GPU ran a level.
+pub const SOCBFS_ON_GPU: u32 = 1;
+/// A level was split between CPU and GPU.
+pub const SOCBFS_ON_BOTH: u32 = 2;
+/// From this level on, CPU and GPU searched independently to the end.
+pub const SOCBFS_APART: u32 = 3;
+
+/// What one level of a search did, or several levels that were too small to share among threads and ran in one step. Vertices are those of
+/// the searched structure, which leaves some out: vertices without an edge, and most with a single one.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub struct socbfs_level {
+    /// Vertices in the frontier.
+    pub frontier_vertices: u64,
+    /// Arcs that leave the frontier. May be an estimate.
+    pub frontier_edges: u64,
+    /// Vertices not yet visited.
+    pub unvisited_vertices: u64,
+    /// Arcs of vertices not yet visited. May be an estimate.
+    pub unvisited_edges: u64,
+    /// Vertices found.
+    pub found: u64,
+    /// Time, with what follows.
+    pub nanoseconds: u64,
+    /// The part of it that decided how the level runs.
+    pub decision_ns: u64,
+    /// The part of it that converted the frontier between queue and bitmap.
+    pub conversion_ns: u64,
+    /// The part of it that handed memory over between CPU and GPU.
+    pub handover_ns: u64,
+    /// The (first) level: 0 expands the root.
+    pub level: u32,
+    /// Number of levels.
+    pub levels: u32,
+    /// 1: bottom-up, unvisited vertices look for a neighbour in the frontier; 0: top-down.
+    pub bottom_up: u32,
+    /// SOCBFS_ON_CPU, SOCBFS_ON_GPU, SOCBFS_ON_BOTH or SOCBFS_APART.
+    pub place: u32,
+    /// The planned share of the GPU in thousandths.
+    pub gpu_permille: u32,
+    /// CPU threads that took part.
+    pub threads: u32,
 }
 
 /// The energy of a window of time.
@@ -719,6 +765,61 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
         search.get().levels_into(levels);
         Ok(())
     })
+}
+
+/// Writes what each level of the last search did to `levels`, in their order: at most `room` of them. `levels` may be null if `room` is 0.
+/// `count` receives their number, which is 4096 at most (deeper levels are added up in the last entry), and may be null. A search that was
+/// stopped has the levels that it ran. It allocates nothing.
+///
+/// # Safety
+/// `search` is a search, `levels` has room for `room` entries, `count` is null or points to a number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_account(
+    search: *const socbfs_search,
+    levels: *mut socbfs_level,
+    room: usize,
+    count: *mut usize,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, levels, count) = unsafe { (pointer(search, "search")?, array_mut(levels, room, "levels")?, count.as_mut()) };
+        let search = lock(&search.search)?;
+        let records = search.get().records();
+        for (level, record) in levels.iter_mut().zip(records) {
+            *level = c_level(record);
+        }
+        if let Some(count) = count {
+            *count = records.len();
+        }
+        Ok(())
+    })
+}
+
+fn c_level(record: &LevelRecord) -> socbfs_level {
+    let LevelRecord { stats, plan, .. } = record;
+    let (place, gpu_permille) = match plan.placement {
+        Placement::Cpu => (SOCBFS_ON_CPU, 0),
+        Placement::Gpu(_) => (SOCBFS_ON_GPU, 1000),
+        Placement::Split { gpu_permille, .. } => (SOCBFS_ON_BOTH, gpu_permille),
+        Placement::Apart { gpu_permille } => (SOCBFS_APART, gpu_permille),
+    };
+    socbfs_level {
+        frontier_vertices: stats.frontier_vertices,
+        frontier_edges: stats.frontier_edges,
+        unvisited_vertices: stats.unvisited_vertices,
+        unvisited_edges: stats.unvisited_edges,
+        found: record.found,
+        nanoseconds: record.elapsed_ns,
+        decision_ns: record.decision_ns,
+        conversion_ns: record.conversion_ns,
+        handover_ns: record.handover_ns,
+        level: stats.level,
+        levels: record.levels,
+        bottom_up: (plan.direction == Direction::BottomUp).into(),
+        place,
+        gpu_permille: gpu_permille.into(),
+        threads: record.threads,
+    }
 }
 
 /// Why the search continues on the CPU without its device, in words; null if it has all devices that it was set up with, for a null search,

@@ -8,6 +8,7 @@ array([0, 0, 1, 2], dtype=int32)
 
 from __future__ import annotations
 
+import html
 import math
 import operator
 import os
@@ -17,7 +18,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypedDict, TypeVar, Union, cast
 
 import numpy as np
 
@@ -27,20 +28,27 @@ from ._socbfs import Sensors as _Sensors
 from ._socbfs import devices as _devices
 from ._socbfs import queue_order as _queue_order
 
-__all__ = ["Graph", "Tree", "Trees", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike, DTypeLike
 
+__all__ = ["Graph", "Tree", "Trees", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
+
+_Result = TypeVar("_Result")
+#: Device, policy, board, threads, operating point.
+_Settings = Tuple[Optional[str], Optional[str], Optional[str], int, Optional[str]]
 #: Entries that NumPy handles at a time. It answers Ctrl-C only between two calls.
 _PART = 1 << 18
 
 
-def _parts(entries: int, left: Callable[[], Any], part: int = _PART) -> Iterator[slice]:
+def _parts(entries: int, left: Callable[[], object], part: int = _PART) -> Iterator[slice]:
     """The entries in parts. TimeoutError between two of them."""
     for begin in range(0, entries, part):
         left()
         yield slice(begin, min(begin + part, entries))
 
 
-def _seconds(timeout: Any) -> Optional[float]:
+def _seconds(timeout: Optional[float]) -> Optional[float]:
     if timeout is None:
         return None
     try:
@@ -52,7 +60,7 @@ def _seconds(timeout: Any) -> Optional[float]:
     return seconds
 
 
-def _clock(timeout: Any) -> Callable[[], Optional[float]]:
+def _clock(timeout: Optional[float]) -> Callable[[], Optional[float]]:
     """A function that says how many seconds are left (None: any number). TimeoutError if there are none."""
     seconds = _seconds(timeout)
     if seconds is None:
@@ -68,9 +76,9 @@ def _clock(timeout: Any) -> Callable[[], Optional[float]]:
     return left
 
 
-def _waiting(work: Callable[[], Any], left: Callable[[], Any]) -> Any:
+def _waiting(work: Callable[[], _Result], left: Callable[[], object]) -> _Result:
     """The result of `work`, which a thread does. Meanwhile this thread answers Ctrl-C."""
-    results: "queue.SimpleQueue[Tuple[Any, Optional[BaseException]]]" = queue.SimpleQueue()
+    results: "queue.SimpleQueue[Tuple[Optional[_Result], Optional[BaseException]]]" = queue.SimpleQueue()
 
     def run() -> None:
         try:
@@ -87,17 +95,62 @@ def _waiting(work: Callable[[], Any], left: Callable[[], Any]) -> Any:
             continue
         if problem is not None:
             raise problem
-        return result
+        return cast(_Result, result)
 
 
-def _without_mask(array: Any, what: str, cure: str) -> Any:
+def _without_mask(array: object, what: str, cure: str) -> np.ndarray:
     """The array. A masked entry is not to be taken for one that counts."""
     if np.ma.is_masked(array):
         raise ValueError(f"{what} are a masked array, in which some are masked: use {cure}")
     return np.asarray(array)
 
 
-def devices(*, timeout: Optional[float] = None) -> List[Dict[str, Any]]:
+class Device(TypedDict):
+    """An OpenCL device."""
+
+    name: str
+    platform: str
+    driver: str
+    compute_units: int
+    #: Why it can't be used, or None.
+    unusable: Optional[str]
+
+
+class CsrMatrix(Protocol):
+    """What `Graph.from_scipy` needs of a matrix of SciPy, or of another one in the same form."""
+
+    @property
+    def shape(self) -> Tuple[int, ...]: ...
+    @property
+    def indptr(self) -> np.ndarray: ...
+    @property
+    def indices(self) -> np.ndarray: ...
+
+
+class NetworkXGraph(Protocol):
+    """What `Graph.from_networkx` needs of a graph of NetworkX."""
+
+    def __iter__(self) -> Iterator[object]: ...
+    def edges(self) -> Iterable[Tuple[object, ...]]: ...
+    def is_directed(self) -> bool: ...
+
+
+#: The numbers of a level, as the compiled part gives them.
+_LEVEL = np.dtype([(name, np.uint64) for name in (
+    "level", "levels", "threads", "place", "gpu_permille", "direction", "frontier", "arcs", "unvisited", "unvisited_arcs", "found",
+    "nanoseconds", "deciding", "converting", "handing_over",
+)])
+_DIRECTIONS = np.array(["top-down", "bottom-up"])
+_PLACES = np.array(["cpu", "gpu", "both", "apart"])
+#: The columns of `Tree.account`.
+_ACCOUNT = np.dtype([
+    ("level", np.int64), ("levels", np.int64), ("direction", _DIRECTIONS.dtype), ("place", _PLACES.dtype), ("gpu_share", np.float64),
+    ("frontier", np.int64), ("arcs", np.int64), ("unvisited", np.int64), ("unvisited_arcs", np.int64), ("found", np.int64),
+    ("nanoseconds", np.int64), ("deciding", np.int64), ("converting", np.int64), ("handing_over", np.int64), ("threads", np.int64),
+])
+
+
+def devices(*, timeout: Optional[float] = None) -> List[Device]:
     """The OpenCL devices of this machine. TimeoutError if their drivers do not list them within `timeout` seconds."""
     return _devices(_seconds(timeout))
 
@@ -120,13 +173,92 @@ class Tree:
     _core: _Core = field(repr=False, compare=False)
     #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
     fallen_back: Optional[str] = None
+    _levels: bytes = field(default=b"", repr=False, compare=False)
+
+    @cached_property
+    def account(self) -> np.ndarray:
+        """What each level did: a structured array with an entry for each level, or for several small ones that ran in one step.
+
+        `level`: the first level of the entry, 0 at the root; `levels`: how many it has. `direction`: "top-down" or "bottom-up". `place`: "cpu",
+        "gpu", "both" (a level split between them), or "apart" (both search independently to the end). `gpu_share`: the planned share of the GPU,
+        0 to 1. `frontier`, `arcs`: vertices of the frontier, and arcs that leave it. `unvisited`, `unvisited_arcs`: vertices not yet visited, and
+        their arcs. `found`: vertices found. `nanoseconds`: time; `deciding`, `converting` (the frontier) and `handing_over` (memory) are parts of
+        it. `threads`: CPU threads that took part.
+
+        Vertices are those of the searched structure, which leaves some out: vertices without an edge, and most with a single one. `arcs` and
+        `unvisited_arcs` may be estimates.
+
+        >>> import numpy, socbfs
+        >>> account = socbfs.Graph.from_edges(numpy.array([[0, 1], [1, 2], [2, 3], [3, 0]])).bfs(0).account
+        >>> print(account["level"][0], account["direction"][0], account["place"][0], account["frontier"][0])
+        0 top-down cpu 1
+        """
+        raw = np.frombuffer(self._levels, _LEVEL)
+        account = np.empty(len(raw), _ACCOUNT)
+        for name in _ACCOUNT.names or ():
+            if name in ("direction", "place"):
+                account[name] = (_DIRECTIONS if name == "direction" else _PLACES)[raw[name].astype(np.intp)]
+            elif name == "gpu_share":
+                account[name] = raw["gpu_permille"] / 1000
+            else:
+                account[name] = raw[name]
+        return account
+
+    def path(self, vertex: int) -> List[int]:
+        """The vertices from the root to this one along the tree, both included; empty if it was not reached.
+
+        IndexError if it is not a vertex, ValueError if the search was not asked for parents.
+        """
+        if self.parents is None:
+            raise ValueError("the search has no parents: use bfs(root, parents=True)")
+        vertex = operator.index(vertex)
+        if not 0 <= vertex < len(self.parents):
+            raise IndexError(f"{vertex} is not a vertex: the graph has {len(self.parents)} vertices, counted from 0")
+        if self.parents[vertex] < 0:
+            return []
+        path = [vertex]
+        while path[-1] != self.root:
+            if len(path) >= self.depth:
+                raise RuntimeError(f"the parents of {vertex} do not lead to the root: they were changed, or a device's driver has a bug")
+            path.append(int(self.parents[path[-1]]))
+        return path[::-1]
+
+    def plot(self, ax: Optional["Axes"] = None) -> "Axes":
+        """Draws the time of each level, coloured by its direction and hatched where a GPU took part, and the frontier.
+
+        Returns the axes of matplotlib: `ax`, or those of a new figure. ImportError without matplotlib.
+        """
+        try:
+            from matplotlib import pyplot
+            from matplotlib.patches import Patch
+        except ImportError as problem:
+            raise ImportError("Tree.plot draws with matplotlib, which is not installed: pip install matplotlib") from problem
+        account = self.account
+        if ax is None:
+            ax = pyplot.figure(layout="constrained").add_subplot()
+        colours = {"top-down": "#3a6ea5", "bottom-up": "#d98c2b"}
+        marks = {"cpu": "", "gpu": "///", "both": "xx", "apart": ".."}
+        # An entry of several levels is as wide as they are, and its area is their time.
+        ax.bar(
+            account["level"], account["nanoseconds"] / 1e3 / account["levels"], width=account["levels"], align="edge", edgecolor="white",
+            linewidth=0.5 if len(account) < 100 else 0, color=[colours[direction] for direction in account["direction"]],
+            hatch=[marks[place] for place in account["place"]],
+        )
+        ax.set(xlabel="level", ylabel="microseconds a level", title=f"from {self.root}: {self.depth} levels in {1e3 * self.seconds:.3g} ms")
+        beside = ax.twinx()
+        beside.step(account["level"], account["frontier"], where="post", color="black", linewidth=1)
+        beside.set(ylabel="vertices of the frontier", yscale="log")
+        seen = [Patch(facecolor=colour, label=direction) for direction, colour in colours.items() if direction in account["direction"]]
+        seen += [Patch(facecolor="white", edgecolor="grey", hatch=mark, label=place) for place, mark in marks.items() if place in account["place"]]
+        ax.legend(handles=seen, loc="upper right")
+        return ax
 
     @cached_property
     def _reached(self) -> Tuple[int, int]:
         found = self.levels if self.parents is None else self.parents
         return self._core.reached(found.view(np.uint32))
 
-    def __getstate__(self) -> Dict[str, Any]:
+    def __getstate__(self) -> Dict[str, object]:
         # A copy, in this process or in another one, has the counts in place of the graph.
         return {**self.__dict__, "_reached": self._reached, "_core": None}
 
@@ -155,6 +287,18 @@ class Trees:
     parents: Optional[np.ndarray]
 
 
+@dataclass(frozen=True)
+class Bench:
+    """What `Graph.bench` measured. `dataclasses.asdict` makes a dictionary of it."""
+
+    roots: List[int]
+    #: Seconds of the search from each root.
+    seconds: List[float]
+    median_seconds: float
+    #: The harmonic mean of the traversed edges per second; None if no search traversed an edge.
+    teps: Optional[float]
+
+
 class Graph:
     """A graph, ready to be searched. It is made by one of the methods `from_...`, and is immutable.
 
@@ -165,27 +309,29 @@ class Graph:
     searches release the interpreter's lock. A graph can be copied and pickled; it is built anew where it is unpickled.
     """
 
-    __slots__ = ("_core", "_settings", "labels")
+    __slots__ = ("_core", "_settings", "_last", "labels")
 
     _core: _Core
-    _settings: Any
+    _settings: _Settings
+    #: The last search, without its arrays, for `_repr_html_`.
+    _last: Optional[str]
     #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
-    labels: Optional[List[Any]]
+    labels: Optional[List[object]]
 
-    def __init__(self, *_: Any, **__: Any) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
 
     @classmethod
-    def _made(cls, make: Callable[..., _Core], arguments: Tuple[Any, ...], settings: Any, *left: Any, labels: Optional[List[Any]] = None) -> "Graph":
+    def _made(cls, make: Callable[..., _Core], arguments: Tuple[object, ...], settings: _Settings, *left: Optional[float], labels: Optional[List[object]] = None) -> "Graph":
         made = cls.__new__(cls)
-        made._core, made._settings, made.labels = make(*arguments, settings, *left), settings, labels
+        made._core, made._settings, made._last, made.labels = make(*arguments, settings, *left), settings, None, labels
         return made
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Tuple[object, ...]:
         return _unpickled, (type(self), self._core.state(), self._settings, self.labels)
 
     @classmethod
-    def from_scipy(cls, matrix: Any, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_scipy(cls, matrix: CsrMatrix, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a square sparse matrix in CSR form: an entry in row u and column v is an edge, even if its value is zero or NaN.
 
         `indptr` and `indices` are read in place. The values are ignored, and so are elements of `indices` beyond the last entry. The graph has
@@ -202,7 +348,7 @@ class Graph:
         return cls._made(_Core.from_rows, (*rows, directed), _settings(device, policy, board, threads, at), left())
 
     @classmethod
-    def from_edges(cls, edges: Any, vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_edges(cls, edges: "ArrayLike", vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. A uint32 array saves a copy."""
         left = _clock(timeout)
         pairs, high = _pairs(edges, left)
@@ -218,7 +364,7 @@ class Graph:
         return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads, at), _clock(timeout)())
 
     @classmethod
-    def from_networkx(cls, graph: Any, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
+    def from_networkx(cls, graph: NetworkXGraph, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
         left = _clock(timeout)
         labels = list(graph)
@@ -255,6 +401,22 @@ class Graph:
         vertices, edges, directed = self._core.counts
         return f"<socbfs.Graph of {vertices} vertices and {edges} {'arcs' if directed else 'edges'}>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        vertices, edges, directed = self._core.counts
+        order, devices = self._core.about()
+        policy = self._settings[1]
+        rows = {
+            "vertices": f"{vertices:,}",
+            "arcs" if directed else "edges": f"{edges:,}",
+            "order": "by degree" if order == "degree" else "as given",
+            "device": " and ".join(["CPU", *devices]),
+            **({} if policy is None else {"policy": policy}),
+            "last search": self._last or "none",
+        }
+        cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
+        return f"<table><caption>socbfs.Graph</caption>{cells}</table>"
+
     def bfs(self, root: int, *, parents: bool = True, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`.
 
@@ -265,11 +427,12 @@ class Graph:
             raise ValueError("nothing to find: request parents, levels or both")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        tree, found, deep, seconds, end, fallen_back = self._core.bfs(root, parents, levels, depth, target, _seconds(timeout))
+        tree, found, deep, seconds, end, fallen_back, account = self._core.bfs(root, parents, levels, depth, target, _seconds(timeout))
+        self._last = f"from {root}: {deep} level{'s' * (deep != 1)} in {1e3 * seconds:.3g} ms{'; on the CPU alone: ' + fallen_back if fallen_back else ''}"
         tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
-        return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back)
+        return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back, account)
 
-    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: Any = np.int32, timeout: Optional[float] = None) -> Trees:
+    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
         """Searches from many roots, 64 in a pass.
 
         `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254). `timeout`: TimeoutError after this many seconds.
@@ -281,7 +444,7 @@ class Graph:
         found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents, _seconds(timeout))
         return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
-    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Dict[str, Any]:
+    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Bench:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
         If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
@@ -295,27 +458,22 @@ class Graph:
             if candidates.size == 0:
                 raise ValueError("no vertex has an edge: there is nothing to measure")
             roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False)
-        roots = _roots(roots).tolist()
-        if not roots:
+        listed: List[int] = _roots(roots).tolist()
+        if not listed:
             raise ValueError("no roots: there is nothing to measure")
-        self.bfs(roots[0], timeout=left())
-        trees = [self.bfs(root, timeout=left()) for root in roots]
-        for begin in range(0, len(roots), 16):
-            wanted = self.bfs_many(roots[begin : begin + 16], timeout=left()).levels
+        self.bfs(listed[0], timeout=left())
+        trees = [self.bfs(root, timeout=left()) for root in listed]
+        for begin in range(0, len(listed), 16):
+            wanted = self.bfs_many(listed[begin : begin + 16], timeout=left()).levels
             for tree, levels in zip(trees[begin : begin + 16], wanted):
                 if not all(_agree(tree, levels, part) for part in _parts(self.vertices, left)):
                     raise RuntimeError(f"the searches from {tree.root} differ: a bug in socbfs or in a device's driver, please report it")
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]
-        return {
-            "roots": roots,
-            "seconds": seconds,
-            "median_seconds": statistics.median(seconds),
-            "teps": statistics.harmonic_mean(rates) if rates else None,
-        }
+        return Bench(listed, seconds, statistics.median(seconds), statistics.harmonic_mean(rates) if rates else None)
 
 
-def _unpickled(kind: type, state: Tuple[Any, ...], settings: Any, labels: Optional[List[Any]]) -> Graph:
+def _unpickled(kind: type, state: Tuple[object, ...], settings: _Settings, labels: Optional[List[object]]) -> Graph:
     return kind._made(_Core.from_state, state, settings, labels=labels)
 
 
@@ -328,7 +486,7 @@ def _agree(tree: Tree, levels: np.ndarray, part: slice) -> bool:
     return np.array_equal(reached, parents >= 0) and np.array_equal(levels_here[reached], above)
 
 
-def _pairs(edges: Any, left: Callable[[], Any]) -> Tuple[np.ndarray, int]:
+def _pairs(edges: "ArrayLike", left: Callable[[], object]) -> Tuple[np.ndarray, int]:
     """The ends of edges as uint32, and the largest of them (-1: there is none). What needs no copy is not copied."""
     if not (isinstance(edges, (list, tuple)) and len(edges) > _PART):
         edges = np.asanyarray(edges)
@@ -368,7 +526,7 @@ def _roots(roots: Iterable[int]) -> np.ndarray:
     return _without_mask(roots, "roots", "roots.compressed()").ravel()
 
 
-def _settings(device: Optional[str], policy: Optional[str], board: Union[str, os.PathLike, None], threads: int, at: Optional[str]):
+def _settings(device: Optional[str], policy: Optional[str], board: Union[str, os.PathLike, None], threads: int, at: Optional[str]) -> _Settings:
     if not 0 <= threads < 2**32:
         raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
     return device, policy, None if board is None else os.fspath(board), threads, at
@@ -407,11 +565,13 @@ class Energy:
         self._sensors.begin(self._timeout)
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.joules, self.seconds, self.problem = self._sensors.end(self._timeout)
 
 
-def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, return_predecessors: bool = True, *, timeout: Optional[float] = None):
+def breadth_first_order(
+    csgraph: object, i_start: int, directed: bool = True, return_predecessors: bool = True, *, timeout: Optional[float] = None
+) -> Union[np.ndarray, Tuple[np.ndarray, np.ndarray]]:
     """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results, and a timeout.
 
     Edges are the same as in SciPy: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
@@ -430,7 +590,7 @@ def breadth_first_order(csgraph: Any, i_start: int, directed: bool = True, retur
     return (order, predecessors) if return_predecessors else order
 
 
-def _rows(matrix: Any, left: Callable[[], Any]) -> Tuple[np.ndarray, np.ndarray]:
+def _rows(matrix: object, left: Callable[[], object]) -> Tuple[np.ndarray, np.ndarray]:
     """A dense matrix as offsets and targets."""
     if not isinstance(matrix, (np.ndarray, list, tuple)):
         matrix = np.asanyarray(matrix)

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Layout, ManySearch, Output, Policy, Runtime, Until,
+    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Runtime, Until,
     board::Goal,
     engine::AffinityGuard,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
@@ -29,7 +29,7 @@ use numpy::{
 use pyo3::{
     exceptions::{PyIndexError, PyOSError, PyOverflowError, PyRuntimeError, PyTypeError, PyValueError},
     prelude::*,
-    types::PyDict,
+    types::{PyBytes, PyDict},
 };
 
 use self::call::{Failure, InternalError, at_once, lasting, locked, take_messages};
@@ -168,6 +168,26 @@ struct Searched {
 
 /// Device, policy, board, threads, operating point.
 type Settings = (Option<String>, Option<String>, Option<PathBuf>, usize, Option<String>);
+
+/// The levels of the last search, as bytes: for each, the numbers of `_LEVEL` in `__init__.py`.
+fn account(records: &[LevelRecord]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(records.len() * 15 * size_of::<u64>());
+    for LevelRecord { stats, plan, levels, found, elapsed_ns, decision_ns, conversion_ns, handover_ns, threads, .. } in records {
+        let (place, gpu_permille) = match plan.placement {
+            Placement::Cpu => (0, 0),
+            Placement::Gpu(_) => (1, 1000),
+            Placement::Split { gpu_permille, .. } => (2, gpu_permille),
+            Placement::Apart { gpu_permille } => (3, gpu_permille),
+        };
+        let (LevelStats { level, frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, .. }, direction) =
+            (*stats, u64::from(plan.direction == Direction::BottomUp));
+        let whole = [level, *levels, *threads, place, u32::from(gpu_permille)].map(u64::from);
+        let counts = [direction, frontier_vertices, frontier_edges, unvisited_vertices, unvisited_edges, *found];
+        let times = [*elapsed_ns, *decision_ns, *conversion_ns, *handover_ns];
+        bytes.extend(whole.into_iter().chain(counts).chain(times).flat_map(u64::to_ne_bytes));
+    }
+    bytes
+}
 
 /// The settings with these names, as on the command line.
 fn runtime((device, policy, board, threads, at): Settings) -> Result<Runtime, Failure> {
@@ -404,7 +424,21 @@ impl Core {
         })
     }
 
-    /// (parents or None, levels or None, levels of the tree, seconds, why it ended, why it had no device or None)
+    /// The order of the vertices, and the devices beside the CPU: those in use or, before the first search, the one that was asked for.
+    fn about(&self) -> PyResult<(&'static str, Vec<String>)> {
+        at_once(|| {
+            let order = if self.0.layout.order() == Order::Degree { "degree" } else { "original" };
+            let used = |search: &OwnedSearch| search.get().devices().iter().map(|used| used.name.clone()).collect();
+            let asked = || match &self.0.runtime.device.value {
+                DeviceChoice::Cpu => Vec::new(),
+                DeviceChoice::Auto => vec!["a GPU if there is one".to_owned()],
+                device => vec![device.to_string()],
+            };
+            Ok((order, locked(&self.0.idle).last().map_or_else(asked, used)))
+        })
+    }
+
+    /// (parents or None, levels or None, levels of the tree, seconds, why it ended, why it had no device or None, account of the levels)
     #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn bfs(
         &self,
@@ -425,7 +459,7 @@ impl Core {
             let searched = Arc::clone(&self.0);
             // A driver may take any time.
             let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
-            lasting(py, timeout, is_short, move |stopper| {
+            let (parents, levels, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
                 let mut owned = searched.take(stopper)?;
                 let output = Output { parents: parents.as_mut().map(Room::entries), levels: levels.as_mut().map(Room::entries) };
                 let done = owned.with(|search| {
@@ -433,6 +467,7 @@ impl Core {
                     search.run_into(root, Until { depth, target }, output)
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
+                let account = account(owned.get().records());
                 locked(&searched.idle).push(owned);
                 let partial = done?;
                 let end = match partial.end {
@@ -442,8 +477,9 @@ impl Core {
                 };
                 let seconds = partial.outcome.elapsed.as_secs_f64();
                 let (parents, levels) = (parents.map(|room| room.array), levels.map(|room| room.array));
-                Ok((parents, levels, partial.outcome.levels, seconds, end, fallen_back))
-            })
+                Ok((parents, levels, partial.outcome.levels, seconds, end, fallen_back, account))
+            })?;
+            Ok((parents, levels, deepest, seconds, end, fallen_back, PyBytes::new(py, &account).unbind()))
         })
     }
 
@@ -479,7 +515,7 @@ impl Core {
     }
 }
 
-type TreeArrays = (Option<Py<PyArray1<u32>>>, Option<Py<PyArray1<u32>>>, u32, f64, &'static str, Option<String>);
+type TreeArrays = (Option<Py<PyArray1<u32>>>, Option<Py<PyArray1<u32>>>, u32, f64, &'static str, Option<String>, Py<PyBytes>);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, bool);
 

@@ -1,8 +1,11 @@
 """Results against SciPy, NetworkX and igraph, and what callers may do wrong."""
 
 import copy
+import dataclasses
 import gzip
+import io
 import itertools
+import json
 import logging
 import lzma
 import math
@@ -17,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+import xml.etree.ElementTree
 
 import numpy as np
 import pytest
@@ -681,15 +685,100 @@ def test_the_examples_of_the_documentation_run():
         assert done.returncode == 0 and done.stdout, done.stderr
 
 
+def test_the_account_of_levels():
+    matrix = random_matrix(3000, 30000, 5)
+    graph = socbfs.Graph.from_scipy(matrix, threads=1, policy="rule:level == 2")
+    tree = graph.bfs(0, levels=True)
+    account = tree.account
+    assert account.dtype.names[:6] == ("level", "levels", "direction", "place", "gpu_share", "frontier")
+    assert account["level"][0] == 0 and account["frontier"][0] == 1
+    assert np.array_equal(account["level"][1:], (account["level"] + account["levels"])[:-1])
+    assert account["direction"][account["level"] == 2].tolist() == ["bottom-up"] and (account["direction"] == "top-down").sum() == len(account) - 1
+    assert (account["place"] == "cpu").all() and (account["gpu_share"] == 0).all() and (account["threads"] == 1).all()
+    # Most vertices are found by these levels; those that the layout leaves out have a single edge or none.
+    assert tree.reached - 1 - account["found"].sum() in range(np.count_nonzero(np.diff(graph_rows(matrix)) <= 1) + 1)
+    parts = account["deciding"] + account["converting"] + account["handing_over"]
+    assert (parts <= account["nanoseconds"]).all() and 0 < account["nanoseconds"].sum() <= 1e9 * tree.seconds
+    assert np.array_equal(pickle.loads(pickle.dumps(tree)).account, account)
+    assert len(graph.bfs(0, depth=1).account) == 1 and socbfs.Graph.from_edges([[0, 0]]).bfs(0).account["found"].tolist() == [0]
+    with pytest.raises(ValueError, match="column 15: unknown name") as refused:
+        socbfs.Graph.from_scipy(matrix, policy="rule:level > 1 and fronter_edges > 5")
+    assert str(refused.value).splitlines()[2] == " " * 16 + "^"
+
+
+def graph_rows(matrix):
+    """The offsets of the rows of a matrix made symmetric."""
+    both = (matrix + matrix.T).tocsr()
+    both.setdiag(0)
+    both.eliminate_zeros()
+    return both.indptr
+
+
+def test_the_path_to_a_vertex():
+    graph = socbfs.Graph.from_edges([[0, 1], [1, 2], [2, 3], [0, 4], [5, 6]])
+    tree = graph.bfs(0)
+    assert tree.path(3) == [0, 1, 2, 3] and tree.path(np.int32(0)) == [0] and tree.path(5) == []
+    assert {type(vertex) for vertex in tree.path(3)} == {int}
+    for vertex in (-1, 7):
+        with pytest.raises(IndexError, match="7 vertices"):
+            tree.path(vertex)
+    with pytest.raises(ValueError, match="parents=True"):
+        graph.bfs(0, parents=False, levels=True).path(3)
+    # A cycle of a driver with a bug ends.
+    tree.parents[1] = 2
+    tree.parents[2] = 1
+    with pytest.raises(RuntimeError, match="do not lead to the root"):
+        tree.path(3)
+
+
+def test_plot_draws_with_matplotlib_or_says_that_it_is_missing(monkeypatch):
+    tree = socbfs.Graph.from_scipy(random_matrix(2000, 20000, 1)).bfs(0)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "matplotlib", None)
+        without.setitem(sys.modules, "matplotlib.pyplot", None)
+        with pytest.raises(ImportError, match="pip install matplotlib"):
+            tree.plot()
+    matplotlib = pytest.importorskip("matplotlib", reason="SKIPPED: matplotlib is not installed")
+    matplotlib.use("Agg")
+    axes = tree.plot()
+    assert len(axes.patches) == len(tree.account) and axes.get_xlabel() == "level"
+    heights = [patch.get_height() * patch.get_width() * 1e3 for patch in axes.patches]
+    assert np.allclose(heights, tree.account["nanoseconds"])
+    assert [text.get_text() for text in axes.get_legend().get_texts()][-1] == "cpu"
+    assert tree.plot(axes) is axes
+    axes.figure.savefig(io.BytesIO())
+    matplotlib.pyplot.close("all")
+
+
+def test_a_notebook_shows_a_graph():
+    graph = socbfs.Graph.from_edges([[0, 1], [1, 2]], policy="rule:level < 1 and level > 2")
+    shown = graph._repr_html_()
+    for wanted in (">vertices<", ">3<", ">edges<", ">2<", ">CPU<", "level &lt; 1 and level &gt; 2", ">none<"):
+        assert wanted in shown, shown
+    graph.bfs(2)
+    assert "from 2: 3 levels in " in graph._repr_html_()
+    xml.etree.ElementTree.fromstring(graph._repr_html_())
+
+
+def test_public_types_are_told():
+    package = pathlib.Path(socbfs.__file__).parent
+    for file in ("__init__.py", "_socbfs.pyi"):
+        assert not re.search(r"\bAny\b[\],)]|: Any\b|-> Any\b", (package / file).read_text()), file
+    for known in (socbfs.Graph.bench, socbfs.devices, socbfs.Tree.path, socbfs.breadth_first_order):
+        assert "return" in known.__annotations__
+
+
 def test_bench_devices_and_energy():
     graph = socbfs.Graph.from_scipy(random_matrix(2000, 20000, 1), threads=1)
     told = graph.bench(20)
-    assert len(told["seconds"]) == len(told["roots"]) == 20 and told["teps"] > 0
+    assert isinstance(told, socbfs.Bench) and len(told.seconds) == len(told.roots) == 20 and told.teps > 0
+    assert min(told.seconds) <= told.median_seconds <= max(told.seconds)
     for roots in (np.arange(3), np.arange(3, dtype=np.uint8), list(np.arange(3, dtype=np.int64)), iter(range(3)), range(3), (0, 1, 2)):
         told = graph.bench(roots)
         # Plain integers, as a report in JSON needs them.
-        assert told["roots"] == [0, 1, 2] and {type(root) for root in told["roots"]} == {int} and len(told["seconds"]) == 3
-    assert len(graph.bench(np.int64(4))["roots"]) == 4
+        assert told.roots == [0, 1, 2] and {type(root) for root in told.roots} == {int} and len(told.seconds) == 3
+        assert json.loads(json.dumps(dataclasses.asdict(told)))["seconds"] == told.seconds
+    assert len(graph.bench(np.int64(4)).roots) == 4
     for roots in ([], np.empty(0, np.int64)):
         with pytest.raises(ValueError, match="no roots"):
             graph.bench(roots)

@@ -91,6 +91,7 @@ int main(void) {
     CHECK(socbfs_search_run(NULL, 0, NULL) == SOCBFS_NULL);
     CHECK(socbfs_search_run_into(NULL, 0, SOCBFS_NONE, SOCBFS_NONE, NULL, NULL, 0, NULL) == SOCBFS_NULL);
     CHECK(socbfs_search_levels(NULL, levels, 2) == SOCBFS_NULL);
+    CHECK(socbfs_search_account(NULL, NULL, 0, NULL) == SOCBFS_NULL);
     CHECK(socbfs_many_new(NULL, 1, &many) == SOCBFS_NULL);
     CHECK(socbfs_meter_begin(NULL) == SOCBFS_NULL);
     CHECK(socbfs_graph_vertices(NULL) == 0 && socbfs_graph_edges(NULL) == 0 && !socbfs_meter_scope(NULL));
@@ -118,6 +119,8 @@ int main(void) {
     socbfs_runtime_free(&runtime);
     CHECK(socbfs_runtime_new(NULL, "no-such-policy", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
     CHECK(socbfs_runtime_new("cpu", NULL, NULL, 5000, &runtime) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_runtime_new(NULL, "rule:level > 1 and fronter_edges > 5", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
+    CHECK(strstr(socbfs_message(), "column 15: unknown name"));
     CHECK(socbfs_runtime_new(NULL, NULL, "no-such-board", 0, &runtime) == SOCBFS_DEVICE);
     CHECK(socbfs_runtime_new_at(NULL, NULL, NULL, 0, "slowest", &runtime) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "efficient"));
     CHECK(socbfs_runtime_new_at(NULL, NULL, "generic", 0, "efficient", &runtime) == SOCBFS_DEVICE && !runtime);
@@ -186,7 +189,7 @@ int main(void) {
     /* The graph reads the arrays in place. A search does not need the graph or the runtime once it is made. */
     CHECK(socbfs_graph_from_csr64(2, wide, targets, SOCBFS_DIRECTED, 1, &graph) == SOCBFS_OK);
     CHECK(socbfs_graph_edges(graph) == 2);
-    CHECK(socbfs_runtime_new("cpu", "tc", NULL, 2, &runtime) == SOCBFS_OK);
+    CHECK(socbfs_runtime_new("cpu", "rule:level > 2", NULL, 2, &runtime) == SOCBFS_OK);
     CHECK(socbfs_search_new(graph, runtime, NULL, NULL, &search) == SOCBFS_OK);
     socbfs_runtime_free(&runtime);
     socbfs_graph_free(&graph);
@@ -202,6 +205,19 @@ int main(void) {
     CHECK(socbfs_search_run(search, 1, &outcome) == SOCBFS_OK && outcome.reached == 2 && outcome.levels == 2 && outcome.edges == 2);
     CHECK(socbfs_search_parents(search, &parents, &count) == SOCBFS_OK && count == 2 && parents[0] == 1 && parents[1] == 1);
     CHECK(socbfs_search_levels(search, levels, 2) == SOCBFS_OK && levels[0] == 1 && levels[1] == 0);
+    /* What the levels did; room for fewer levels than there are, and for none. */
+    {
+        socbfs_level account[3];
+        size_t entries = 7;
+        CHECK(socbfs_search_account(search, account, 3, &entries) == SOCBFS_OK && entries == 2);
+        CHECK(account[0].level == 0 && account[0].levels == 1 && account[0].found == 1 && account[0].frontier_vertices == 1);
+        CHECK(account[0].bottom_up == 0 && account[0].place == SOCBFS_ON_CPU && account[0].gpu_permille == 0);
+        CHECK(account[1].level == 1 && account[1].found == 0 && account[1].unvisited_vertices == 0);
+        account[1].level = 99;
+        CHECK(socbfs_search_account(search, account, 1, NULL) == SOCBFS_OK && account[1].level == 99);
+        CHECK(socbfs_search_account(search, NULL, 0, &entries) == SOCBFS_OK && entries == 2);
+        CHECK(socbfs_search_account(search, NULL, 1, &entries) == SOCBFS_NULL);
+    }
     CHECK(socbfs_search_deadline(search, 0.0 / 0.0 * (double)count) == SOCBFS_ARGUMENT);
 
     /* Results in arrays of the caller. */

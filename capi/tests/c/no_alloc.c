@@ -40,6 +40,8 @@ int main(void) {
     socbfs_many *many = NULL;
     socbfs_outcome outcome;
     uint32_t v, round;
+    socbfs_level account[8];
+    size_t entries, all_entries = 0;
     unsigned long before;
     double begin;
     for (v = 0; v < VERTICES; v++) pairs[2 * v] = v, pairs[2 * v + 1] = v * 7 % 10007;
@@ -51,10 +53,13 @@ int main(void) {
     for (round = 0; round < 4; round++) {
         if (socbfs_search_run(search, round, &outcome) != SOCBFS_OK || outcome.reached < 2) return fail("run");
         if (socbfs_search_run_until(search, round, 1, 3, &outcome) != SOCBFS_OK) return fail("run until");
+        if (socbfs_search_account(search, account, 8, &entries) != SOCBFS_OK) return fail("account");
+        all_entries += entries;
         if (socbfs_search_levels(search, levels, VERTICES) != SOCBFS_OK) return fail("levels");
         if (socbfs_search_run_into(search, round, SOCBFS_NONE, 3, pairs, levels, VERTICES, &outcome) != SOCBFS_OK) return fail("run into");
         if (socbfs_many_trees(many, &round, 1, levels, pairs, VERTICES, NULL) != SOCBFS_OK) return fail("many");
     }
+    if (all_entries == 0) return fail("no search had levels");
     if (calls != before) {
         fprintf(stderr, "%lu calls of the allocator while searching\n", calls - before);
         return 1;
