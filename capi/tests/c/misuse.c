@@ -131,8 +131,8 @@ int main(void) {
         CHECK(board && fputs("schema = 1\n[board]\nname = 'points'\n[[operating_points]]\ngoal = 'efficient'\ncpus = '0'\n", board) > 0);
         CHECK(fclose(board) == 0);
         CHECK(socbfs_runtime_new_at(NULL, NULL, "points.toml", 0, "efficient", &runtime) == SOCBFS_OK && runtime);
-        CHECK(socbfs_runtime_new_at(NULL, NULL, "points.toml", 0, "product", &runtime) == SOCBFS_DEVICE);
         socbfs_runtime_free(&runtime);
+        CHECK(socbfs_runtime_new_at(NULL, NULL, "points.toml", 0, "product", &runtime) == SOCBFS_DEVICE && !runtime);
         CHECK(remove("points.toml") == 0);
     }
     CHECK(socbfs_runtime_new(NULL, "\xff", NULL, 0, &runtime) == SOCBFS_ARGUMENT);
