@@ -246,8 +246,10 @@ class Tree:
         )
         ax.set(xlabel="level", ylabel="microseconds a level", title=f"from {self.root}: {self.depth} levels in {1e3 * self.seconds:.3g} ms")
         beside = ax.twinx()
-        beside.step(account["level"], account["frontier"], where="post", color="black", linewidth=1)
-        beside.set(ylabel="vertices of the frontier", yscale="log")
+        ends = account["level"] + account["levels"]
+        beside.stairs(account["frontier"], np.concatenate([account["level"][:1], ends]), baseline=None, color="black")
+        ax.xaxis.get_major_locator().set_params(integer=True)
+        beside.set(ylabel="vertices of the frontier (line)", yscale="log")
         seen = [Patch(facecolor=colour, label=direction) for direction, colour in colours.items() if direction in account["direction"]]
         seen += [Patch(facecolor="white", edgecolor="grey", hatch=mark, label=place) for place, mark in marks.items() if place in account["place"]]
         ax.legend(handles=seen, loc="upper right")
@@ -314,7 +316,7 @@ class Graph:
     _core: _Core
     _settings: _Settings
     #: The last search, without its arrays, for `_repr_html_`.
-    _last: Optional[str]
+    _last: Optional[Tuple[int, int, float, Optional[str]]]
     #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
     labels: Optional[List[object]]
 
@@ -405,14 +407,18 @@ class Graph:
         """What a notebook shows."""
         vertices, edges, directed = self._core.counts
         order, devices = self._core.about()
-        policy = self._settings[1]
+        policy, last = self._settings[1], "none"
+        if self._last is not None:
+            root, depth, seconds, fallen_back = self._last
+            last = f"from {root}: {depth} level{'' if depth == 1 else 's'} in {1e3 * seconds:.3g} ms"
+            last += f"; on the CPU alone: {fallen_back}" if fallen_back else ""
         rows = {
             "vertices": f"{vertices:,}",
             "arcs" if directed else "edges": f"{edges:,}",
             "order": "by degree" if order == "degree" else "as given",
             "device": " and ".join(["CPU", *devices]),
             **({} if policy is None else {"policy": policy}),
-            "last search": self._last or "none",
+            "last search": last,
         }
         cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
         return f"<table><caption>socbfs.Graph</caption>{cells}</table>"
@@ -428,7 +434,7 @@ class Graph:
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         tree, found, deep, seconds, end, fallen_back, account = self._core.bfs(root, parents, levels, depth, target, _seconds(timeout))
-        self._last = f"from {root}: {deep} level{'s' * (deep != 1)} in {1e3 * seconds:.3g} ms{'; on the CPU alone: ' + fallen_back if fallen_back else ''}"
+        self._last = root, deep, seconds, fallen_back
         tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
         return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back, account)
 

@@ -747,6 +747,9 @@ def test_plot_draws_with_matplotlib_or_says_that_it_is_missing(monkeypatch):
     assert [text.get_text() for text in axes.get_legend().get_texts()][-1] == "cpu"
     assert tree.plot(axes) is axes
     axes.figure.savefig(io.BytesIO())
+    # A search of no levels, and one whose levels are all in one entry.
+    for edges in ([[0, 1]], [[v, v + 1] for v in range(50)]):
+        socbfs.Graph.from_edges(edges, threads=1).bfs(0).plot().figure.savefig(io.BytesIO())
     matplotlib.pyplot.close("all")
 
 
