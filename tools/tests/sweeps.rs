@@ -18,8 +18,12 @@ use socbfs::{
     stats::Summary,
 };
 use socbfs_tools::{
-    record::{EnergySummary, PointMeasured, PointRecord},
-    sweep::{Axes, Clocks, Domain, Machine, Spot, SweepOptions, Tried, Turn, best, domains, frontier, sweep},
+    board::operating_points,
+    record::{EnergySummary, Environment, PointMeasured, PointRecord, SweepRecord},
+    report::sweep as sweep_report,
+    sweep::{
+        Axes, Clocks, Domain, Machine, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, Spot, SweepOptions, Tried, Turn, best, domains, frontier, sweep,
+    },
 };
 
 /// A cluster of a simulated chip: its cores run a share of a search that scales with the clock, and the memory limits all together.
@@ -318,6 +322,46 @@ fn the_best_points_of_simulated_boards_are_found_in_a_third_of_the_grid() {
             // A point at which the chip slows down is never on the frontier.
             assert!(frontier(&points).iter().all(|&place| board.run(&axes, &axes.spot(&points[place].point).unwrap()).is_some()));
         }
+    }
+}
+
+/// The record of a sweep of the simulated Raspberry Pi 5.
+pub(crate) fn example() -> SweepRecord {
+    let board = &BOARDS[1];
+    let (axes, points, ..) = swept(board, LONG, 1);
+    let default = axes.point(&Axes::default_spot());
+    SweepRecord {
+        schema: SWEEP_SCHEMA.into(),
+        schema_version: SWEEP_SCHEMA_VERSION,
+        environment: Environment { time: "2026-11-26T12:00:00Z".into(), ..Environment::read(Path::new("/nowhere")) },
+        graph: None,
+        roots: 16,
+        scope: Some("board-input".into()),
+        sensors: vec!["a simulated meter".into()],
+        idle_watts: Some(Watts(board.static_watts)),
+        grid: axes.grid(),
+        left_out: vec!["device: no GPU (`socbfs devices` says why)".into()],
+        frontier: frontier(&points),
+        best: best(&points, &default),
+        points,
+        default,
+        drift: Some(1.0),
+        complete: true,
+        warnings: Vec::new(),
+    }
+}
+
+#[test]
+fn the_example_of_the_page_is_what_a_sweep_of_the_simulated_board_prints() {
+    let record = example();
+    let board = operating_points("schema = 1\n[board]\nname = 'simulated'\n", "board.toml", &record, &record.best).unwrap();
+    let board = &board[board.find("[[operating_points]]").unwrap()..];
+    let page = fs::read_to_string(Path::new(crate::REPOSITORY).join("docs/sweep.md")).unwrap();
+    for text in [&*sweep_report(&record, false), board] {
+        let lines: Vec<String> =
+            text.trim_end().lines().map(|line| if line.is_empty() { String::new() } else { format!("    {line}") }).collect();
+        let block = lines.join("\n");
+        assert!(page.contains(&block), "docs/sweep.md does not have:\n{block}");
     }
 }
 

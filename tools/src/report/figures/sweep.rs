@@ -16,7 +16,8 @@ const SOURCE: &str = "socbfs sweep";
 pub fn sweep(record: &SweepRecord, all: bool) -> String {
     let mut document = Document { warnings: record.warnings.clone(), sections: vec![section(record)], ..Document::default() };
     for section in &mut document.sections {
-        section.figures.retain(|figure| all || figure.id != "points");
+        // Without its chart a figure that has no table says nothing.
+        section.figures.retain(|figure| (all || figure.id != "points") && !figure.table.rows.is_empty());
         section.figures.iter_mut().for_each(|figure| figure.chart = None);
     }
     shown(&document, false)
