@@ -55,7 +55,7 @@ FILE.partial at once: if the run does not end, the same command continues there.
 #[command(after_help = with_graph_help(EXAMPLES), mut_arg("policy", |flag| flag.hide(true)))]
 pub(super) struct AnalyzeArgs {
     #[command(flatten)]
-    graphs: GraphsArgs,
+    pub(super) graphs: GraphsArgs,
 
     /// Only these analyses, as a comma-separated list
     #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]

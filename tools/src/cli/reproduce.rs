@@ -22,6 +22,10 @@ use crate::{
     bench::{available_memory, kronecker_bytes},
     record::{Analysis, Paper, PaperComparison},
 };
+use socbfs::{
+    board::{Goal, OperatingPoint},
+    words::general,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,7 +144,7 @@ impl Experiments {
 
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
     let experiments = Experiments::of(arguments.paper)?;
-    let graphs = arguments.graphs(&experiments)?;
+    let mut graphs = arguments.graphs(&experiments)?;
     let page = Output::open(arguments.html.as_ref().unwrap_or(&experiments.page))?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
@@ -156,6 +160,7 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
     (analyze.policies, analyze.energy) = (experiments.policies, arguments.energy.clone());
+    graphs.efficient = efficient(&analyze.graphs.search.resolve(&matches)?.profile.board.operating_points);
     let (paper, quick) = (arguments.paper, arguments.quick);
     let so_far = analyze::so_far(json, Some(page), move |analysis, why| {
         graphs.compare(paper, quick, analysis, why);
@@ -183,6 +188,20 @@ struct Graphs {
     searched: Vec<(Option<String>, String)>,
     /// Graphs of the paper that are not searched, each with the reason.
     missing: Vec<(String, String)>,
+    /// The most efficient operating point of the board, in words.
+    efficient: Option<String>,
+}
+
+/// The MTEPS/W of the most efficient of `points`, in words.
+fn efficient(points: &[OperatingPoint]) -> Option<String> {
+    let point = points.iter().find(|point| point.goal == Goal::Efficient)?;
+    let (mteps, watts) = (point.mteps?, point.watts.filter(|watts| *watts > 0.0)?);
+    Some(format!(
+        "the board's most efficient operating point has {} MTEPS/W: {} in `socbfs sweep`, CPU {}",
+        general(mteps / watts, 4),
+        socbfs::words::mteps(mteps * 1e6),
+        point.cpus
+    ))
 }
 
 impl Graphs {
@@ -195,14 +214,20 @@ impl Graphs {
         }
         let named = searched.iter().zip(&analysis.graphs).filter_map(|((name, _), graph)| Some((name.clone()?, graph.name.clone())));
         let named: Vec<(String, String)> = named.collect();
-        analysis.paper = Some(PaperComparison::new(paper, quick, analysis, named, missing));
+        let mut compared = PaperComparison::new(paper, quick, analysis, named, missing);
+        if let Some(point) = &self.efficient {
+            for claim in compared.claims.iter_mut().filter(|claim| claim.what.contains("MTEPS/W")) {
+                claim.note = [&*claim.note, point].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+            }
+        }
+        analysis.paper = Some(compared);
     }
 }
 
 impl ReproduceArgs {
     fn graphs(&self, experiments: &Experiments) -> Result<Graphs, Failure> {
         let files = self.data.as_deref().map(files_of).transpose()?.unwrap_or_default();
-        let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new() };
+        let mut graphs = Graphs { searched: Vec::new(), missing: Vec::new(), efficient: None };
         let available = available_memory(Path::new(ROOT)).unwrap_or(u64::MAX);
         for wanted in &experiments.graphs {
             let (name, found) = match wanted {
@@ -292,6 +317,21 @@ mod tests {
                 assert!(policy.parse::<socbfs::policy::Policy>().is_ok(), "{paper:?}: {policy}");
             }
         }
+    }
+
+    #[test]
+    fn the_operating_point_stands_beside_the_figures_of_energy() {
+        let text = "schema = 1\n[board]\nname = 'b'\n[[operating_points]]\ngoal = 'efficient'\ncpus = '0-3'\nmteps = 210.0\nwatts = 5.0\n";
+        let points = socbfs::board::Board::<toml::Table>::parse(text, "b.toml").unwrap().operating_points;
+        for (paper, count) in [(Paper::Zhang, 4), (Paper::Remis, 2)] {
+            let graphs = Graphs { searched: Vec::new(), missing: Vec::new(), efficient: efficient(&points) };
+            let mut analysis = Analysis::new(crate::record::Environment::default(), Vec::new());
+            graphs.compare(paper, false, &mut analysis, None);
+            let claims = analysis.paper.unwrap().claims;
+            let told: Vec<&Claim> = claims.iter().filter(|claim| claim.note.contains("has 42 MTEPS/W: 210")).collect();
+            assert!(told.len() == count && told.iter().all(|claim| claim.what.contains("MTEPS/W")), "{claims:?}");
+        }
+        assert_eq!(efficient(&[]), None);
     }
 
     #[test]
