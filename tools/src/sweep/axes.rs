@@ -44,9 +44,9 @@ pub struct Axes {
 type Cores = (String, Vec<usize>);
 
 impl Axes {
-    /// The choices of CPUs of `clusters` (all CPUs of a cluster, and fewer; clusters alone and together) with each of `devices` (the value of
-    /// `--device`, and whether it then searches without the CPUs) and each of `policies` (empty: the default policy). `vary_threads`: whether a cluster runs with fewer threads than it has CPUs. `usable`: the
-    /// CPUs that the process may run on.
+    /// The choices of CPUs of `clusters` (all CPUs of a cluster, and fewer; clusters alone and together) with each of `devices` (the value
+    /// of `--device`, and whether it then searches without the CPUs) and each of `policies` (empty: the default policy). `vary_threads`:
+    /// whether a cluster runs with fewer threads than it has CPUs. `usable`: the CPUs that the process may run on.
     pub fn new(
         clusters: &[Cluster],
         usable: &[usize],
