@@ -62,7 +62,7 @@ fn a_program_without_mpi_warns_under_mpirun() {
 fn bench_prints_the_keys_of_graph500_and_nothing_else() {
     let output = good(&["bench", "--kronecker", "8", "--roots", "5", "--threads", "2"]);
     let (energy, lines): (Vec<&str>, Vec<&str>) = stdout(&output).lines().partition(|line| line.starts_with("energy  "));
-    assert!(energy.len() > 10 && energy.iter().all(|line| line[32..].starts_with("n/a") || line.starts_with("energy  reason:")));
+    assert!(energy.len() == 1 && energy[0].starts_with("energy  reason:"), "{energy:?}");
     let keys: Vec<&str> = lines.iter().map(|line| line.split_once(':').unwrap().0).collect();
     let statistics = ["min", "firstquartile", "median", "thirdquartile", "max", "mean", "stddev"];
     let mut expected: Vec<String> =
@@ -218,12 +218,12 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     assert!(record["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() > 0.0);
     let energy = |output: &Output| stdout(output).lines().filter(|line| line.starts_with("energy")).map(str::to_owned).collect::<Vec<_>>();
     let lines = energy(&none);
-    assert!(lines.contains(&"energy  mean_MTEPS_per_watt: !  n/a".to_owned()), "{lines:?}");
     assert_eq!(lines.last().unwrap(), "energy  reason:                 no power sensor was found on this machine");
     assert_eq!(lines.len(), energy(&good(&[&bench[..], &["--energy", "off"]].concat())).len());
     // Sensors are found but nothing says which of them add up, which is reported.
     let rails = good(&[&bench[..], &["--energy", "auto", "--sysfs-root", &board_with_rails(&folder)]].concat());
-    assert!(stderr(&rails).contains("ina2xx:0-0045 found, but no board profile says which of them to add up"), "{}", stderr(&rails));
+    let said = stderr(&rails).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("ina2xx:0-0045 found, but no board profile says which of them to add up"), "{said}");
     // The profile counts more than is found, which is reported too.
     let board = format!("{}/boards/odroid-xu3.toml", crate::REPOSITORY);
     let short = good(&["energy", "--board", &board, "--energy", "auto", "--sysfs-root", &board_with_rails(&folder), "--", "true"]);
@@ -693,10 +693,13 @@ fn policies_are_compared_on_every_graph() {
     let wrong = ["column 15: unknown name \"fronter_edges\"", "^\n", "names: level,"];
     refused(&["policies", "kronecker:8", "--only", "rule:level > 1 and fronter_edges > 5"], &wrong);
     refused(&["policies"], &["GRAPH"]);
+    for command in [&["policies"][..], &["analyze"], &["train"], &["calibrate"], &["board", "tune"]] {
+        let help = good(&[command, &["--help"]].concat());
+        let offers = |word: &str| stdout(&help).lines().any(|line| line.trim_start().starts_with(word));
+        assert!(!offers("--policy <") && offers("--device <"), "{command:?}");
+    }
     for command in ["policies", "analyze"] {
         refused(&[command, "kronecker:8", "--policy", "tc"], &["--policy has no effect here", "--only"]);
-        let offers = |word: &str| stdout(&good(&[command, "--help"])).lines().any(|line| line.trim_start().starts_with(word));
-        assert!(!offers("--policy <") && offers("--only <"), "{command}");
     }
 }
 

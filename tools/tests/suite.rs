@@ -34,6 +34,7 @@ mod replay;
 mod security;
 mod simulated_boards;
 mod sweeps;
+mod terminal;
 mod trained;
 mod vm_energy;
 

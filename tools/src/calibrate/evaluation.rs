@@ -102,7 +102,7 @@ pub fn evaluate(
     for (place, &root) in roots.iter().enumerate() {
         let count = roots.len();
         let share = |part: f64| (place as f64 + part) / count as f64;
-        tell(share(0.0), format!("root {} of {count}, every level by every strategy", place + 1));
+        tell(share(0.0), format!("root {} of {count}, strategies by level", place + 1));
         let table = levels::measure(search, root, strategies, how)?;
         let edges = search.run(root)?.edges;
         let (plans, _) = table.oracle();

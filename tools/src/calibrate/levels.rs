@@ -22,6 +22,10 @@ use socbfs::{
 /// changes to any other strategy.
 const CONTENDS: f64 = 2.0;
 
+/// A strategy is given up only if that saves this much in each search. Levels that cost less are measured, so that short searches have
+/// whole tables.
+const WORTH: Duration = Duration::from_millis(20);
+
 /// Levels of the first search that tries a strategy. Searches of fewer levels try it at all of them at once.
 const FIRST_TRIED: usize = 16;
 
@@ -353,7 +357,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
 /// A strategy is tried by two searches at levels where it is likely to be at its best: top-down where the frontier has the most arcs, since
 /// it looks at these and has a fixed cost beside them; bottom-up where the frontier has the largest share of the arcs that are left. Each
 /// further trial takes twice as many of the levels that follow. The strategy is given up at every level where it was too slow, and once
-/// that was so at all levels of a trial, at all that follow, untried.
+/// that was so at all levels of a trial, at all that follow, untried: unless these levels together would take less than [`WORTH`].
 fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels: &mut [LevelTimes]) -> Result<Vec<Strategy>, SearchError> {
     let mut tried: Vec<Vec<(Strategy, f64)>> = vec![Vec::new(); levels.len()];
     let mut times = |plans: &[LevelPlan]| {
@@ -369,6 +373,7 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
     for (ns, tried) in times(&vec![Strategy::Tc.plan(); levels.len()])?.into_iter().zip(&mut tried) {
         tried.push((Strategy::Tc, ns));
     }
+    let mut untried: Vec<(Strategy, Vec<usize>, f64)> = Vec::new();
     let best = |tried: &[(Strategy, f64)]| tried.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Strategy::Tc, 0.0));
     for &strategy in strategies.iter().filter(|&&strategy| strategy != Strategy::Tc) {
         let promise = |level: usize| {
@@ -390,15 +395,23 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
                 tried[level].push((strategy, times[level]));
             }
             if is_hopeless {
-                later.iter().for_each(|&level| levels[level].given_up.push(strategy));
+                let each = now.iter().map(|&level| times[level]).sum::<f64>() / now.len() as f64;
+                untried.push((strategy, later.to_vec(), each * later.len() as f64));
                 break;
             }
             (rest, count) = (later, 2 * count);
         }
     }
-    for (level, tried) in levels.iter_mut().zip(&tried) {
-        let least = best(tried).1;
-        level.given_up.extend(tried.iter().filter(|(_, ns)| *ns > GIVEN_UP * least).map(|(strategy, _)| *strategy));
+    for &strategy in strategies {
+        let (later, later_ns) = untried.iter().find(|(of, ..)| *of == strategy).map_or((&[][..], 0.0), |(_, later, ns)| (later, *ns));
+        let slow = tried.iter().enumerate().filter_map(|(level, tried)| {
+            let ns = tried.iter().find(|(of, _)| *of == strategy)?.1;
+            (ns > GIVEN_UP * best(tried).1).then_some((level, ns))
+        });
+        let slow: Vec<(usize, f64)> = slow.collect();
+        if later_ns + slow.iter().map(|(_, ns)| ns).sum::<f64>() > WORTH.as_nanos() as f64 {
+            slow.iter().map(|(level, _)| level).chain(later).for_each(|&level| levels[level].given_up.push(strategy));
+        }
     }
     Ok(tried.iter().map(|tried| best(tried).0).collect())
 }
@@ -518,13 +531,13 @@ mod tests {
     fn a_strategy_is_given_up_where_it_is_hopeless() {
         use socbfs::{graph::BuildOptions, graph::Layout, input::generate::Generator, search::SearchOptions};
         // Bottom-up looks at all vertices at each of hundreds of levels, on which the frontier has some hundred of them.
-        let edges = Generator::Grid { width: 300, height: 300, deletion: 0.05, seed: 1 }.generate(&|_| {}).unwrap();
+        let edges = Generator::Grid { width: 600, height: 600, deletion: 0.05, seed: 1 }.generate(&|_| {}).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
         let how = Turns { turns: 2, gives_up: true, ..Turns::default() };
         let table = measure(&mut search, 7, &Strategy::CPU, &how).unwrap();
         let given_up = table.levels.iter().filter(|level| level.is_given_up(Strategy::Bc)).count();
-        assert!(table.levels.len() > 300 && 2 * given_up > table.levels.len(), "{given_up} of {}", table.levels.len());
+        assert!(table.levels.len() > 600 && 2 * given_up > table.levels.len(), "{given_up} of {}", table.levels.len());
         let (plans, cost) = table.oracle();
         assert_eq!(table.cost_ns(&plans), Some(cost));
         for (level, plan) in table.levels.iter().zip(&plans) {

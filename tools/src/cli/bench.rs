@@ -1,6 +1,7 @@
 //! `socbfs bench`: the Graph500 benchmark.
 
 use std::{
+    io::{IsTerminal as _, stdout},
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -374,13 +375,22 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
     }
 }
 
-/// Prints the table first, so that the report is last on a terminal. If one output fails, the others are still written: the run took long.
+/// Prints the report, and the table for people on standard error: last on a terminal, where the report would push it out of sight. If one
+/// output fails, the others are still written: the run took long.
 pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output>, quiet: bool) -> Result<(), Failure> {
-    if !quiet {
+    let on_terminal = stdout().is_terminal();
+    let table = || {
         say(report::table(record).trim_end());
         say("");
+    };
+    if !quiet && !on_terminal {
+        table();
     }
-    both(output::publish(json, html, record, || report::graph500(record)), verdict(record))
+    let published = output::publish(json, html, record, || report::graph500(record) + if on_terminal && !quiet { "\n" } else { "" });
+    if !quiet && on_terminal {
+        table();
+    }
+    both(published, verdict(record))
 }
 
 /// Reports the root that failed validation, if one did.

@@ -160,6 +160,7 @@ struct ShowArgs {
 /// fastest too; a sharing mode of --memory-way it writes as given. A comment beside each measured value names the date, the driver and the
 /// graph. The values are removed from `estimates`. A search with this profile then measures nothing before it starts.
 #[derive(Debug, Args)]
+#[command(mut_arg("policy", |flag| flag.hide(true)))]
 struct TuneArgs {
     /// Profile to change (`socbfs board init` writes one)
     #[arg(value_name = "FILE")]

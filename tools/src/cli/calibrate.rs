@@ -61,7 +61,7 @@ from there.";
 /// measures the power of each strategy, for `--objective energy`, which always uses the model. The calibration holds for this board,
 /// processor, OpenCL driver, number of threads and vector instructions; for other settings calibrate again with their flags.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, mut_arg("policy", |flag| flag.hide(true)))]
 pub(super) struct CalibrateArgs {
     /// Take less than 2 minutes instead of less than 20
     #[arg(long)]

@@ -567,7 +567,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     let mut text = summary(&outcome, part.vertices(), Some(of_ranks));
     if arguments.trace {
         text.push('\n');
-        text.push_str(&report::trace(search.records(), &[], None));
+        text.push_str(&report::trace(search.records(), &[], None, arguments.wide));
         text.push('\n');
         text.push_str(&report::traffic(&traffic));
     }

@@ -139,7 +139,7 @@ impl CompareArgs {
                     // A B B A: a steady drift is the same for both.
                     let side = if round % 2 == 0 { place } else { 1 - place };
                     let label = ["A", "B"][side];
-                    progress.between_saying((2 * round + place) as u64, &format!("{name}, round {} of {rounds}, {label}", round + 1));
+                    progress.between_saying((2 * round + place) as u64, &format!("round {} of {rounds}, {label}, {name}", round + 1));
                     pair[side] = Some(self.bench(label, &programs[side], graph, &flags[side])?);
                 }
                 if let [Some(a), Some(b)] = pair {

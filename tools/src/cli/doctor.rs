@@ -20,11 +20,16 @@ use super::sensors::{automatic, started};
 use crate::doctor::{
     DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus, open_device,
 };
+use crate::report::{
+    COLUMNS,
+    figures::{COLOURS, PLAIN},
+    wrapped,
+};
 use crate::shell::energy::profile_at;
 use crate::shell::{
     config::{self, RootArgs},
     error::Failure,
-    output::{both, print, print_json},
+    output::{both, print_coloured, print_json},
     progress::Bar,
 };
 use socbfs::{
@@ -117,7 +122,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
 
 /// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
-    let printed = if json { print_json(diagnosis) } else { print(&text(diagnosis, quiet)) };
+    let printed = if json { print_json(diagnosis) } else { print_coloured(|colours| text(diagnosis, quiet, colours)) };
     both(printed, if diagnosis.works == Some(false) { Err(Failure::Command(2)) } else { Ok(()) })
 }
 
@@ -276,16 +281,46 @@ fn ending(status: ExitStatus, said: &str) -> String {
     error.map_or_else(|| format!("exit code {}", status.code().unwrap_or(-1)), str::to_owned)
 }
 
+const GREEN: &str = COLOURS[4];
+const YELLOW: &str = COLOURS[1];
+const RED: &str = COLOURS[5];
+
+/// Adds what a check found, in lines of 80 characters.
+fn entry(text: &mut String, verdict: Verdict, check: &str, reason: &str, colours: bool) {
+    let (begin, end) = match verdict {
+        _ if !colours => ("", ""),
+        Verdict::Ok => (GREEN, PLAIN),
+        Verdict::Unknown => ("", ""),
+        Verdict::Warning => (YELLOW, PLAIN),
+        Verdict::Problem => (RED, PLAIN),
+    };
+    for (place, part) in wrapped(reason, COLUMNS - 25).into_iter().enumerate() {
+        let (verdict, check) = if place == 0 { (format!("{verdict:?}").to_lowercase(), check) } else { (String::new(), "") };
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{begin}{verdict:<9}{end}{check:<16}{part}");
+    }
+}
+
 /// Formats the findings as text; with `quiet`, only warnings and problems.
-fn text(diagnosis: &Diagnosis, quiet: bool) -> String {
+fn text(diagnosis: &Diagnosis, quiet: bool, colours: bool) -> String {
     let mut text = String::new();
     let count = |verdict: Verdict| diagnosis.findings.iter().filter(|finding| finding.verdict == verdict).count();
+    // A virtual machine shows little: what can't be known there is one entry.
+    let unknown: Vec<&str> =
+        diagnosis.findings.iter().filter(|finding| finding.verdict == Verdict::Unknown).map(|finding| finding.check).collect();
+    let sums_up = unknown.len() > 2;
     for finding in diagnosis.findings.iter().filter(|finding| !quiet || finding.verdict >= Verdict::Warning) {
-        // Writing to a String can't fail.
-        let _ = writeln!(text, "{:<9}{:<16}{}", format!("{:?}", finding.verdict).to_lowercase(), finding.check, finding.reason);
+        if !(sums_up && finding.verdict == Verdict::Unknown) {
+            entry(&mut text, finding.verdict, finding.check, &finding.reason, colours);
+        }
+        // A command is not broken: it is to be copied.
         if let Some(cure) = &finding.cure {
             let _ = writeln!(text, "{:<25}{cure}", "");
         }
+    }
+    if sums_up && !quiet {
+        let checks = format!("{} checks", unknown.len());
+        entry(&mut text, Verdict::Unknown, &checks, &format!("impossible here (--json says why): {}", unknown.join(", ")), colours);
     }
     let (warnings, problems) = (count(Verdict::Warning), count(Verdict::Problem));
     let warned = match warnings {

@@ -170,6 +170,20 @@ fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
 }
 
 fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
+    // The processes would do the same work at once, and disturb each other's times.
+    let in_one = matches!(
+        cli.command,
+        Command::Policies(_)
+            | Command::Analyze(_)
+            | Command::Reproduce(_)
+            | Command::Calibrate(_)
+            | Command::Train(_)
+            | Command::Compare(_)
+            | Command::Sweep(_)
+    );
+    if in_one && socbfs_cluster::is_launched() {
+        return Err(Failure::new("mpirun started this command, which runs in one process").cure("start it without mpirun"));
+    }
     #[cfg(not(feature = "mpi"))]
     if matches!(cli.command, Command::Bench(_) | Command::Run(_) | Command::Validate(_)) && socbfs_cluster::is_launched() {
         log::warn!(

@@ -228,7 +228,7 @@ pub(super) fn compare(
     let strategies = if on_device.is_some() { &Strategy::ALL[..] } else { &Strategy::CPU[..] };
     let how = Turns { splits: on_device.is_some(), gives_up: true, ..asked.turns(contestants.len(), roots.len()) };
     let progress = Bar::still(&format!("{name}, {} policies", contestants.len()), 1000);
-    let tell = |share: f64, what: String| progress.between_saying((1000.0 * share) as u64, &format!("{name}, {what}"));
+    let tell = |share: f64, what: String| progress.between_saying((1000.0 * share) as u64, &format!("{what}, {name}"));
     let (evaluation, given_up) = evaluate(&mut prepared.search, roots, strategies, &contestants, &how, tell)?;
     drop(progress);
     let baseline = contestants[baseline].name.clone();

@@ -17,6 +17,7 @@ use crate::shell::{
     config::{by_name, with_variables},
     error::Failure,
     output::Output,
+    say,
 };
 use crate::{
     bench::{available_memory, kronecker_bytes},
@@ -145,7 +146,10 @@ impl Experiments {
 pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), Failure> {
     let experiments = Experiments::of(arguments.paper)?;
     let mut graphs = arguments.graphs(&experiments)?;
-    let page = Output::open(arguments.html.as_ref().unwrap_or(&experiments.page))?;
+    let page = arguments.html.as_ref().unwrap_or(&experiments.page);
+    let written = format!("the page is {}", page.display());
+    let page = Output::open(page)?;
+    let is_file = page.regular_file().is_some();
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let (turns, roots) = if arguments.quick { ("2", "2") } else { ("9", "8") };
     let mut words: Vec<String> = ["analyze", "--only", &experiments.only, "--turns", turns, "--roots", roots].map(str::to_owned).into();
@@ -169,7 +173,11 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     let words = so_far.last_words();
     let ended = analyze::analysis(&analyze, &matches, &so_far);
     drop(words);
-    so_far.finish(ended)
+    let ended = so_far.finish(ended);
+    if ended.is_ok() && is_file {
+        say(&written);
+    }
+    ended
 }
 
 /// Parses `words` as a command line of `analyze`, with the environment as the whole command takes it.

@@ -1,6 +1,6 @@
 //! `socbfs run`: one search.
 
-use std::{fmt::Write as _, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
 use clap::{ArgMatches, Args};
 
@@ -70,6 +70,10 @@ pub(super) struct RunArgs {
     /// --keep-leaves, of the whole graph)
     #[arg(long, requires = "trace")]
     pub(super) exact: bool,
+
+    /// Print all columns of that table, not only those that fit 80 characters
+    #[arg(long, requires = "trace")]
+    pub(super) wide: bool,
 
     /// Format of the file, if its name and content do not determine it
     #[arg(long, value_name = "FORMAT", value_parser = READ, help_heading = "Graph")]
@@ -143,7 +147,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         let records = search.records().to_vec();
         let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, &config, &mut search)).transpose()?;
         let measured = energies.as_ref().and_then(|energies| energies.as_ref().ok());
-        text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured));
+        text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured, arguments.wide));
         match energies {
             Some(Ok(energies)) => text.push_str(&report::level_energies(&energies)),
             Some(Err(why)) => text.push_str(&format!("energy: not measured: {why}\n")),
@@ -152,10 +156,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         let leaves = layout.stats().leaves;
         if leaves > 0 {
             let leaves = counted(leaves, "vertex", "vertices");
-            let _ = writeln!(
-                text,
-                "{leaves} with a single edge: left out of the levels, parents found at the end (--keep-leaves searches them)"
-            );
+            let said =
+                format!("{leaves} with a single edge: left out of the levels, parents found at the end (--keep-leaves searches them)");
+            report::wrapped(&said, report::COLUMNS).iter().for_each(|line| text.extend([line, "\n"]));
         }
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));

@@ -206,6 +206,16 @@ pub(super) fn automatic(root: &Path, profile: Option<&Profile>) -> SensorProbe {
     }
 }
 
+/// What is told where nothing was found.
+const LOOKED_FOR: &str = "\
+Looked in /sys for RAPL (powercap and perf), power chips under hwmon and IIO
+(INA2xx, amdgpu, ODPM and others), and batteries, and for the PMIC of a
+Raspberry Pi: none is here.
+  A virtual machine does not see the sensors of its host. On a board, load the
+  driver of its chip (modprobe ina2xx; modprobe intel_rapl_msr) and look again.
+  A meter on the supply is named: socbfs sensors smartpower3:/dev/ttyUSB0
+";
+
 fn table(all: &Sensors) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
@@ -240,6 +250,9 @@ fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
     }
     if !all.unusable.is_empty() {
         writeln!(out)?;
+    }
+    if all.sensors.is_empty() && all.unusable.is_empty() {
+        writeln!(out, "{LOOKED_FOR}")?;
     }
     match (&all.auto.scope, &all.auto.reason) {
         (Some(scope), _) => writeln!(out, "--energy auto measures {scope}: {}", all.auto.sensors.join(" + ")),
@@ -288,7 +301,8 @@ mod tests {
     fn the_table_without_sensors_gives_the_reason() {
         let auto = SensorProbe { reason: Some("no power sensor was found on this machine".into()), ..SensorProbe::default() };
         let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
-        assert_eq!(table(&none), "--energy auto measures nothing: no power sensor was found on this machine\n");
+        let reason = "--energy auto measures nothing: no power sensor was found on this machine\n";
+        assert_eq!(table(&none), format!("{LOOKED_FOR}\n{reason}"));
     }
 
     #[test]

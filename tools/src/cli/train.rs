@@ -53,7 +53,7 @@ Without --surf and --mlp the weights go into the calibration of this machine, wh
 /// The same records and seed give the same weights. They go into the calibration of this machine, where the policies surf and mlp find
 /// them; the next `socbfs calibrate` decides whether auto uses mlp.
 #[derive(Debug, Args)]
-#[command(after_help = with_graph_help(EXAMPLES))]
+#[command(after_help = with_graph_help(EXAMPLES), mut_arg("policy", |flag| flag.hide(true)))]
 pub(super) struct TrainArgs {
     /// Graphs to learn from, beside the generated ones
     #[arg(value_name = "GRAPH")]

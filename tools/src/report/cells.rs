@@ -39,6 +39,16 @@ impl Table {
         }
     }
 
+    /// Leaves out the columns that have none of these heads.
+    pub(super) fn keep(&mut self, heads: &[&str]) {
+        let is_kept: Vec<bool> = self.columns.iter().map(|head| heads.contains(&head.as_str())).collect();
+        self.columns.retain(|head| heads.contains(&head.as_str()));
+        for row in &mut self.rows {
+            let mut cells = is_kept.iter();
+            row.retain(|_| cells.next().is_none_or(|&kept| kept));
+        }
+    }
+
     /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
     pub fn is_text(&self, column: usize) -> bool {
         let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
@@ -120,9 +130,28 @@ pub(super) fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String 
 /// Width of the names before the values of a run.
 const NAMES: usize = 15;
 
-/// Writes a line with a name and a value.
+/// Width of the text for people.
+pub const COLUMNS: usize = 80;
+
+/// Writes a line with a name and a value; if it is longer than 80 characters, several. A value that is indented, such as a command, is not
+/// broken.
 pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
-    writeln!(out, "{name:<NAMES$}{value}")
+    let value = value.to_string();
+    let lines = if value.starts_with(' ') { vec![&*value] } else { wrapped(&value, COLUMNS - NAMES) };
+    lines.iter().enumerate().try_for_each(|(place, line)| writeln!(out, "{:<NAMES$}{line}", if place == 0 { name } else { "" }))
+}
+
+/// The lines of `text`, broken at blanks, of no more than `width` characters unless a word is longer.
+pub fn wrapped(text: &str, width: usize) -> Vec<&str> {
+    let (mut lines, mut rest) = (Vec::new(), text);
+    while rest.chars().count() > width {
+        let end = rest.char_indices().nth(width + 1).map_or(rest.len(), |(end, _)| end);
+        let Some(at) = rest[..end].rfind(' ').filter(|&at| at > 0).or_else(|| rest.find(' ').filter(|&at| at > 0)) else { break };
+        lines.push(rest[..at].trim_end());
+        rest = rest[at..].trim_start();
+    }
+    lines.push(rest);
+    lines
 }
 
 /// Writes a table with aligned columns, the first one to the left and the others to the right.
@@ -161,6 +190,18 @@ pub(super) fn piped(out: &mut String, table: &Table) -> fmt::Result {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_broken_at_blanks() {
+        assert_eq!(wrapped("one two three", 13), ["one two three"]);
+        assert_eq!(wrapped("one two three", 12), ["one two", "three"]);
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("unbreakable one", 4), ["unbreakable", "one"]);
+        assert_eq!(wrapped("", 4), [""]);
+        let mut text = String::new();
+        row(&mut text, "Name", "a ".repeat(60).trim_end()).unwrap();
+        assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+    }
 
     #[test]
     fn large_numbers_have_groups_of_digits_and_no_exponent() {

@@ -38,8 +38,8 @@ impl Effect {
     /// The effect over all graphs, which have the same weight. `None` without roots, and from a single search, which shows no spread.
     ///
     /// The interval is a bootstrap's. Rounds are drawn again with replacement, each as a whole, since the machine drifts from round to
-    /// round; and so are roots, since B may be faster from some of them only. The larger of the two errors counts: both have the noise of a single
-    /// search. A few rounds vary less among themselves than many would, so the error is widened by their number and by Student's
+    /// round; and so are roots, since B may be faster from some of them only. The larger of the two errors counts: both have the noise of
+    /// a single search. A few rounds vary less among themselves than many would, so the error is widened by their number and by Student's
     /// distribution.
     pub fn new(logs: &Logs, of: Of) -> Option<Self> {
         let (mut sum, mut squares) = (0.0, 0.0);
@@ -51,7 +51,8 @@ impl Effect {
                 let student = STUDENT.get(units.checked_sub(2)?).copied().unwrap_or(STUDENT_BEYOND);
                 let mut samples: Vec<f64> = (0..SAMPLES).map(|_| centre(&random.draw(units))).collect();
                 samples.sort_by(f64::total_cmp);
-                // Half of the width that has 95 % of the samples: a standard deviation would be that of a few samples full of disturbances.
+                // Half of the width of 95 % of the samples: a few samples are full of disturbances, which would decide a standard
+                // deviation.
                 let half = (samples[SAMPLES - 1 - SAMPLES / 40] - samples[SAMPLES / 40]) / 2.0;
                 Some(student / TWO_SIDED_95 * half * (units as f64 / (units - 1) as f64).sqrt())
             };

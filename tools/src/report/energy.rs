@@ -115,7 +115,7 @@ mod tests {
         let text = table(&record);
         for part in [
             "Energy         cpu-package: powercap:intel-rapl:0\n",
-            "2 windows, 20.00 s in all, 2,000 searches, at least 10,000 refreshes each",
+            "2 windows, 20.00 s in all, 2,000 searches, at least 10,000\n               refreshes each\n",
             "MTEPS/W                   208.3  +/- 58.9  (all power, idle included)",
             "  net of idle             266.7",
             "Power                     25.00 W",

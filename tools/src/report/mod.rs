@@ -24,6 +24,7 @@ use std::io::{self, Write};
 pub use arrays::{ArrayError, ArrayFormat, ArrayWriter, Column, read_array, write_array};
 pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
+pub use cells::{COLUMNS, wrapped};
 pub(crate) use cells::{Cell, Table, aligned};
 pub use comparison::{Comparison, ComparisonError, InTurn, Run, over_graphs};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};

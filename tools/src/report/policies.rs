@@ -4,7 +4,7 @@ use crate::record::{GIVEN_UP, PoliciesReport, PolicyGraph};
 use std::fmt::{self, Write};
 
 use super::{
-    cells::{Cell, Col, Table, aligned, piped, written},
+    cells::{COLUMNS, Cell, Col, Table, aligned, piped, wrapped, written},
     energy::joules,
 };
 use crate::{
@@ -217,11 +217,15 @@ pub fn policies_end(report: &PoliciesReport, form: PolicyTables) -> String {
 
 /// Names the policies that the graph makes hopeless.
 fn hopeless(out: &mut String, graph: &PolicyComparison, lines: &[Line]) -> fmt::Result {
-    let slow: Vec<&str> = lines.iter().filter(|line| line.regret + 1.0 > GIVEN_UP).map(|line| line.name.as_str()).collect();
+    // By its searches, and by the table of levels, which a disturbed search does not touch.
+    let is_slow = |line: &&Line| line.regret + 1.0 > GIVEN_UP && line.table_regret.is_none_or(|regret| regret + 1.0 > GIVEN_UP);
+    let slow: Vec<&str> = lines.iter().filter(is_slow).map(|line| line.name.as_str()).collect();
     let given_up: Vec<&str> = graph.given_up.iter().map(|given_up| given_up.policy.as_str()).collect();
     if !slow.is_empty() || !given_up.is_empty() {
         let names = [slow, given_up].concat();
-        writeln!(out, "Hopeless here, with more than {GIVEN_UP} times the oracle's time: {}\n", names.join("; "))?;
+        let said = format!("Hopeless here, with more than {GIVEN_UP} times the oracle's time: {}", names.join("; "));
+        wrapped(&said, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+        writeln!(out)?;
     }
     Ok(())
 }
@@ -342,6 +346,7 @@ mod tests {
     fn narrow_tables_fit_80_columns_and_begin_with_the_fastest() {
         let long = "rule:frontier_edges > unvisited_edges / 14 and level > 1 on the device";
         let mut found = graph("a", &[(long, 4.0), ("tg", 30.0), ("auto", 2.0)]);
+        found.compared.evaluation.roots[0].policies[1].table_ns = None;
         found.compared.given_up = vec![GivenUp { policy: "bc".into(), elapsed_ns: 1e9, over_oracle: 500.0 }];
         let report = report(vec![found, graph("b", &[("auto", 2.0)])]);
         let text = of_graph(&report, &report.graphs[0], PolicyTables::Narrow) + &policies_end(&report, PolicyTables::Narrow);

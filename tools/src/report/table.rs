@@ -97,6 +97,9 @@ fn search(out: &mut String, record: &Record) -> fmt::Result {
         let claims = if used.bins { "; claims by bins" } else { "" };
         row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}{claims}", device.memory_way))?;
     }
+    if let Some(cluster) = &record.cluster {
+        row(out, "Ranks", format_args!("{} by {}", cluster.processes, cluster.library))?;
+    }
     for device in record.cluster.iter().flat_map(|cluster| &cluster.devices) {
         let levels = counted(device.levels, "level", "levels");
         row(out, "", format_args!("rank {}: {levels} on {} (driver {})", device.rank, device.name, device.driver))?;
@@ -142,7 +145,7 @@ fn figures(out: &mut String, s: &Summary) -> fmt::Result {
     writeln!(out, "  {:<26}{first} .. {third}", "  quartiles")?;
     writeln!(out, "  {:<26}{min} .. {max}", "  range")?;
     let whole = mteps(s.whole_graph_edges_per_second).replace("MTEPS", "million/s");
-    writeln!(out, "  {:<26}{whole} (edges of the whole graph / time: not TEPS)", "Whole-graph edges")
+    writeln!(out, "  {:<26}{whole} (whole graph / time: not TEPS)", "Whole-graph edges")
 }
 
 #[cfg(test)]

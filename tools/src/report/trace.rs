@@ -16,8 +16,9 @@ use socbfs::{
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
 /// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
-/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time.
-pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>) -> String {
+/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time. Unless it is `wide`, the
+/// table has the columns that fit 80 characters.
+pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>, wide: bool) -> String {
     let count = |record: &LevelRecord, of: fn(&ExactLevel) -> u64, estimate: u64, is_estimated: bool| {
         let exact = exact.get(record.stats.level as usize);
         Cell::word(exact.map_or_else(|| about(estimate, is_estimated), |level| grouped(of(level))))
@@ -47,6 +48,10 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&Le
             let cell = level.map_or_else(|| "-".to_owned(), |level| energy_of(&level));
             row.insert(place, Cell::word(cell));
         }
+    }
+    if !wide {
+        let more = if energies.is_some() { "energy" } else { "its edges" };
+        table.keep(&["level", "direction", "on", "frontier", more, "found", "time"]);
     }
     written(|out| aligned_by(out, "", &table, &|_| false))
 }
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = trace(&[level(0), level(1)], &[], None);
+        let text = trace(&[level(0), level(1)], &[], None, true);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{text}");
@@ -143,7 +148,9 @@ mod tests {
             lines[1].contains("top-down") && lines[2].contains("bottom-up") && lines[2].ends_with("2.5") && lines[2].contains(" 1-10 "),
             "{text}"
         );
-        assert_eq!(trace(&[], &[], None).lines().count(), 1);
+        assert_eq!(trace(&[], &[], None, false).lines().count(), 1);
+        let narrow = trace(&[level(0), level(1)], &[], None, false);
+        assert!(narrow.lines().all(|line| line.len() <= 80) && narrow.contains("found") && !narrow.contains("probes"), "{narrow}");
     }
 
     #[test]
@@ -152,7 +159,7 @@ mod tests {
         records[1].stats.frontier_is_estimated = true;
         records[1].stats.unvisited_is_estimated = true;
         records[1].stats.vertices_are_estimated = true;
-        let text = trace(&records, &[], None);
+        let text = trace(&records, &[], None, true);
         let lines: Vec<&str> = text.lines().collect();
         assert!(!lines[1].contains('~'), "{text}");
         for count in ["~501", "~40", "~900", "~12,345"] {
@@ -160,7 +167,7 @@ mod tests {
         }
         let exact =
             |level: u32| ExactLevel { level, vertices: 500, arcs: 41, unvisited_vertices: 7, unvisited_arcs: 8, ..ExactLevel::default() };
-        let text = trace(&records, &[exact(0), exact(1)], None);
+        let text = trace(&records, &[exact(0), exact(1)], None, true);
         assert!(!text.contains('~') && text.lines().nth(2).unwrap().contains("  500         41          7            8 "), "{text}");
     }
 }

@@ -49,9 +49,14 @@ pub(crate) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
 
 /// Prints documents, in colours on a terminal.
 pub(crate) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
+    print_coloured(|colours| documents.iter().map(|document| figures::text(document, colours)).collect())
+}
+
+/// Prints the text that `write` returns: on a terminal with colours, those of [`COLOURS`].
+pub(crate) fn print_coloured(write: impl FnOnce(bool) -> String) -> Result<(), Failure> {
     let variable = std::env::var_os;
     let colours = io::stdout().is_terminal() && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
-    let text: String = documents.iter().map(|document| figures::text(document, colours)).collect();
+    let text = write(colours);
     if !colours {
         return print(&text);
     }

@@ -120,7 +120,7 @@ impl Bar {
 
 /// How a bar looks. It keeps to one line of 80 columns: the terminal cuts what is longer.
 fn style(bar: &ProgressBar, total: u64) {
-    let template = if total == 0 { "{spinner} {elapsed} {wide_msg}" } else { "[{bar:20}] {percent} % {elapsed}, {eta} left: {wide_msg}" };
+    let template = if total == 0 { "{spinner} {elapsed} {wide_msg}" } else { "[{bar:10}] {percent} % {eta} left: {wide_msg}" };
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }

@@ -89,6 +89,9 @@ impl Figure {
     }
 }
 
+/// A distribution has a long tail if its largest value is beyond its median by this factor, or the median beyond the smallest.
+const LONG_TAIL: f64 = 5.0;
+
 /// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Chart {
@@ -115,12 +118,15 @@ impl Chart {
         self
     }
 
-    /// A line of the share of `values` that are no greater than each.
+    /// A line of the share of `values` that are no greater than each. Where the tail is long, the x axis is logarithmic.
     fn distribution(x: &str, y: &str, name: &str, mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
+        let ends = [values.first(), values.get(values.len() / 2), values.last()].map(|value| value.copied().unwrap_or(1.0));
+        let has_tail = ends[0] > 0.0 && (ends[2] > LONG_TAIL * ends[1] || ends[1] > LONG_TAIL * ends[0]);
         let count = values.len() as f64;
         let points = values.into_iter().enumerate().map(|(at, value)| (value, 100.0 * (at + 1) as f64 / count));
-        Self::lines(x, y, vec![Series::new(name, points)])
+        let series = vec![Series::new(name, points)];
+        Self::Lines(Plot { x: x.to_owned(), y: y.to_owned(), log_x: has_tail, series, ..Plot::default() })
     }
 
     /// Bars over `categories`.

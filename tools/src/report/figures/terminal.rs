@@ -2,13 +2,17 @@
 
 use std::fmt::{self, Write};
 
-use super::{Chart, Document, Figure, Heat, Plot, Table, number};
-use crate::report::cells::{aligned_by, written};
+use super::{Chart, Document, Figure, Heat, Plot, Series, Table, number};
+use crate::report::cells::{COLUMNS, aligned_by, wrapped, written};
 use socbfs::words::general;
 
-/// Length of the longest bar in characters.
+/// Length of the longest bar in characters, where names leave room for it.
 const WIDTH: usize = 40;
-/// Most points of a chart and rows of a table that are shown; the record has all of them.
+/// The same beside the longest names.
+const LEAST_WIDTH: usize = 10;
+/// Room for the number after a bar.
+const NUMBER: usize = 12;
+/// Most bars of a series and rows of a table that are shown; the record has all points and rows.
 const MOST_ROWS: usize = 40;
 /// Colours of series on a terminal.
 pub const COLOURS: [&str; 6] = ["\x1b[34m", "\x1b[33m", "\x1b[36m", "\x1b[35m", "\x1b[32m", "\x1b[31m"];
@@ -41,7 +45,11 @@ fn write(out: &mut String, document: &Document, colours: bool) -> fmt::Result {
 }
 
 fn show(out: &mut String, figure: &Figure, colours: bool) -> fmt::Result {
-    writeln!(out, "{} ({})\n\n  {}\n", figure.title, figure.source, figure.sentence)?;
+    let heading = format!("{} ({})", figure.title, figure.source);
+    wrapped(&heading, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out)?;
+    wrapped(&figure.sentence, COLUMNS - 2).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+    writeln!(out)?;
     match &figure.chart {
         Some(Chart::Lines(plot) | Chart::Bars(plot)) => bars(out, plot, colours)?,
         Some(Chart::Heat(heat)) => legend(out, heat)?,
@@ -54,17 +62,34 @@ fn table(out: &mut String, table: &Table) -> fmt::Result {
     if table.rows.is_empty() {
         return Ok(());
     }
-    let shown = Table { columns: table.columns.clone(), rows: table.rows.iter().take(MOST_ROWS).cloned().collect() };
+    let (each, last) = (each(table.rows.len()), table.rows.len() - 1);
+    // The last row may be a sum.
+    let rows = table.rows.iter().enumerate().filter(|(place, _)| place % each == 0 || *place == last).map(|(_, row)| row.clone());
+    let shown = Table { columns: table.columns.clone(), rows: rows.collect() };
     aligned_by(out, "  ", &shown, &|column| column == 0 || table.is_text(column))?;
-    more(out, table.rows.len())?;
+    if each > 1 {
+        writeln!(out, "  (one row in {each} of {}; the record that --json writes has all)", table.rows.len())?;
+    }
     writeln!(out)
 }
 
-fn more(out: &mut String, rows: usize) -> fmt::Result {
-    match rows.checked_sub(MOST_ROWS) {
-        Some(left @ 1..) => writeln!(out, "  ... and {left} more, in the record that --json writes"),
-        _ => Ok(()),
-    }
+/// How many of `count` points or rows one that is shown stands for.
+fn each(count: usize) -> usize {
+    count.div_ceil(MOST_ROWS).max(1)
+}
+
+/// The plot with one point for the mean of `each` of its places that follow one another, at the first of these.
+fn binned(plot: &Plot, places: &[f64], each: usize) -> Plot {
+    let bins: Vec<&[f64]> = places.chunks(each).collect();
+    let series = plot.series.iter().map(|series| {
+        let mean = |bin: &&[f64]| {
+            let inside = |x: f64| bin[0] <= x && x <= bin[bin.len() - 1];
+            let all: Vec<f64> = series.points.iter().filter(|&&(x, y)| inside(x) && y.is_finite()).map(|&(_, y)| y).collect();
+            (!all.is_empty()).then(|| (bin[0], all.iter().sum::<f64>() / all.len() as f64))
+        };
+        Series { points: bins.iter().filter_map(mean).collect(), ..Series::new(series.name.clone(), []) }
+    });
+    Plot { series: series.collect(), ..plot.clone() }
 }
 
 fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
@@ -73,48 +98,80 @@ fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
 
 /// Draws a bar for each point. The bars of all series at one x are drawn one below the other; a series may have none there.
 fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
+    let mut places: Vec<f64> = plot.series.iter().flat_map(|series| &series.points).map(|point| point.0).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let each = each(places.len());
+    let binned = (each > 1).then(|| binned(plot, &places, each));
+    let plot = binned.as_ref().unwrap_or(plot);
     let values = || plot.series.iter().flat_map(|series| series.points.iter().map(|point| point.1)).filter(|y| y.is_finite());
     let most = values().fold(0.0, f64::max);
     if most <= 0.0 {
         return Ok(());
     }
     let least = values().filter(|&y| y > 0.0).fold(most, f64::min);
-    let scaled = |y: f64| match (y > 0.0, plot.log_y && most > least) {
-        (false, _) => 0,
-        // The smallest value has a tenth of the width, so that it is visible.
-        (true, true) => ((0.1 + 0.9 * (y / least).ln() / (most / least).ln()) * WIDTH as f64).round() as usize,
-        (true, false) => (y / most * WIDTH as f64).round() as usize,
-    };
     writeln!(out, "  {} over {}{}", plot.y, plot.x, if plot.log_y { ", logarithmic" } else { "" })?;
     let names = plot.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
-    let mut places: Vec<f64> = plot.series.iter().flat_map(|series| &series.points).map(|point| point.0).collect();
-    places.sort_by(f64::total_cmp);
-    places.dedup();
     let label = |x: f64| match plot.categories.is_empty() {
         true => general(x, 6),
         false => plot.categories.get(x as usize).cloned().unwrap_or_default(),
     };
-    let wide = places.iter().take(MOST_ROWS).map(|&x| label(x).chars().count()).fold(12, usize::max);
-    for &x in places.iter().take(MOST_ROWS) {
+    // A bar that stands for several places has the first and the last of them.
+    let label = |bin: &[f64]| match bin {
+        [first, .., last] => format!("{}-{}", label(*first), label(*last)),
+        bin => bin.first().map_or_else(String::new, |&x| label(x)),
+    };
+    let bins: Vec<&[f64]> = places.chunks(each).collect();
+    let wide = bins.iter().map(|bin| label(bin).chars().count()).fold(12, usize::max);
+    let width = COLUMNS.saturating_sub(wide + names + NUMBER + 7).clamp(LEAST_WIDTH, WIDTH);
+    let scaled = |y: f64| match (y > 0.0, plot.log_y && most > least) {
+        (false, _) => 0,
+        // The smallest value has a tenth of the width, so that it is visible.
+        (true, true) => ((0.1 + 0.9 * (y / least).ln() / (most / least).ln()) * width as f64).round() as usize,
+        (true, false) => (y / most * width as f64).round() as usize,
+    };
+    for bin in bins {
+        let x = bin[0];
         // Only the first bar has a label, whichever series it is of.
-        let mut at = label(x);
+        let mut at = label(bin);
         for (index, series) in plot.series.iter().enumerate() {
             for &(_, y) in series.points.iter().filter(|point| point.0 == x) {
                 let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
                 // A record from elsewhere may have values that are infinite in this unit.
-                let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y).min(WIDTH));
+                let bar = ["█", "▒", "░"][index % 3].repeat(scaled(y).min(width));
                 writeln!(out, "  {at:>wide$}  {:<names$}  {begin}{bar}{end} {}", series.name, number(y))?;
                 at.clear();
             }
         }
     }
-    more(out, places.len())?;
+    if each > 1 {
+        writeln!(out, "  (each bar is the mean of {each}; the record that --json writes has all {})", places.len())?;
+    }
     writeln!(out)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Series, *};
+    use super::*;
+
+    #[test]
+    fn the_levels_of_a_road_are_binned() {
+        let points = (0..1266).map(|level| (f64::from(level), f64::from(level / 32)));
+        let plot = Plot { x: "level".into(), y: "vertices".into(), series: vec![Series::new("frontier", points)], ..Plot::default() };
+        let mut text = String::new();
+        bars(&mut text, &plot, false).unwrap();
+        let drawn: Vec<&str> = text.lines().filter(|line| line.contains("frontier")).collect();
+        assert_eq!(drawn.len(), 40, "{text}");
+        assert!(
+            drawn[1].trim_start().starts_with("32-63 ") && drawn[1].ends_with(" 1") && drawn[39].trim_start().starts_with("1248-1265 ")
+        );
+        assert!(text.contains("each bar is the mean of 32; the record that --json writes has all 1266"), "{text}");
+        let rows = (0..1266).map(|level| vec![super::super::Cell::name(level)]).collect();
+        let mut text = String::new();
+        table(&mut text, &Table { columns: vec!["level".into()], rows }).unwrap();
+        let shown: Vec<&str> = text.lines().map(str::trim).collect();
+        assert!(shown.len() < 46 && shown[2] == "32" && shown.contains(&"1265"), "{text}");
+    }
 
     #[test]
     fn bars_stand_at_their_own_category_if_a_series_lacks_points() {

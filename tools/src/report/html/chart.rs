@@ -9,7 +9,7 @@ const WIDTH: f64 = 760.0;
 /// Height of a plot without its legend.
 const HEIGHT: f64 = 400.0;
 /// Pixels left of the axes, right of them, and below.
-const LEFT: f64 = 64.0;
+const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
 const BELOW: f64 = 50.0;
 /// Approximate width of a letter in pixels, since the font is not known.
@@ -308,9 +308,10 @@ fn draw_axes(plot: &Plot, axes: &Axes, bars: bool, height: f64) -> Markup {
             (upward(GRID, at))
             (label(&name, (column(at), axes.bottom + 14.0), MUTED, MIDDLE, SMALL))
         }
-        @for (at, name) in plot.marks.iter().filter_map(|(at, name)| Some((x.place(*at)?, name))) {
+        // Marks may be close together, so each name has a line of its own.
+        @for (place, (at, name)) in plot.marks.iter().filter_map(|(at, name)| Some((x.place(*at)?, name))).enumerate() {
             (upward(INK, at))
-            (label(name, (column(at) - 4.0, axes.top + 8.0), INK, ENDS, SMALL - 0.8))
+            (label(name, (column(at) - 4.0, axes.top + 8.0 + 13.0 * place as f64), INK, ENDS, SMALL - 0.8))
         }
         (line(MUTED, 1, &[x.from, x.to].map(|end| axes.pixels((end, y.from)))))
         (label(&said(&plot.x, plot.log_x), ((WIDTH + LEFT) / 2.0, height - 10.0), INK, MIDDLE, FONT))

@@ -4,6 +4,8 @@ mod chart;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use socbfs::words::bytes;
+
 use super::figures::{Cell, Document, Figure, Section, Table};
 
 /// Colours of the light and the dark theme.
@@ -37,7 +39,7 @@ pub fn page(documents: &[Document], first: Option<&Section>) -> String {
                 header {
                     h1 { (title) }
                     @for document in documents {
-                        p.command { @if several { (document.name) ": " } code { (document.command) } }
+                        p.command { @if several { (document.name) ": " } (machine(document)) code { (document.command) } }
                     }
                 }
                 @for document in documents {
@@ -50,6 +52,16 @@ pub fn page(documents: &[Document], first: Option<&Section>) -> String {
         }
     }
     .into_string()
+}
+
+/// The machine on which the record was made, as far as it is known: processor, memory, and system.
+fn machine(document: &Document) -> String {
+    let find = |key: &str| document.environment.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str());
+    let cpus = find("cpu.usable").map(|count| if count == "1" { "1 CPU".to_owned() } else { format!("{count} CPUs") });
+    let memory = find("memory_bytes").and_then(|count| Some(bytes(count.parse().ok()?)));
+    let known = [find("cpu.model").map(str::to_owned), cpus, memory, find("system.kernel").map(str::to_owned)];
+    let known: Vec<String> = known.into_iter().flatten().collect();
+    if known.is_empty() { String::new() } else { format!("{}. ", known.join(", ")) }
 }
 
 /// The chart of `figure` as a file of its own (`None`: it has no chart).

@@ -1,0 +1,127 @@
+//! What a user sees on a terminal: sessions of 80 x 24 and of 60 x 20 characters.
+
+use std::{
+    fs::File,
+    io::Read as _,
+    os::fd::{FromRawFd as _, OwnedFd},
+    process::{Command, Stdio},
+};
+
+use nix::libc;
+
+use crate::built::{Folder, socbfs};
+
+/// What a command writes to a terminal of this size, and its exit code.
+fn session(arguments: &[&str], [columns, rows]: [u16; 2]) -> (Option<i32>, String) {
+    let (mut master, mut slave) = (0, 0);
+    let mut size = libc::winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: the pointers are to variables of this function, or null, which the call allows.
+    let opened = unsafe { libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null_mut(), &raw mut size) };
+    assert_eq!(opened, 0, "{}", std::io::Error::last_os_error());
+    for end in [master, slave] {
+        // SAFETY: it sets a flag of a file that is open. Commands of other tests must not hold the terminal open.
+        unsafe { libc::fcntl(end, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    // SAFETY: the call has opened both, and nothing else owns them.
+    let (mut master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+    let mut command: Command = socbfs(arguments);
+    command.env("TERM", "xterm").env_remove("NO_COLOR").env_remove("COLUMNS");
+    command.stdin(Stdio::null()).stdout(slave.try_clone().unwrap()).stderr(slave);
+    let mut child = command.spawn().unwrap();
+    // The command has its own copies of the terminal; without ours, the read below ends with the child.
+    drop(command);
+    let (mut written, mut buffer) = (Vec::new(), [0; 4096]);
+    // Linux reports the end of a terminal as an error.
+    while let Ok(count @ 1..) = master.read(&mut buffer) {
+        written.extend_from_slice(&buffer[..count]);
+    }
+    (child.wait().unwrap().code(), String::from_utf8(written).unwrap())
+}
+
+/// The pieces that `written` puts into one line each, without colours: a progress bar writes to one line again and again.
+fn pieces(written: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut characters = written.chars();
+    while let Some(c) = characters.next() {
+        if c != '\x1b' {
+            plain.push(c);
+        } else if characters.next() == Some('[') {
+            // Moving and clearing begin a piece, and a colour does not.
+            if characters.find(char::is_ascii_alphabetic) != Some('m') {
+                plain.push('\r');
+            }
+        }
+    }
+    plain.split(['\n', '\r']).map(str::to_owned).filter(|piece| !piece.is_empty()).collect()
+}
+
+/// The text lines of a session that ended well. No line is wider than 80 characters, except warnings and commands.
+fn lines(arguments: &[&str]) -> Vec<String> {
+    let (code, written) = session(arguments, [80, 24]);
+    assert_eq!(code, Some(0), "{arguments:?}: {written}");
+    let lines = pieces(&written);
+    for line in lines.iter().filter(|line| !line.starts_with("warning: ") && !line.contains("sudo ")) {
+        assert!(line.chars().count() <= 80, "{} characters in {arguments:?}: {line}", line.chars().count());
+    }
+    lines
+}
+
+#[test]
+fn a_benchmark_ends_with_the_report_for_people() {
+    let folder = Folder::new();
+    let nothing = folder.path("");
+    let lines = lines(&["bench", "kronecker:10", "--roots", "4", "--device", "cpu", "--sysfs-root", &nothing]);
+    let place = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{start} in {lines:#?}"));
+    let shown = lines.len() - 24;
+    for start in ["Validation ", "  Harmonic mean ", "  Median time "] {
+        assert!(place(start) >= shown, "{start} has scrolled away: {lines:#?}");
+    }
+    assert!(place("bfs  harmonic_mean_TEPS:") < place("Machine "), "{lines:#?}");
+    assert_eq!(lines.iter().filter(|line| line.starts_with("energy  ")).count(), 1, "{lines:#?}");
+}
+
+#[test]
+fn tables_fit_80_columns_and_have_all_columns_on_request() {
+    let trace = ["run", "kronecker:12", "--root", "1", "--device", "cpu", "--trace"];
+    let narrow = lines(&trace);
+    assert!(narrow.iter().any(|line| line.contains("frontier") && !line.contains("probes")), "{narrow:#?}");
+    let (_, wide) = session(&[&trace[..], &["--wide"]].concat(), [80, 24]);
+    assert!(pieces(&wide).iter().any(|line| line.contains("frontier") && line.contains("probes")), "{wide}");
+    let compared = ["policies", "kronecker:8", "grid:20x20", "--roots", "2", "--turns", "1", "--device", "cpu"];
+    let narrow = lines(&compared);
+    assert!(narrow.iter().any(|line| line.contains("regret")) && !narrow.iter().any(|line| line.contains("reduced time")), "{narrow:#?}");
+    let (_, wide) = session(&[&compared[..], &["--wide"]].concat(), [80, 24]);
+    assert!(wide.contains("reduced time"), "{wide}");
+    let folder = Folder::new();
+    let nothing = folder.path("");
+    let sensors = lines(&["sensors", "--sysfs-root", &nothing]);
+    assert!(sensors[0].starts_with("Looked in /sys for RAPL"), "{sensors:#?}");
+    let doctor = lines(&["doctor", "--sysfs-root", &nothing]);
+    assert_eq!(doctor.iter().filter(|line| line.starts_with("unknown ")).count(), 1, "{doctor:#?}");
+    let road = lines(&["analyze", "grid:100x100", "--only", "profile", "--roots", "1", "--device", "cpu"]);
+    assert!(road.iter().any(|line| line.contains("each bar is the mean of ")), "{road:#?}");
+}
+
+#[test]
+fn progress_keeps_to_one_line_of_the_terminal() {
+    let compared = ["policies", "kronecker:8", "kronecker:13", "--only", "tc,bc,auto", "--roots", "8", "--turns", "20", "--device", "cpu"];
+    for columns in [80, 60] {
+        let (code, written) = session(&compared, [columns, if columns == 80 { 24 } else { 20 }]);
+        assert_eq!(code, Some(0), "{written}");
+        let all = pieces(&written);
+        let bars: Vec<&String> = all.iter().filter(|piece| piece.contains(" left: ")).collect();
+        assert!(bars.iter().any(|bar| bar.contains("graph 2 of 2: root ")), "{columns}: {all:#?}");
+        assert!(bars.iter().all(|bar| bar.chars().count() <= usize::from(columns)), "{columns}: {bars:#?}");
+        // The table of the first graph stands before the work on the second.
+        let table = all.iter().position(|piece| piece.starts_with("kronecker scale=8 ")).unwrap();
+        let second = all.iter().position(|piece| piece.contains("graph 2 of 2")).unwrap();
+        assert!(table < second, "{all:#?}");
+    }
+    // Where there is no terminal, a graph has a line, and --quiet silences it.
+    let told = socbfs(&["policies", "kronecker:6", "grid:9x9", "--only", "tc", "--roots", "1", "--turns", "1", "--device", "cpu"]);
+    let said = |mut command: Command| String::from_utf8(command.output().unwrap().stderr).unwrap();
+    let text = said(told);
+    assert!(text.contains("graph 1 of 2: kronecker scale=6 ") && text.contains("graph 2 of 2: grid width=9 "), "{text}");
+    let quiet = ["policies", "-q", "kronecker:6", "grid:9x9", "--only", "tc", "--roots", "1", "--turns", "1", "--device", "cpu"];
+    assert_eq!(said(socbfs(&quiet)), "");
+}
