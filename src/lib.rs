@@ -111,7 +111,7 @@ pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limi
 
 pub use board::{Board, CpuList, DocumentError};
 pub use runtime::{CalibrationChoice, Choice, FoundCalibration, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting};
-pub use validate::{Check, ValidateError, Validated, Validator, Violation, validate};
+pub use validate::{Check, ValidateError, Validated, Validator, Violation, validate, validate_forest};
 
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;

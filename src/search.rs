@@ -143,11 +143,13 @@ impl SearchError {
 /// What one search did. The tree itself is read through [`Search::parents`].
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Outcome {
-    /// Root, as an original number.
+    /// The root, or the first of several sources, as an original number ([`NONE`]: there was no source).
     pub root: Vertex,
-    /// Vertices reached, the root included.
+    /// Number of sources, as given: repeats count.
+    pub sources: u64,
+    /// Vertices reached, the sources included.
     pub reached: u64,
-    /// Levels of the tree: the root alone is 1.
+    /// Levels of the tree or forest: sources alone are 1.
     pub levels: u32,
     /// Edges for TEPS (both ends reached; repeats counted, self-loops not). After an early end ([`Search::run_until`]) the edges that leave
     /// the tree count as well: half each, in a directed graph whole.
@@ -194,10 +196,13 @@ pub struct Partial {
 /// Where a search writes its tree ([`Search::run_into`]): the caller's arrays, with an entry for each vertex.
 #[derive(Debug, Default)]
 pub struct Output<'a> {
-    /// Parents: the root's is the root itself; [`NONE`] where not reached.
+    /// Parents: that of a source is the source itself; [`NONE`] where not reached.
     pub parents: Option<&'a mut [Vertex]>,
-    /// Distances from the root, [`NONE`] where not reached.
+    /// Distances from the nearest source, [`NONE`] where not reached.
     pub levels: Option<&'a mut [u32]>,
+    /// The source to which the parents of each vertex lead, one of the nearest; [`NONE`] where not reached. Written after the search, in a
+    /// pass that is not part of its time.
+    pub sources: Option<&'a mut [Vertex]>,
 }
 
 /// Why a level loop stops.
@@ -241,6 +246,10 @@ pub struct Search<'g> {
     /// Settings of the engine, for the engine that replaces it after a device failed.
     single_levels: bool,
     traced: usize,
+    /// Whether the last search had levels in the layout: false if its sources are vertices that the layout leaves out.
+    begins_inside: bool,
+    /// No vertex of its forest is deeper.
+    deepest: u32,
     /// When the last search began.
     begun: Instant,
     /// Whether the engine has the tree of the last search: false before the first search, and if the last one was stopped or failed, or
@@ -303,6 +312,8 @@ impl<'g> Search<'g> {
             deadline: None,
             single_levels: false,
             traced: 0,
+            begins_inside: false,
+            deepest: 0,
             begun: Instant::now(),
             has_tree: false,
         })
@@ -411,12 +422,40 @@ impl<'g> Search<'g> {
     /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], [`SearchError::Stopped`], and [`SearchError::Device`] if a device
     /// fails.
     pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        let (outcome, end) = self.run_to_end(root, None, None)?;
+        self.run_from(&[root])
+    }
+
+    /// Searches from all `sources` (original numbers) at once: the result is a forest, in which the level of a vertex is its distance from
+    /// the nearest source. A source is its own parent, at level 0. A source may be given more than once, and there may be no source:
+    /// then nothing is reached, and there is no level.
+    ///
+    /// A device that owns the state gets several sources from the host, with the whole state.
+    ///
+    /// # Errors
+    /// As [`Search::run`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing}};
+    /// # let path = (0..9).map(|v| [v, v + 1]).collect();
+    /// # let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
+    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
+    /// // On the path 0 - 1 - ... - 9: the distance of each vertex from vertex 1 or 8, and which of them is nearer.
+    /// let outcome = search.run_from(&[1, 8])?;
+    /// assert_eq!((outcome.sources, outcome.reached, outcome.levels), (2, 10, 4));
+    /// let (mut distances, mut nearest) = ([0; 10], [0; 10]);
+    /// search.levels_into(&mut distances);
+    /// search.sources_into(&mut nearest);
+    /// assert_eq!(distances, [1, 0, 1, 2, 3, 3, 2, 1, 0, 1]);
+    /// assert_eq!(nearest, [1, 1, 1, 1, 1, 8, 8, 8, 8, 8]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn run_from(&mut self, sources: &[Vertex]) -> Result<Outcome, SearchError> {
+        let (outcome, end) = self.run_to_end(sources, None, None)?;
         Ok(self.counted(outcome, end))
     }
 
-    /// As [`Search::run`], up to a distance or to a target. With either, every level is run by itself. With a target, a device that owns
-    /// the state hands it to the host after each level.
+    /// As [`Search::run_from`], up to a distance or to a target. With either, every level is run by itself. With a target, a device that
+    /// owns the state hands it to the host after each level.
     ///
     /// # Errors
     /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
@@ -427,17 +466,17 @@ impl<'g> Search<'g> {
     /// # let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
     /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
     /// // On the path 0 - 1 - ... - 9: everything within a distance of 2, and everything up to vertex 6.
-    /// let near = search.run_until(4, Until { depth: Some(2), ..Until::default() })?;
+    /// let near = search.run_until(&[4], Until { depth: Some(2), ..Until::default() })?;
     /// assert_eq!((near.end, near.outcome.reached), (End::Depth, 5));
     /// // Four edges lie between these vertices, and two leave them, which count half.
     /// assert_eq!(near.outcome.edges, 5);
-    /// let route = search.run_until(0, Until { target: Some(6), ..Until::default() })?;
+    /// let route = search.run_until(&[0], Until { target: Some(6), ..Until::default() })?;
     /// assert_eq!((route.end, route.outcome.levels, search.parents()[6]), (End::Target, 7, 5));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_until(&mut self, root: Vertex, until: Until) -> Result<Partial, SearchError> {
+    pub fn run_until(&mut self, sources: &[Vertex], until: Until) -> Result<Partial, SearchError> {
         let until = self.checked(until)?;
-        let (outcome, end) = self.run_to_end(root, until, None)?;
+        let (outcome, end) = self.run_to_end(sources, until, None)?;
         Ok(Partial { outcome: self.counted(outcome, end), end })
     }
 
@@ -456,21 +495,22 @@ impl<'g> Search<'g> {
     /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
     /// // The path 0 - 1 - 2 - 3, and vertex 4 without an edge: the distances from vertex 1.
     /// let mut distances = vec![0; layout.vertices()];
-    /// search.run_into(1, Until::default(), Output { levels: Some(&mut distances), ..Output::default() })?;
+    /// search.run_into(&[1], Until::default(), Output { levels: Some(&mut distances), ..Output::default() })?;
     /// assert_eq!(distances, [1, 0, 1, 2, NONE]);
     /// assert_eq!(search.counts(&distances), (4, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_into(&mut self, root: Vertex, until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
+    pub fn run_into(&mut self, sources: &[Vertex], until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
         let (until, vertices) = (self.checked(until)?, self.layout.vertices());
-        let lengths = [("parents", output.parents.as_deref()), ("levels", output.levels.as_deref())];
+        let lengths =
+            [("parents", output.parents.as_deref()), ("levels", output.levels.as_deref()), ("sources", output.sources.as_deref())];
         for (what, given) in lengths.into_iter().filter_map(|(what, array)| Some((what, array?.len()))) {
             if given != vertices {
                 return Err(SearchError::Length { what, given, wanted: vertices });
             }
         }
         self.engine.note_distances(output.levels.is_some());
-        let done = self.run_to_end(root, until, Some(&mut output));
+        let done = self.run_to_end(sources, until, Some(&mut output));
         self.engine.note_distances(false);
         self.has_tree &= done.is_err();
         done.map(|(outcome, end)| Partial { outcome: self.with_leaf_level(outcome, end), end })
@@ -493,10 +533,9 @@ impl<'g> Search<'g> {
     /// consists of leaves which the layout left out.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], [`SearchError::Stopped`], and [`SearchError::Device`] if a device
-    /// fails.
+    /// As [`Search::run`].
     pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        self.run_to_end(root, None, None).map(|(outcome, _)| outcome)
+        self.run_to_end(&[root], None, None).map(|(outcome, _)| outcome)
     }
 
     fn counted(&self, outcome: Outcome, end: End) -> Outcome {
@@ -507,7 +546,7 @@ impl<'g> Search<'g> {
     /// Counts a last level that has only leaves which the layout left out. If a device took part, the engine finds it in the parents, which
     /// it has even if the caller's arrays have them too.
     fn with_leaf_level(&self, mut outcome: Outcome, end: End) -> Outcome {
-        if self.may_end_in_leaves(outcome.root, end) && self.engine.leaf_is_deepest().is_none() {
+        if self.may_end_in_leaves(end) && self.engine.leaf_is_deepest().is_none() {
             outcome.levels += u32::from(self.engine.leaf_is_below(outcome.levels));
         }
         outcome
@@ -524,137 +563,184 @@ impl<'g> Search<'g> {
 
     fn run_to_end(
         &mut self,
-        root: Vertex,
+        sources: &[Vertex],
         until: Option<Until>,
         mut output: Option<&mut Output<'_>>,
     ) -> Result<(Outcome, End), SearchError> {
-        if root as usize >= self.layout.vertices() {
-            return Err(SearchError::RootOutOfRange { root, vertices: self.layout.vertices() });
+        let vertices = self.layout.vertices();
+        if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
+            return Err(SearchError::RootOutOfRange { root, vertices });
         }
-        if !self.planner.set_root(root) {
+        let root = sources.first().copied().unwrap_or(NONE);
+        if !sources.is_empty() && !self.planner.set_root(root) {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
         // An error leaves no tree, also one in the work that the search before left for this one.
         self.has_tree = false;
-        let searched = match self.search(root, until, output.as_deref_mut()) {
+        let searched = match self.search(sources, until, output.as_deref_mut()) {
             Ok(searched) => searched,
             Err(error) => {
                 self.fall_back(error)?;
-                self.search(root, until, output).map_err(|error| self.failed(error))?
+                self.search(sources, until, output.as_deref_mut()).map_err(|error| self.failed(error))?
             }
         };
         // Only now, since `fall_back` replaces the whole of `self`.
         self.begun = begin;
         self.has_tree = searched.is_some();
-        let Some(Searched { mut levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
-        if self.may_end_in_leaves(root, end_of) {
-            levels += u32::from(self.engine.leaf_is_deepest() == Some(true));
+        let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
+        // If a device took part, a last level of leaves is not counted yet.
+        self.deepest = levels;
+        if let Some(Output { parents, sources: Some(labels), .. }) = output {
+            self.engine.label(parents.as_deref().unwrap_or(self.engine.parents()), labels, self.deepest);
         }
-        Ok((Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
+        let sources = sources.len() as u64;
+        Ok((Outcome { root, sources, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
     }
 
     /// Returns `None` if the search was stopped.
-    fn search(&mut self, root: Vertex, until: Option<Until>, output: Option<&mut Output<'_>>) -> Result<Option<Searched>, DeviceError> {
-        let Until { depth, target } = until.unwrap_or_default();
-        // A root that is a left-out leaf is one level above its neighbour, from which the search then begins.
-        let (internal, above) = match self.layout.place(root) {
-            Place::Searched(internal) => (internal, 0),
-            Place::LeafOf(host) if depth != Some(0) && target != Some(root) => (host, 1),
-            _ if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => return Ok(None),
-            place => return self.search_alone(root, place, until, output).map(Some),
-        };
-        let depth = depth.map(|depth| depth - above);
-        // If the target is a left-out leaf, the search looks for its neighbour, and runs one more level after the neighbour's.
-        let (target, below) = match target.map(|target| self.layout.place(target)) {
-            Some(Place::Searched(target)) => (Some(target), 0),
-            Some(Place::LeafOf(host)) => (Some(host), 1),
-            Some(Place::Paired(_) | Place::Alone) | None => (None, 0),
-        };
-        let mut target_level = None;
-        let (stopper, deadline) = (&self.stopper, self.deadline);
-        let (planner, records) = (&mut self.planner, &mut self.records);
-        let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
-            if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
-                return Ok(Some(Halt::Stopped));
-            }
-            if let Some(target) = target {
-                if target_level.is_none() && engine.has_reached(target)? {
-                    target_level = Some(levels + below);
-                }
-                if target_level.is_some_and(|level| levels >= level) {
-                    return Ok(Some(Halt::Ended(End::Target)));
-                }
-            }
-            Ok(depth.filter(|&depth| levels >= depth).map(|_| Halt::Ended(End::Depth)))
-        };
-        self.engine.set_leaf_root(if above == 1 { root } else { NONE });
-        let run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, internal, records, halt);
-        let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
-        let (levels, end_of) = match ended {
-            // The target's level has only leaves that were left out.
-            (levels, None) if target_level.is_some_and(|level| levels >= level) => (levels + 1, End::Target),
-            (levels, None) => (levels, End::Complete),
-            // The last frontier, which was not searched, is a level of the tree too.
-            (levels, Some(Halt::Ended(end))) => (levels + 1, end),
-            (_, Some(Halt::Stopped)) => {
-                self.engine.give_up();
-                return Ok(None);
-            }
-        };
-        let found = Instant::now();
-        self.finish(end_of, output)?;
-        Ok(Some(Searched { levels: levels + above, end_of, found, end: Instant::now() }))
-    }
-
-    /// Searches from a root whose tree contains only vertices that the layout leaves out.
-    fn search_alone(
+    fn search(
         &mut self,
-        root: Vertex,
-        place: Place,
+        sources: &[Vertex],
         until: Option<Until>,
         mut output: Option<&mut Output<'_>>,
-    ) -> Result<Searched, DeviceError> {
+    ) -> Result<Option<Searched>, DeviceError> {
+        let layout = self.layout;
         let Until { depth, target } = until.unwrap_or_default();
-        self.records.clear();
-        self.engine.begin_dropped()?;
-        let found = Instant::now();
-        self.finish(End::Complete, output.as_deref_mut())?;
-        let (levels, end_of) = match place {
-            _ if target == Some(root) => (1, End::Target),
-            Place::Paired(_) | Place::LeafOf(_) if depth == Some(0) => (1, End::Depth),
-            Place::Paired(other) if target == Some(other) => (2, End::Target),
-            Place::Paired(_) => (2, End::Complete),
-            Place::Alone | Place::LeafOf(_) | Place::Searched(_) => (1, End::Complete),
+        let target_place = target.map(|target| layout.place(target));
+        // A target that is no further than level 1 is a limit of depth.
+        let limit = match (target, target_place) {
+            (Some(target), _) if sources.contains(&target) => Some((0, End::Target)),
+            (_, Some(Place::Paired(other))) if depth != Some(0) && sources.contains(&other) => Some((1, End::Target)),
+            _ => depth.map(|depth| (depth, End::Depth)),
         };
-        let mut enter = |vertex: Vertex, level: u32| match &mut output {
-            Some(Output { parents, levels }) => {
+        let (mut any_searched, mut any_leaf, mut any_outside) = (false, false, false);
+        for &source in sources {
+            match layout.place(source) {
+                Place::Searched(_) => any_searched = true,
+                Place::LeafOf(_) => any_leaf = true,
+                Place::Paired(_) | Place::Alone => any_outside = true,
+            }
+        }
+        let goes_on = limit.is_none_or(|(depth, _)| depth > 0);
+        self.begins_inside = any_searched || any_leaf && goes_on;
+        let (mut levels, mut end_of, found);
+        if self.begins_inside {
+            // If all sources are left-out leaves, the search begins at their neighbours, one level late.
+            let above = u32::from(!any_searched);
+            let limit = limit.map(|(depth, end)| (depth - above, end));
+            // If the target is a left-out leaf, the search looks for its neighbour, and runs one more level after the neighbour's.
+            let (target, below) = match target_place {
+                Some(Place::Searched(target)) => (Some(target), 0),
+                Some(Place::LeafOf(host)) => (Some(host), 1),
+                Some(Place::Paired(_) | Place::Alone) | None => (None, 0),
+            };
+            let mut target_level = None;
+            let (stopper, deadline) = (&self.stopper, self.deadline);
+            let (planner, records) = (&mut self.planner, &mut self.records);
+            let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
+                if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
+                    return Ok(Some(Halt::Stopped));
+                }
+                if let Some(target) = target {
+                    if target_level.is_none() && engine.has_reached(target)? {
+                        target_level = Some(levels + below);
+                    }
+                    if target_level.is_some_and(|level| levels >= level) {
+                        return Ok(Some(Halt::Ended(End::Target)));
+                    }
+                }
+                Ok(limit.filter(|&(depth, _)| levels >= depth).map(|(_, end)| Halt::Ended(end)))
+            };
+            let run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, sources, records, halt);
+            let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
+            (levels, end_of) = match ended {
+                // The target's level has only leaves that were left out.
+                (levels, None) if target_level.is_some_and(|level| levels >= level) => (levels + 1, End::Target),
+                (levels, None) => (levels, End::Complete),
+                // The last frontier, which was not searched, is a level of the tree too.
+                (levels, Some(Halt::Ended(end))) => (levels + 1, end),
+                (_, Some(Halt::Stopped)) => {
+                    self.engine.give_up();
+                    return Ok(None);
+                }
+            };
+            levels += above;
+            found = Instant::now();
+            self.finish(end_of, output.as_deref_mut())?;
+            if self.may_end_in_leaves(end_of) {
+                levels += u32::from(self.engine.leaf_is_deepest() == Some(true));
+            }
+        } else {
+            if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(None);
+            }
+            self.records.clear();
+            self.engine.begin_dropped()?;
+            found = Instant::now();
+            self.finish(End::Complete, output.as_deref_mut())?;
+            // Depth 0 cuts nothing off if no source has a neighbour.
+            end_of = if any_leaf { End::Depth } else { End::Complete };
+            levels = u32::from(!sources.is_empty());
+        }
+        if any_outside || any_leaf && !self.begins_inside {
+            let pairs = self.enter_outside(sources, goes_on, output);
+            if pairs && goes_on {
+                levels = levels.max(2);
+            } else if pairs && !self.begins_inside {
+                end_of = End::Depth;
+            }
+        }
+        if let Some((_, End::Target)) = limit {
+            end_of = End::Target;
+        }
+        Ok(Some(Searched { levels, end_of, found, end: Instant::now() }))
+    }
+
+    /// Enters the sources that no level searches and, if the search `goes_on` beyond level 0, the leaves that are the only neighbours of
+    /// such sources. Returns whether there is such a leaf that is not a source itself.
+    fn enter_outside(&mut self, sources: &[Vertex], goes_on: bool, mut output: Option<&mut Output<'_>>) -> bool {
+        let (layout, begins_inside) = (self.layout, self.begins_inside);
+        let engine = &mut self.engine;
+        let mut enter = |vertex: Vertex, parent: Vertex, level: u32| {
+            engine.enter_parent(vertex, parent);
+            if let Some(Output { parents, levels, .. }) = &mut output {
                 if let Some(entry) = parents.as_deref_mut().and_then(|parents| parents.get_mut(vertex as usize)) {
-                    *entry = root;
+                    *entry = parent;
                 }
                 if let Some(entry) = levels.as_deref_mut().and_then(|levels| levels.get_mut(vertex as usize)) {
                     *entry = level;
                 }
             }
-            None => self.engine.enter_parent(vertex, root),
         };
-        enter(root, 0);
-        if let (Place::Paired(other), 2) = (place, levels) {
-            enter(other, 1);
+        let neighbour = |&source: &Vertex| if let Place::Paired(other) = layout.place(source) { Some((source, other)) } else { None };
+        for (source, other) in sources.iter().filter_map(neighbour) {
+            if goes_on { enter(other, source, 1) } else { enter(other, NONE, NONE) }
         }
-        Ok(Searched { levels, end_of, found, end: Instant::now() })
+        // After the neighbours, which may be sources themselves.
+        for &source in sources {
+            match layout.place(source) {
+                Place::Searched(_) => {}
+                Place::LeafOf(_) if begins_inside => {}
+                _ => enter(source, source, 0),
+            }
+        }
+        sources.iter().filter_map(neighbour).any(|(_, other)| engine.parents().get(other as usize) != Some(&other))
     }
 
     /// Ends a search: puts the parents where [`Search::parents`] reads them, or into the caller's arrays.
     fn finish(&mut self, end: End, mut output: Option<&mut Output<'_>>) -> Result<(), DeviceError> {
         let all = end == End::Complete;
-        if let Some(Output { parents, levels }) = &mut output {
-            if self.engine.finish_into(parents.as_deref_mut(), levels.as_deref_mut(), all) {
+        let mut is_done = false;
+        if let Some(Output { parents, levels, sources }) = &mut output {
+            is_done = self.engine.finish_into(parents.as_deref_mut(), levels.as_deref_mut(), all);
+            // The sources are found by the parents.
+            if is_done && (sources.is_none() || parents.is_some()) {
                 return Ok(());
             }
         }
         if all { self.engine.finish() } else { self.engine.finish_early() }?;
-        let Some(output) = output else { return Ok(()) };
+        let Some(output) = output.filter(|_| !is_done) else { return Ok(()) };
         if let Some(parents) = output.parents.as_deref_mut() {
             parents.copy_from_slice(self.engine.parents());
         }
@@ -664,9 +750,9 @@ impl<'g> Search<'g> {
         Ok(())
     }
 
-    /// Whether the last level of the tree may consist of leaves that were left out.
-    fn may_end_in_leaves(&self, root: Vertex, end: End) -> bool {
-        end == End::Complete && matches!(self.layout.place(root), Place::Searched(_) | Place::LeafOf(_))
+    /// Whether the last level of the forest may consist of leaves that were left out.
+    fn may_end_in_leaves(&self, end: End) -> bool {
+        end == End::Complete && self.begins_inside
     }
 
     fn failed(&self, source: DeviceError) -> SearchError {
@@ -724,6 +810,16 @@ impl<'g> Search<'g> {
     pub fn levels_into(&self, levels: &mut [u32]) {
         assert_eq!(levels.len(), self.parents().len(), "one level per vertex");
         self.read_off(levels);
+    }
+
+    /// Writes the source from which each vertex was reached to `sources`, by original vertex ([`NONE`] where not reached): the one to which
+    /// its parents lead, which is one of the nearest. All threads take part; this time is not part of [`Outcome::elapsed`].
+    ///
+    /// # Panics
+    /// As [`Search::levels_into`].
+    pub fn sources_into(&self, sources: &mut [Vertex]) {
+        assert_eq!(sources.len(), self.parents().len(), "one source per vertex");
+        self.engine.label(self.engine.parents(), sources, self.deepest);
     }
 
     fn read_off(&self, levels: &mut [u32]) {

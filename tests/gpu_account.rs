@@ -151,8 +151,8 @@ fn a_last_level_of_leaves_is_counted_with_a_device() {
             for (root, levels) in [(1, 3), (0, 4), (4, 2), (5, 3)] {
                 assert_eq!(search.run(root).unwrap().levels, levels, "{policy}, root {root}");
                 let (mut parents, mut found) = (vec![0; 40], vec![0; 40]);
-                let both = Output { parents: Some(&mut parents), levels: Some(&mut found) };
-                assert_eq!(search.run_into(root, Until::default(), both).unwrap().outcome.levels, levels, "{policy}, root {root}");
+                let both = Output { parents: Some(&mut parents), levels: Some(&mut found), ..Output::default() };
+                assert_eq!(search.run_into(&[root], Until::default(), both).unwrap().outcome.levels, levels, "{policy}, root {root}");
                 assert_eq!(found.iter().filter(|&&level| level != NONE).max(), Some(&(levels - 1)), "{policy}, root {root}");
             }
         }

@@ -378,7 +378,7 @@ fn a_device_lost_after_an_early_end_leaves_no_tree() {
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let options = options(device, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, false);
         let mut search = Search::new(&layout, &options).unwrap();
-        search.run_until(3, Until { depth: Some(1), ..Until::default() }).unwrap();
+        search.run_until(&[3], Until { depth: Some(1), ..Until::default() }).unwrap();
         assert_eq!(search.parents()[3], 3);
         fs::write(file, "0").unwrap();
         assert!(matches!(search.run(3), Err(SearchError::Device { .. })));

@@ -80,7 +80,7 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
     let leaves_are_last =
         (0..).zip(level).filter(|&(_, &level)| level.wrapping_add(1) == whole.levels).all(|(v, _)| layout.to_internal(v) == NONE);
     let check = |search: &mut Search<'_>, until: Until, cut: u32, end: End| {
-        let partial = search.run_until(root, until).unwrap();
+        let partial = search.run_until(&[root], until).unwrap();
         let end = if end == End::Depth && cut + 1 == whole.levels && leaves_are_last { partial.end } else { end };
         assert_eq!(partial.end, end, "{until:?}");
         let tree = search.result(root);
@@ -91,8 +91,12 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
         // The same with arrays of the caller for parents, levels, both, or neither.
         for (with_parents, with_levels) in [(true, true), (false, true), (true, false), (false, false)] {
             let (mut parents, mut levels) = (vec![7; n], vec![7; n]);
-            let output = Output { parents: with_parents.then_some(&mut parents[..]), levels: with_levels.then_some(&mut levels[..]) };
-            let again = search.run_into(root, until, output).unwrap();
+            let output = Output {
+                parents: with_parents.then_some(&mut parents[..]),
+                levels: with_levels.then_some(&mut levels[..]),
+                ..Output::default()
+            };
+            let again = search.run_into(&[root], until, output).unwrap();
             assert_eq!((again.end, again.outcome.levels, again.outcome.reached), (partial.end, partial.outcome.levels, 0), "{until:?}");
             assert!(search.parents().is_empty());
             let counts = (partial.outcome.reached, partial.outcome.edges);
@@ -125,14 +129,16 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
         assert_eq!(search.result(root).level, level);
     }
     check(&mut search, Until::default(), NONE - 1, End::Complete);
-    let error = search.run_until(root, Until { depth: None, target: Some(n as u32) }).unwrap_err();
+    let error = search.run_until(&[root], Until { depth: None, target: Some(n as u32) }).unwrap_err();
     assert!(matches!(error, SearchError::TargetOutOfRange { .. }), "{error}");
     // A refused call does not change the last tree.
     search.run(root).unwrap();
     let (mut short, mut right) = (vec![0; n - 1], vec![0; n]);
-    let error = search.run_into(root, Until::default(), Output { parents: Some(&mut right), levels: Some(&mut short) }).unwrap_err();
+    let error = search
+        .run_into(&[root], Until::default(), Output { parents: Some(&mut right), levels: Some(&mut short), ..Output::default() })
+        .unwrap_err();
     assert!(matches!(error, SearchError::Length { what: "levels", .. }), "{error}");
-    let error = search.run_into(n as u32, Until::default(), Output::default()).unwrap_err();
+    let error = search.run_into(&[n as u32], Until::default(), Output::default()).unwrap_err();
     assert!(matches!(error, SearchError::RootOutOfRange { .. }), "{error}");
     assert_eq!(search.result(root).level, level);
 }

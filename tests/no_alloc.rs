@@ -58,13 +58,18 @@ fn main() {
                                 assert!(good);
                                 assert_eq!(calls, 0, "{kind} {order:?} directed {directed} {policy} {threads} threads {simd} root {root}");
                             }
+                            // Nor does a search from a set of sources, with leaves among them and repeats.
+                            let sources: Vec<u32> = (0..500).map(|i| i * 7919 % 20_000).chain([0, 17, 17]).collect();
+                            let mut good = false;
+                            let calls_made = calls(|| good = search.run_from(&sources).is_ok() && search.run_from(&[]).is_ok());
+                            assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, from sources");
                             // Nor does a search into arrays of the caller.
-                            let mut arrays = [vec![0; 20_000], vec![0; 20_000]];
+                            let mut arrays = [vec![0; 20_000], vec![0; 20_000], vec![0; 20_000]];
                             let mut good = false;
                             let calls_made = calls(|| {
-                                let [parents, levels] = &mut arrays;
-                                let output = Output { parents: Some(parents), levels: Some(levels) };
-                                good = search.run_into(17, Until::default(), output).is_ok();
+                                let [parents, levels, labels] = &mut arrays;
+                                let output = Output { parents: Some(parents), levels: Some(levels), sources: Some(labels) };
+                                good = search.run_into(&sources, Until::default(), output).is_ok();
                             });
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
                             // Nor does a traced search, with enough room for its records or not.

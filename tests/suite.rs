@@ -23,6 +23,7 @@ mod many;
 mod opencl;
 mod rooms;
 mod search;
+mod sources;
 
 /// Cargo would ignore a file that is neither a module nor a target, and its tests would never run.
 #[test]

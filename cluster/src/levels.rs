@@ -715,7 +715,9 @@ impl TopDown<'_> {
 impl<R: Ranks> Engine for RankEngine<'_, R> {
     type Error = Halt;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, Halt> {
+    /// Ranks search from one source.
+    fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Halt> {
+        let root = sources.first().map_or(NONE, |&source| self.part.internal(source));
         let part = self.part;
         self.take_parents();
         (self.device_has_found, self.state.host_has_found, self.root_row) = (false, false, None);

@@ -201,7 +201,9 @@ impl<R: Ranks> Runner for PairsEngine<'_, R> {
 impl<R: Ranks> Engine for PairsEngine<'_, R> {
     type Error = Halt;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, Halt> {
+    /// Ranks search from one source.
+    fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Halt> {
+        let root = sources.first().map_or(NONE, |&source| self.part.internal(source));
         self.begin_isolated()?;
         let part = self.part;
         self.stats = part.first_stats(root);

@@ -286,7 +286,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             }
         };
         let end = Instant::now();
-        Ok(Outcome { root, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+        Ok(Outcome { root, sources: 1, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
     }
 
     /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.
@@ -302,7 +302,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             }
             return Ok((1, Instant::now()));
         }
-        let levels = level_loop(&mut *self.runner, &mut self.planner, internal, &mut self.records)?;
+        let levels = level_loop(&mut *self.runner, &mut self.planner, &[root], &mut self.records)?;
         let found = Instant::now();
         self.runner.finish()?;
         Ok((levels, found))

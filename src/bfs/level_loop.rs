@@ -10,11 +10,12 @@ pub trait Engine {
     /// The errors of a search ([`Infallible`] on the CPU; a device can be lost).
     type Error;
 
-    /// Resets the state and makes `root` (an internal number) the frontier of level 0. Returns the nanoseconds spent handing memory over.
+    /// Resets the state and makes `sources` (original numbers, repeats allowed) the frontier of level 0. Returns the nanoseconds spent
+    /// handing memory over.
     ///
     /// # Errors
     /// The device failed.
-    fn begin(&mut self, root: Vertex) -> Result<u64, Self::Error>;
+    fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Self::Error>;
 
     /// The state of the search before the next level. `sampled_probes` and `sampled_hubs` are `None`.
     fn stats(&mut self) -> LevelStats;
@@ -194,17 +195,17 @@ impl Records {
     }
 }
 
-/// Searches from `root` (an internal number) until the frontier is empty. Returns the number of levels of the tree.
+/// Searches from `sources` (original numbers) until the frontier is empty. Returns the number of levels of the tree, or of the forest.
 ///
 /// # Errors
 /// The engine's, where a device failed; the engine's state is then invalid until the next search begins.
 pub fn level_loop<E: Engine + ?Sized>(
     engine: &mut E,
     planner: &mut impl Planner,
-    root: Vertex,
+    sources: &[Vertex],
     records: &mut Records,
 ) -> Result<u32, E::Error> {
-    level_loop_until(engine, planner, root, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
+    level_loop_until(engine, planner, sources, records, |_, _, _| Ok(None::<Infallible>)).map(|(levels, _)| levels)
 }
 
 /// As [`level_loop`], but can end early. Before every level, `stop` is called with the engine, the number of levels that were run, and the
@@ -215,7 +216,7 @@ pub fn level_loop<E: Engine + ?Sized>(
 pub fn level_loop_until<E: Engine + ?Sized, S>(
     engine: &mut E,
     planner: &mut impl Planner,
-    root: Vertex,
+    sources: &[Vertex],
     records: &mut Records,
     mut stop: impl FnMut(&mut E, u32, Instant) -> Result<Option<S>, E::Error>,
 ) -> Result<(u32, Option<S>), E::Error> {
@@ -223,7 +224,7 @@ pub fn level_loop_until<E: Engine + ?Sized, S>(
     planner.begin();
     let mut begin = Instant::now();
     records.begun = Some(begin);
-    let mut handover_ns = engine.begin(root)?;
+    let mut handover_ns = engine.begin(sources)?;
     let mut asked = Instant::now();
     let mut levels = 0;
     loop {

@@ -29,10 +29,8 @@ impl CpuEngine<'_> {
         self.enter_leaves(all);
         let mapped = Shared::new(&mut self.state.mapped);
         self.map_into(mapped);
-        let leaf_root = self.state.leaf_root;
-        if leaf_root != NONE {
-            self.enter_parent(leaf_root, leaf_root);
-        }
+        let mapped = &mut self.state.mapped;
+        self.leaf_sources.each(|leaf| mapped[leaf as usize] = leaf);
     }
 
     /// Writes the parents in the order of the original vertices into the caller's array, one entry for each. `all`: see
@@ -42,9 +40,7 @@ impl CpuEngine<'_> {
         if !self.layout.internal_places().is_empty() {
             self.enter_leaves(all);
             self.map_into(Shared::new(out));
-            if let Some(root) = out.get_mut(self.state.leaf_root as usize) {
-                *root = self.state.leaf_root;
-            }
+            self.leaf_sources.each(|leaf| out[leaf as usize] = leaf);
             return;
         }
         let out = Shared::new(out);

@@ -56,6 +56,13 @@ impl Distances {
         Ok(Self { levels: Slab::zeroed(len, "levels")?, are_wanted: false, are_known: false })
     }
 
+    /// Records the level of one vertex.
+    pub(super) fn set(&mut self, v: Vertex, level: u8) {
+        if self.are_known {
+            self.levels[v as usize] = level;
+        }
+    }
+
     /// Whether the current search records levels.
     pub(super) fn are_noted(&self) -> bool {
         self.are_known
@@ -68,8 +75,8 @@ impl CpuEngine<'_> {
         (self.distances.are_wanted, self.distances.are_known) = (are_wanted, false);
     }
 
-    /// Forgets the levels of the last search, and records that of the root.
-    pub(super) fn begin_distances(&mut self, root: Option<Vertex>) {
+    /// Forgets the levels of the last search, and records those of the vertices from which the search begins.
+    pub(super) fn begin_distances(&mut self) {
         let distances = &mut self.distances;
         distances.are_known = distances.are_wanted;
         if !distances.are_wanted {
@@ -80,8 +87,8 @@ impl CpuEngine<'_> {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(levels.get().add(range.start), range.len()) }.fill(FAR);
         });
-        if let Some(root) = root {
-            self.distances.levels[root as usize] = u8::from(self.state.leaf_root != NONE);
+        for &v in &self.state.queue[..self.state.frontier.len() as usize + self.state.idle] {
+            self.distances.levels[v as usize] = u8::from(self.state.is_late);
         }
     }
 
@@ -90,8 +97,8 @@ impl CpuEngine<'_> {
         if !self.distances.are_known {
             return;
         }
-        // A search from a left-out leaf begins at its neighbour, one level late.
-        let level = match u8::try_from(self.state.level + u32::from(self.state.leaf_root != NONE)) {
+        // A search from left-out leaves alone begins at their neighbours, one level late.
+        let level = match u8::try_from(self.state.level + u32::from(self.state.is_late)) {
             Ok(level) if level < FAR => level,
             _ => {
                 self.distances.are_known = self.state.frontier.len() == 0;
@@ -129,7 +136,7 @@ impl CpuEngine<'_> {
     /// Records the levels of all left-out leaves. Unless `all` was searched, the leaves of frontier vertices count as not reached. Returns
     /// `false` if a level does not fit into a byte.
     fn note_leaves(&mut self, all: bool) -> bool {
-        let last = self.state.level + u32::from(self.state.leaf_root != NONE);
+        let last = self.state.level + u32::from(self.state.is_late);
         let (levels, of_leaves) = self.distances.levels.split_at_mut(self.layout.first_leaf());
         let mut deepest = 0;
         for (leaf, &host) in of_leaves.iter_mut().zip(self.layout.leaves().host_of()) {
@@ -165,9 +172,7 @@ impl CpuEngine<'_> {
                 }
             }
         });
-        if let Some(root) = whole.get_mut(self.state.leaf_root as usize) {
-            *root = 0;
-        }
+        self.leaf_sources.each(|leaf| whole[leaf as usize] = 0);
         true
     }
 }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     engine::Frontier,
-    graph::{Layout, NONE, Vertex},
+    graph::{NONE, Vertex},
     memory::Shared,
 };
 
@@ -75,7 +75,7 @@ impl CpuEngine<'_> {
             };
             match self.state.frontier {
                 Frontier::Queue { len, claims: true } => self.claimed[..len].iter().copied().for_each(cut),
-                Frontier::Queue { len, claims: false } => self.state.queue[..len].iter().copied().for_each(cut),
+                Frontier::Queue { len, claims: false } => self.state.queue[..len + self.state.idle].iter().copied().for_each(cut),
                 Frontier::Bitmap { .. } => {
                     each_new(&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current], cut)
                 }
@@ -90,7 +90,7 @@ impl CpuEngine<'_> {
     }
 
     /// As [`leaf_is_deepest`](Self::leaf_is_deepest), but computed from the parents in original numbers, if the searched vertices lie on
-    /// `levels` levels. It walks from vertices that have leaves to the root.
+    /// `levels` levels. It walks from vertices that have leaves to their sources.
     pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
         let (parents, leaves) = (self.parents(), self.layout.leaves());
         let is_last = |name: Vertex| {
@@ -102,7 +102,7 @@ impl CpuEngine<'_> {
             depth + 1 == levels && parents.get(at).is_some_and(|&parent| parent as usize == at)
         };
         let mut hosts = leaves.hosts().iter();
-        hosts.any(|&host| has_leaf(self.layout, self.state.leaf_root, host) && is_last(self.layout.to_original(host)))
+        hosts.any(|&host| self.leaf_sources.leave_a_leaf_of(self.layout, host) && is_last(self.layout.to_original(host)))
     }
 
     /// Forgets whether a leaf is deepest, because another engine continues the search.
@@ -113,13 +113,15 @@ impl CpuEngine<'_> {
     /// Records whether a frontier vertex has a left-out leaf, in case no later level finds anything. (In most frontiers one of the first
     /// vertices has leaves.)
     pub(super) fn note_deepest(&mut self) {
-        let (leaves, leaf_root) = (self.layout.leaves(), self.state.leaf_root);
+        let (leaves, sources) = (self.layout.leaves(), &self.leaf_sources);
         if leaves.hosts().is_empty() {
             return;
         }
         let any = match self.state.frontier {
-            // At level 0, the only leaf of the root may be the one from which the search began.
-            _ if self.state.level == 0 => self.frontier_queue().iter().any(|&v| has_leaf(self.layout, leaf_root, v)),
+            // All leaves of a vertex of the first two levels may be sources. (If some sources are leaves and some are not, these frontiers are queues.)
+            _ if self.state.level == 0 || sources.any() && !self.state.is_late && self.state.level == 1 => {
+                self.reached_last().iter().any(|&v| sources.leave_a_leaf_of(self.layout, v))
+            }
             Frontier::Bitmap { .. } => {
                 let (now, before) = (&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current]);
                 now.iter().zip(before.iter()).zip(leaves.bits()).any(|((&now, &before), &hosts)| now & !before & hosts != 0)
@@ -128,11 +130,6 @@ impl CpuEngine<'_> {
         };
         self.leaf_is_deepest = Some(any);
     }
-}
-
-/// Whether `v` is the neighbour of a left-out leaf other than `root`.
-fn has_leaf(layout: &Layout, root: Vertex, v: Vertex) -> bool {
-    layout.leaves().of_host(v).iter().any(|&leaf| leaf != root)
 }
 
 /// Calls `visit` with the vertices whose bits are in `now` and not in `before`.

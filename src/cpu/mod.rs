@@ -9,6 +9,7 @@ mod prefetch;
 mod run;
 mod share;
 mod simd;
+mod sources;
 mod split;
 mod top_down;
 mod tuning;
@@ -27,12 +28,12 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
-use self::distances::Distances;
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET};
+use self::{distances::Distances, sources::LeafSources};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, OnHost, SearchState, Team},
-    graph::{Layout, NONE, Order, Vertex},
+    graph::{Layout, NONE, Order, Place, Vertex},
     memory::{OutOfMemory, Shared, Slab},
 };
 
@@ -75,6 +76,7 @@ pub struct CpuEngine<'g> {
     absent: Slab<u64>,
     /// Whether `state.parent` holds the parents of the other leaves, behind those of searched vertices.
     leaves_are_entered: bool,
+    leaf_sources: LeafSources,
     /// Whether a vertex of the last frontier has a left-out leaf; `None`: unknown.
     leaf_is_deepest: Option<bool>,
     /// Whether all levels run on this engine, so that the number of visited vertices is exact (unless a queue holds repeats).
@@ -148,6 +150,7 @@ impl<'g> CpuEngine<'g> {
             single_levels: false,
             absent: Slab::zeroed(layout.leaves().bits().len(), "bitmaps")?,
             leaves_are_entered: false,
+            leaf_sources: LeafSources::new(layout)?,
             leaf_is_deepest: None,
             counts_alone: true,
             without_frontier: None,
@@ -176,11 +179,13 @@ impl<'g> CpuEngine<'g> {
         if self.layout.internal_places().is_empty() { &self.state.parent[..self.layout.vertices()] } else { &self.state.mapped }
     }
 
-    /// Begins and ends a search from a root that is not searched. Such a search reaches no searched vertex.
+    /// Begins and ends a search that reaches no searched vertex.
     pub fn begin_dropped(&mut self) {
+        self.note_leaf_sources(&[]);
         self.state.parent[..self.layout.padded()].fill(NONE);
         self.state.restart();
-        self.begin_distances(None);
+        self.state.frontier = Frontier::Queue { len: 0, claims: false };
+        self.begin_distances();
     }
 
     /// Sets the parent of a vertex that is not searched, after [`CpuEngine::map_back`]; both are original numbers.
@@ -188,12 +193,6 @@ impl<'g> CpuEngine<'g> {
         if let Some(entry) = self.state.mapped.get_mut(vertex as usize) {
             *entry = parent;
         }
-    }
-
-    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out. The root of the search is then the leaf's
-    /// only neighbour. [`NONE`]: it begins from no such leaf.
-    pub fn set_leaf_root(&mut self, leaf: Vertex) {
-        self.state.leaf_root = leaf;
     }
 
     /// Number of vertices that take part in a search: all that have a successor or a predecessor.
@@ -229,10 +228,13 @@ impl<'g> CpuEngine<'g> {
 impl Engine for CpuEngine<'_> {
     type Error = Infallible;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, Infallible> {
-        assert!((root as usize) < self.layout.csr().vertices(), "the root is a vertex that is searched");
-        // These offsets are read right after the parents are reset.
-        prefetch(&raw const self.layout.csr().offsets[root as usize]);
+    fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Infallible> {
+        if let &[root] = sources {
+            if let Place::Searched(root) | Place::LeafOf(root) = self.layout.place(root) {
+                // These offsets are read right after the parents are reset.
+                prefetch(&raw const self.layout.csr().offsets[root as usize]);
+            }
+        }
         let padded = self.layout.padded();
         let parent = Shared::new(&mut self.state.parent);
         let shared = if self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_ROW_RESET };
@@ -240,9 +242,9 @@ impl Engine for CpuEngine<'_> {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);
         });
-        self.state.parent[root as usize] = self.state.parent_of_root(self.layout, root);
-        self.state.queue[0] = root;
         self.state.restart();
+        self.enter_sources(sources);
+        self.state.visited_count = self.state.frontier.len();
         self.leaf_is_deepest = None;
         self.without_frontier = None;
         if !self.degrees.is_empty() {
@@ -252,7 +254,7 @@ impl Engine for CpuEngine<'_> {
         }
         let hubs = self.hubs.len();
         self.hubs.copy_from_slice(&self.excluded[..hubs]);
-        self.begin_distances(Some(root));
+        self.begin_distances();
         Ok(0)
     }
 
@@ -277,12 +279,13 @@ impl Engine for CpuEngine<'_> {
     }
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Infallible> {
-        let work = match plan.direction {
+        let mut work = match plan.direction {
             Direction::TopDown => self.run_top_down(),
             Direction::BottomUp => self.run_bottom_up(),
         };
         self.state.done(plan, &work);
         self.note_frontier();
+        self.join_hosts(&mut work);
         Ok(work)
     }
 }

@@ -282,7 +282,7 @@ mod tests {
         for threads in [1, 2] {
             let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
             let plan = LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu };
-            let Ok(_) = cpu.begin(layout.to_internal(0));
+            let Ok(_) = cpu.begin(&[0]);
             let (mut reached, mut levels_entered) = (1, 0);
             loop {
                 let _ = cpu.stats();

@@ -174,7 +174,7 @@ mod tests {
             // The second search uses the notes that the first left behind.
             for root in [7, 70_000] {
                 let levels = levels_from(csr, root);
-                let Ok(_) = cpu.begin(root);
+                let Ok(_) = cpu.begin(&[root]);
                 let (mut wide, mut visited) = (0, 1);
                 for level in 1.. {
                     let stats = cpu.stats();
@@ -209,7 +209,7 @@ mod tests {
         let layout = Layout::build(&graph, &options).unwrap();
         for threads in [1, 2] {
             let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
-            let Ok(_) = cpu.begin(0);
+            let Ok(_) = cpu.begin(&[0]);
             let edges = cpu.stats().frontier_edges;
             assert!(cpu.level_is_wide(1, edges));
             let work = cpu.top_down_part(1, edges);

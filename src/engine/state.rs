@@ -91,9 +91,12 @@ pub struct SearchState {
     pub(crate) previous_gpu_ns: u64,
     /// Number of internal vertices, padding included.
     pub(crate) padded: usize,
-    /// The left-out leaf from which the search begins (an original number). It is the parent of the internal root, its only neighbour.
-    /// [`NONE`] if the search does not begin from such a leaf.
+    /// The only source that is a left-out leaf (an original number); [`NONE`]: there is none, or there are several.
     pub(crate) leaf_root: Vertex,
+    /// Whether all sources are left-out leaves. Then the search begins at their neighbours, one level late.
+    pub(crate) is_late: bool,
+    /// Entries of the queue that follow the frontier's: vertices without an arc that were reached with it, and take no part in the search.
+    pub(crate) idle: usize,
     /// Number of hubs: vertices with more arcs than the mean.
     pub(crate) hubs: u64,
     /// The mean number of arcs, rounded down; hubs have more.
@@ -142,6 +145,8 @@ impl SearchState {
             previous_gpu_ns: 0,
             padded,
             leaf_root: NONE,
+            is_late: false,
+            idle: 0,
             hubs: hubs as u64,
             hub_arcs,
             hub_share,
@@ -176,11 +181,6 @@ impl SearchState {
         }
     }
 
-    /// The parent of the internal root.
-    pub(crate) fn parent_of_root(&self, layout: &Layout, root: Vertex) -> Vertex {
-        if self.leaf_root == NONE { layout.to_original(root) } else { self.leaf_root }
-    }
-
     /// Counts a level that was run as planned.
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
@@ -192,6 +192,7 @@ impl SearchState {
         self.previous_placement = Some(plan.placement);
         (self.previous_cpu_ns, self.previous_gpu_ns) = (work.cpu_ns, work.gpu_ns);
         self.level += work.levels;
+        self.idle = 0;
         self.bitmap_is_of_search |= self.bitmap_is_current;
         self.visited_count += work.found;
     }
@@ -225,11 +226,11 @@ impl SearchState {
         }
     }
 
-    /// Resets the counters to the beginning of a search: one root, level 0.
+    /// Resets the counters to the beginning of a search: one source, level 0.
     pub(crate) fn restart(&mut self) {
         self.frontier = Frontier::Queue { len: 1, claims: false };
         (self.bitmap_is_current, self.bitmap_is_of_search) = (false, false);
-        self.level = 0;
+        (self.level, self.idle) = (0, 0);
         self.frontier_edges = 0;
         (self.counted_edges, self.next_edges) = (None, None);
         self.expanded_edges = 0;

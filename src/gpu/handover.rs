@@ -89,8 +89,8 @@ impl GpuEngine<'_> {
         self.device.finish()
     }
 
-    /// Makes `root` the frontier of level 0.
-    pub(crate) fn begin(&mut self, state: &mut SearchState, root: Vertex) -> Result<(), DeviceError> {
+    /// Makes `root` the frontier of level 0, with this parent.
+    pub(crate) fn begin(&mut self, state: &mut SearchState, root: Vertex, parent: Vertex) -> Result<(), DeviceError> {
         self.forget();
         state.restart();
         state.bitmap_is_current = true;
@@ -105,7 +105,7 @@ impl GpuEngine<'_> {
         kernel.set_buffer(args::reset::queue, &state.queue)?;
         kernel.set(args::reset::slot, slot)?;
         kernel.set(args::reset::root, root)?;
-        kernel.set(args::reset::root_original, state.parent_of_root(self.layout, root))?;
+        kernel.set(args::reset::root_original, parent)?;
         kernel.set(args::reset::degree, degree)?;
         self.start(kernel, self.groups_for(self.layout.padded()))?;
         self.seeded = true;

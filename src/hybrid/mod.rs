@@ -23,7 +23,7 @@ use crate::{
     cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd},
     engine::{OnHost, SearchState, Span, Team},
     gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
-    graph::{Layout, NONE, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, Launch, is_forked},
     policy::{SampledCosts, Uses},
@@ -109,8 +109,10 @@ pub struct HybridEngine<'g> {
     /// The devices of the helpers. Another thread may wait for these, but kernels belong to one thread.
     devices: Vec<Arc<Device>>,
     uses: Uses,
-    /// The original number of the last search's root, whose parent is itself.
-    root: Vertex,
+    /// A source of the last search that takes part in it; its parent is itself.
+    source: Vertex,
+    /// Whether the host has the last word on the parents: it knows which sources the layout leaves out.
+    ends_on_host: bool,
     /// Whether the first device owns the state.
     on_device: bool,
     /// Whether devices run levels before they are planned.
@@ -183,7 +185,8 @@ impl<'g> HybridEngine<'g> {
             helpers,
             devices: setups.iter().map(|setup| Arc::clone(&setup.device)).collect(),
             uses,
-            root: NONE,
+            source: NONE,
+            ends_on_host: false,
             on_device: false,
             looks_ahead: true,
             failed: false,
@@ -231,9 +234,9 @@ impl<'g> HybridEngine<'g> {
     /// Calls `search` with every level run by itself, and none beyond the planned one, so that the search may end after any level.
     pub(crate) fn level_by_level<T>(&mut self, search: impl FnOnce(&mut Self) -> T) -> T {
         let single = std::mem::replace(&mut self.cpu.single_levels, true);
-        self.level_by_level = true;
+        let outer = std::mem::replace(&mut self.level_by_level, true);
         let result = search(self);
-        self.level_by_level = false;
+        self.level_by_level = outer;
         self.cpu.single_levels = single;
         result
     }
@@ -328,6 +331,11 @@ impl<'g> HybridEngine<'g> {
         !self.failed && self.cpu.levels_into(levels)
     }
 
+    /// Writes the source of every original vertex, to which its `parents` lead, if none is deeper than `deepest`.
+    pub(crate) fn label(&self, parents: &[Vertex], labels: &mut [Vertex], deepest: u32) {
+        self.cpu.label(parents, labels, deepest);
+    }
+
     /// Ends a search: puts the parents into the order of the original vertices, and on the host.
     ///
     /// # Errors
@@ -339,6 +347,9 @@ impl<'g> HybridEngine<'g> {
     /// Ends a search. Unless `all` was searched, the host has the state, and the frontier is the deepest level of the tree.
     fn finish_at(&mut self, all: bool) -> Result<(), DeviceError> {
         self.sound(|engine| {
+            if engine.ends_on_host {
+                engine.give_to_cpu()?;
+            }
             match engine.helpers.first_mut() {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
                 _ => engine.cpu.map_back_to(all),
@@ -350,7 +361,7 @@ impl<'g> HybridEngine<'g> {
             let parents = engine.cpu.parents();
             check_parents(parents, engine.layout.vertices())?;
             // If the driver gave up the kernel that writes the parents, they are those of an earlier search.
-            let is_stale = engine.on_device && parents.get(engine.root as usize) != Some(&engine.root);
+            let is_stale = engine.on_device && parents.get(engine.source as usize) != Some(&engine.source);
             if is_stale { Err(DeviceError::WRONG) } else { Ok(()) }
         })
     }
@@ -470,7 +481,7 @@ impl<'g> HybridEngine<'g> {
         Ok(())
     }
 
-    /// Begins and ends a search from a root that the layout leaves out. Such a search reaches none of the searched vertices.
+    /// Begins and ends a search from sources that the layout leaves out. Such a search reaches none of the searched vertices.
     ///
     /// # Errors
     /// The device failed.
@@ -478,22 +489,14 @@ impl<'g> HybridEngine<'g> {
         self.recover()?;
         self.sound(|engine| {
             engine.take_back_empty()?;
-            engine.cpu.set_leaf_root(NONE);
             engine.cpu.begin_dropped();
             Ok(())
         })
     }
 
-    /// Sets the parent of a vertex that the layout leaves out, after [`HybridEngine::finish`] of a search from such a vertex. Both are
-    /// original numbers.
+    /// Sets the parent of a vertex that the layout leaves out, after [`HybridEngine::finish`]. Both are original numbers.
     pub fn enter_parent(&mut self, vertex: Vertex, parent: Vertex) {
         self.cpu.enter_parent(vertex, parent);
-    }
-
-    /// Makes the next search begin from `leaf` (an original number), which the layout leaves out. [`NONE`]: it begins from no such leaf.
-    /// The root of the search is then the leaf's neighbour.
-    pub fn set_leaf_root(&mut self, leaf: Vertex) {
-        self.cpu.set_leaf_root(leaf);
     }
 
     /// After a search: whether a leaf that was left out is deeper than all vertices searched. `None` if devices took part, since they do
@@ -503,7 +506,7 @@ impl<'g> HybridEngine<'g> {
     }
 
     /// As [`leaf_is_deepest`](Self::leaf_is_deepest), derived from the parents in original numbers after a search of `levels` levels
-    /// (including that of a leaf as root).
+    /// (including that of leaves as sources).
     pub(crate) fn leaf_is_below(&self, levels: u32) -> bool {
         self.cpu.leaf_is_below(levels)
     }
@@ -512,26 +515,32 @@ impl<'g> HybridEngine<'g> {
 impl Engine for HybridEngine<'_> {
     type Error = DeviceError;
 
-    fn begin(&mut self, root: Vertex) -> Result<u64, DeviceError> {
+    fn begin(&mut self, sources: &[Vertex]) -> Result<u64, DeviceError> {
         // Without a device nothing is handed over, so the clock is not read: reading it takes as long as a level of a tiny graph.
         let begin = (!self.helpers.is_empty()).then(Instant::now);
         let since_begin = || begin.map_or(0, |begin| begin.elapsed().as_nanos() as u64);
         self.recover()?;
-        self.root = self.cpu.state_ref().parent_of_root(self.layout, root);
+        let places = || sources.iter().map(|&source| (source, self.layout.place(source)));
+        let begins = places().find(|(_, place)| matches!(place, Place::Searched(_) | Place::LeafOf(_)));
+        self.source = begins.map_or(NONE, |(source, _)| source);
+        self.ends_on_host = sources.len() > 1 && places().any(|(_, place)| !matches!(place, Place::Searched(_)));
         self.sound(|engine| {
-            if engine.uses.at_home_on_gpu {
+            // The host enters several sources, and hands them over with the state.
+            if let ([source], true, Some((_, Place::Searched(root) | Place::LeafOf(root)))) = (sources, engine.uses.at_home_on_gpu, begins)
+            {
+                engine.cpu.note_leaf_sources(sources);
                 if let Some(helper) = engine.helpers.first_mut() {
                     let state = engine.cpu.state();
                     helper.gpu.acquire_empty(state)?;
                     engine.on_device = true;
                     let handover_ns = since_begin();
-                    helper.gpu.begin(state, root)?;
+                    helper.gpu.begin(state, root, *source)?;
                     return Ok(handover_ns);
                 }
             }
             engine.take_back_empty()?;
             let handover_ns = since_begin();
-            let Ok(_) = engine.cpu.begin(root);
+            let Ok(_) = engine.cpu.begin(sources);
             Ok(handover_ns)
         })
     }
@@ -578,7 +587,14 @@ impl Engine for HybridEngine<'_> {
 
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, DeviceError> {
         self.sound(|engine| {
-            let work = engine.run_placed(plan)?;
+            let work = if engine.cpu.hosts_will_join() {
+                let mut work = engine.level_by_level(|engine| engine.run_placed(plan))?;
+                work.handover_ns += engine.give_to_cpu()?;
+                engine.cpu.join_hosts(&mut work);
+                work
+            } else {
+                engine.run_placed(plan)?
+            };
             Ok(LevelWork { device_ns: engine.device_ns()?, ..work })
         })
     }

@@ -67,7 +67,7 @@ impl HybridEngine<'_> {
     fn first_levels(&mut self, root: Vertex) -> [u64; LEVELS_CHECKED] {
         let mut found = [0; LEVELS_CHECKED];
         let single = std::mem::replace(&mut self.cpu.single_levels, true);
-        let Ok(_) = self.cpu.begin(root);
+        let Ok(_) = self.cpu.begin(&[self.layout.to_original(root)]);
         for found in &mut found {
             let _ = self.cpu.stats();
             let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
@@ -106,7 +106,7 @@ impl HybridEngine<'_> {
         let mut wrong = None;
         helper.gpu.acquire_empty(state)?;
         for kernel in [GpuKernel::Tg, GpuKernel::Tgm, GpuKernel::Bg, GpuKernel::Bgc] {
-            helper.gpu.begin(state, root)?;
+            helper.gpu.begin(state, root, self.layout.to_original(root))?;
             for &found in wanted {
                 state.frontier_edges = state.counted_edges.unwrap_or(0);
                 let work = match helper.gpu.run_one(state, kernel) {

@@ -4,7 +4,7 @@
 //! they also find faults of that structure. Levels are computed from the parents. The checks, in the numbering of the Graph500
 //! specification, are:
 //!
-//! 1. the tree has no cycle, and all parents lead to the given root;
+//! 1. the tree has no cycle, and all parents lead to the given root (in a forest: to one of the sources, each its own parent);
 //! 2. each tree edge spans exactly one level: always true of computed levels, so this checks levels that come with the parents;
 //! 3. the ends of each input edge are at most one level apart (in a directed graph: an arc leads at most one level down);
 //! 4. the tree spans the component: no input edge leads from a reached vertex to one that was not reached;
@@ -33,11 +33,11 @@ use crate::{
 /// The summary of a tree that passed all five checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Validated {
-    /// Root.
+    /// The root, or the first source of a forest ([`NONE`]: it has none).
     pub root: Vertex,
-    /// Vertices of the tree, the root included.
+    /// Vertices of the tree or forest, the sources included.
     pub reached: u64,
-    /// Levels of the tree: 1 for a root alone.
+    /// Levels: 1 for sources alone.
     pub levels: u32,
     /// Entries of the edge list with both ends in the tree, repeats counted, self-loops not: the numerator of TEPS as Graph500 3.x counts
     /// it. If the list holds every undirected edge in both directions, this is twice the number of edges, and the caller must halve it.
@@ -109,17 +109,25 @@ impl<'e> Validator<'e> {
     /// # Errors
     /// [`ValidateError::Violation`] if a check fails; other variants if the arrays or the root don't fit the graph.
     pub fn validate(&mut self, root: Vertex, parent: &[Vertex], claimed: Option<&[u32]>) -> Result<Validated, ValidateError> {
+        self.validate_forest(&[root], parent, claimed)
+    }
+
+    /// As [`validate`](Self::validate), for the forest of a search from any number of `sources`, in which each source is its own parent.
+    ///
+    /// # Errors
+    /// As [`validate`](Self::validate).
+    pub fn validate_forest(&mut self, sources: &[Vertex], parent: &[Vertex], claimed: Option<&[u32]>) -> Result<Validated, ValidateError> {
         let vertices = self.edges.vertices();
         for (what, found) in [("parents", parent.len()), ("levels", claimed.map_or(vertices, <[u32]>::len))] {
             if found != vertices {
                 return Err(ValidateError::Length { what, found, vertices });
             }
         }
-        if root as usize >= vertices {
+        if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
             return Err(ValidateError::RootOutOfRange { root, vertices });
         }
 
-        let tree = tree::find_levels(root, parent, &self.level, &mut self.short)?;
+        let tree = tree::find_levels(sources, parent, &self.level, &mut self.short)?;
         if let Some(claimed) = claimed {
             tree::compare_levels(claimed, &self.level)?;
         }
@@ -130,15 +138,16 @@ impl<'e> Validator<'e> {
         } else {
             self.scan(edge_checks::Long(&self.level), parent).run()?
         };
-        // The root is its own parent, so it needs no edge to its parent.
-        self.confirmed[root as usize].store(true, Ordering::Relaxed);
+        // A source is its own parent, so it needs no edge to its parent.
+        sources.iter().for_each(|&source| self.confirmed[source as usize].store(true, Ordering::Relaxed));
         let stranger =
             self.confirmed.par_iter().zip(parent).position_first(|(confirmed, &p)| p != NONE && !confirmed.load(Ordering::Relaxed));
         if let Some(vertex) = stranger {
             return Err(Violation::NotAnEdge { vertex: vertex as Vertex, parent: parent[vertex] }.into());
         }
         let self_loops = self.self_loops.iter().filter(|&&v| parent[v as usize] != NONE).count() as u64;
-        Ok(Validated { root, reached: tree.reached, levels: tree.deepest + 1, edges: edges * self.arcs, self_loops })
+        let (root, levels) = sources.first().map_or((NONE, 0), |&first| (first, tree.deepest + 1));
+        Ok(Validated { root, reached: tree.reached, levels, edges: edges * self.arcs, self_loops })
     }
 
     fn scan<'a, L>(&'a self, levels: L, parent: &'a [Vertex]) -> edge_checks::Scan<'a, L> {
@@ -171,6 +180,14 @@ impl<'e> Validator<'e> {
 /// ```
 pub fn validate(edges: &EdgeList, directed: bool, root: Vertex, parent: &[Vertex]) -> Result<Validated, ValidateError> {
     Validator::new(edges, directed)?.validate(root, parent, None)
+}
+
+/// Checks one forest: calls [`Validator::new`] and [`Validator::validate_forest`].
+///
+/// # Errors
+/// As [`Validator::new`] and [`Validator::validate_forest`].
+pub fn validate_forest(edges: &EdgeList, directed: bool, sources: &[Vertex], parent: &[Vertex]) -> Result<Validated, ValidateError> {
+    Validator::new(edges, directed)?.validate_forest(sources, parent, None)
 }
 
 #[cfg(test)]

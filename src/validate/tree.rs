@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use super::Violation;
 use crate::graph::{NONE, Vertex};
 
-/// Level of a vertex whose parents don't lead to the root. No real level is that large, since a graph has at most `MAX_VERTICES`
+/// Level of a vertex whose parents don't lead to a source. No real level is that large, since a graph has at most `MAX_VERTICES`
 /// vertices, fewer than `NONE - 1`.
 const ASTRAY: u32 = NONE - 1;
 
@@ -21,18 +21,18 @@ pub(super) struct Depths {
     pub(super) deepest: u32,
 }
 
-/// Finds the level of every vertex of the tree `parent` and writes it to `level`. Also writes it to `short`, where it is limited to 255,
+/// Finds the level of every vertex of the forest `parent` and writes it to `level`. Also writes it to `short`, where it is limited to 255,
 /// the value of vertices that were not reached.
 ///
 /// The walk from a vertex goes up to the first vertex whose level is known, and then once more along the same path to number it. Every
 /// vertex is thus numbered once, and the work is linear. The threads share `level` without order: any thread gives a vertex the same
 /// number, and a number that a thread does not see yet only makes its walk longer.
-pub(super) fn find_levels(root: Vertex, parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Depths, Violation> {
-    if parent[root as usize] != root {
+pub(super) fn find_levels(sources: &[Vertex], parent: &[Vertex], level: &[AtomicU32], short: &mut [u8]) -> Result<Depths, Violation> {
+    if let Some(&root) = sources.iter().find(|&&source| parent[source as usize] != source) {
         return Err(Violation::RootParent { root, parent: parent[root as usize] });
     }
     level.par_iter().with_min_len(CHUNK).for_each(|level| level.store(NONE, Relaxed));
-    level[root as usize].store(0, Relaxed);
+    sources.iter().for_each(|&source| level[source as usize].store(0, Relaxed));
     (0..parent.len()).into_par_iter().with_min_len(CHUNK).for_each(|v| {
         if parent[v] != NONE && level[v].load(Relaxed) == NONE {
             number_path(v as Vertex, parent, level);
@@ -113,14 +113,14 @@ fn number_path(start: Vertex, parent: &[Vertex], level: &[AtomicU32]) {
     };
     let mut v = start;
     for i in 0..passed {
-        // A path to the root repeats no vertex, so its length fits 32 bits.
+        // A path to a source repeats no vertex, so its length fits 32 bits.
         let found = if base == ASTRAY { ASTRAY } else { base + (passed - i) as u32 };
         level[v as usize].store(found, Relaxed);
         v = parent[v as usize];
     }
 }
 
-/// The fault of the smallest vertex whose parents do not lead to the root.
+/// The fault of the smallest vertex whose parents do not lead to a source.
 fn explain(parent: &[Vertex], level: &[AtomicU32]) -> Violation {
     // The caller has found such a vertex, so the 0 is not used.
     let vertex = level.par_iter().position_first(|level| level.load(Relaxed) == ASTRAY).unwrap_or(0) as Vertex;

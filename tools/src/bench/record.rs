@@ -171,6 +171,7 @@ impl RootRecord {
         let mapping = if order == Order::Original { Duration::ZERO } else { outcome.mapping };
         Self {
             root: outcome.root,
+            sources: outcome.sources,
             reached: outcome.reached,
             levels: outcome.levels,
             edges: outcome.edges,

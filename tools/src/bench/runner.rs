@@ -181,7 +181,7 @@ mod tests {
                 None => self.parents[3] = 0,
             }
             let (elapsed, mapping) = (Duration::from_millis(2), Duration::from_millis(1));
-            Ok(Outcome { root, reached: 4, levels: 4, edges: self.edges, elapsed, mapping })
+            Ok(Outcome { root, sources: 1, reached: 4, levels: 4, edges: self.edges, elapsed, mapping })
         }
 
         fn parents(&self) -> &[Vertex] {

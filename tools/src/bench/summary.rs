@@ -43,6 +43,7 @@ mod tests {
     fn root(edges: u64, seconds: Option<f64>) -> RootRecord {
         RootRecord {
             root: 0,
+            sources: 1,
             reached: 2,
             levels: 2,
             edges,

@@ -171,6 +171,7 @@ mod tests {
             let (edges, seconds) = if root < small { (edges, seconds) } else { (16_775_818, 0.001) };
             RootRecord {
                 root,
+                sources: 1,
                 reached: 2,
                 levels: 2,
                 edges,

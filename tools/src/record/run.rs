@@ -155,6 +155,9 @@ pub struct CalibrationRecord {
 pub struct RootRecord {
     /// The root, as an original number.
     pub root: Vertex,
+    /// Number of sources of the search: 1, the root (as in records that do not say it).
+    #[serde(default = "one")]
+    pub sources: u64,
     /// Vertices reached, the root included.
     pub reached: u64,
     /// Levels of the tree, the root's included.
@@ -170,6 +173,10 @@ pub struct RootRecord {
     pub validation: ValidationRecord,
     /// The records of the levels (empty where validation failed).
     pub level_records: Vec<LevelRecord>,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// The result of the five checks for one root.

@@ -112,6 +112,7 @@ pub(crate) mod tests {
     pub(crate) fn record(seconds: &[f64]) -> Record {
         let root = |(index, &seconds): (usize, &f64)| RootRecord {
             root: index as u32,
+            sources: 1,
             reached: 645_643,
             levels: 6,
             edges: 16_775_818,

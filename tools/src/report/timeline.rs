@@ -165,6 +165,7 @@ mod tests {
         let search = |root| Traced {
             outcome: Outcome {
                 root,
+                sources: 1,
                 elapsed: Duration::from_nanos(whole + 500),
                 mapping: Duration::from_nanos(500),
                 reached: 0,
