@@ -318,6 +318,19 @@ enum socbfs_code socbfs_search_run_until(const struct socbfs_search *search,
                                          uint32_t target,
                                          struct socbfs_outcome *outcome);
 
+// As socbfs_search_run_until, from the `count` vertices of `sources` at once: levels are distances from the nearest of them, and each source
+// is its own parent. A source may be given more than once; without a source nothing is reached. The outcome's `root` is the first source, or
+// SOCBFS_NONE. It allocates nothing.
+//
+// # Safety
+// As for socbfs_search_run; `sources` has `count` numbers.
+enum socbfs_code socbfs_search_run_from(const struct socbfs_search *search,
+                                        const uint32_t *sources,
+                                        size_t count,
+                                        uint32_t depth,
+                                        uint32_t target,
+                                        struct socbfs_outcome *outcome);
+
 // As socbfs_search_run_until, but writes the parents to `parents` and the levels to `levels`: arrays of the caller with `length` numbers,
 // one for each vertex. Either may be null; they must not overlap. If no device takes part, nothing is copied, and levels alone (of at most
 // 255 levels) take no longer than parents alone. Afterwards socbfs_search_parents and socbfs_search_levels have no result. It allocates
@@ -352,6 +365,15 @@ enum socbfs_code socbfs_search_parents(const struct socbfs_search *search,
 enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       uint32_t *levels,
                                       size_t length);
+
+// Writes the source from which the last search reached each vertex to `sources`, one of the nearest: SOCBFS_NONE for a vertex not reached.
+// `length` must be the number of vertices. It allocates nothing.
+//
+// # Safety
+// `search` is a search, `sources` has room for `length` numbers.
+enum socbfs_code socbfs_search_sources(const struct socbfs_search *search,
+                                       uint32_t *sources,
+                                       size_t length);
 
 // Writes what each level of the last search did to `levels`, in their order: at most `room` of them. `levels` may be null if `room` is 0.
 // `count` receives their number, which is 4096 at most (deeper levels are added up in the last entry), and may be null. A search that was

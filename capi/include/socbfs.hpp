@@ -95,6 +95,17 @@ public:
         check(socbfs_search_run_until(handle_.get(), root, depth, target, &outcome));
         return outcome;
     }
+    /// Searches from all of `sources` at once. `nearest` then says from which of them each vertex was reached.
+    socbfs_outcome run(const std::vector<uint32_t> &sources, uint32_t depth = SOCBFS_NONE, uint32_t target = SOCBFS_NONE) {
+        socbfs_outcome outcome;
+        check(socbfs_search_run_from(handle_.get(), sources.data(), sources.size(), depth, target, &outcome));
+        return outcome;
+    }
+    std::vector<uint32_t> nearest() const {
+        std::vector<uint32_t> sources(vertices_);
+        check(socbfs_search_sources(handle_.get(), sources.data(), sources.size()));
+        return sources;
+    }
     /// Returns only the distances. The search writes them into the returned vector.
     std::vector<uint32_t> distances(uint32_t root, uint32_t depth = SOCBFS_NONE) {
         std::vector<uint32_t> levels(vertices_);

@@ -651,7 +651,33 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        let partial = lock(&search.search)?.with(|search| search.run_until(root, until(depth, target)))?;
+        let partial = lock(&search.search)?.with(|search| search.run_until(&[root], until(depth, target)))?;
+        if let Some(outcome) = outcome {
+            *outcome = c_outcome(partial.outcome, code_of(partial.end));
+        }
+        Ok(())
+    })
+}
+
+/// As socbfs_search_run_until, from the `count` vertices of `sources` at once: levels are distances from the nearest of them, and each source
+/// is its own parent. A source may be given more than once; without a source nothing is reached. The outcome's `root` is the first source, or
+/// SOCBFS_NONE. It allocates nothing.
+///
+/// # Safety
+/// As for socbfs_search_run; `sources` has `count` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_run_from(
+    search: *const socbfs_search,
+    sources: *const u32,
+    count: usize,
+    depth: u32,
+    target: u32,
+    outcome: *mut socbfs_outcome,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, sources, outcome) = unsafe { (pointer(search, "search")?, array(sources, count, "sources")?, outcome.as_mut()) };
+        let partial = lock(&search.search)?.with(|search| search.run_until(sources, until(depth, target)))?;
         if let Some(outcome) = outcome {
             *outcome = c_outcome(partial.outcome, code_of(partial.end));
         }
@@ -685,8 +711,8 @@ pub unsafe extern "C" fn socbfs_search_run_into(
         apart((parents.cast_const(), length, "parents"), (levels.cast_const(), length, "levels"))?;
         let (mut parents, mut levels) = (given(parents, "parents")?, given(levels, "levels")?);
         let mut search = lock(&search.search)?;
-        let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut() };
-        let partial = search.with(|search| search.run_into(root, until(depth, target), output))?;
+        let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut(), sources: None };
+        let partial = search.with(|search| search.run_into(&[root], until(depth, target), output))?;
         if let Some(outcome) = outcome {
             let (reached, edges) = parents.or(levels).map_or((0, 0), |found| search.get().counts(found));
             *outcome = c_outcome(bfs::Outcome { reached, edges, ..partial.outcome }, code_of(partial.end));
@@ -757,12 +783,25 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
         // SAFETY: the caller's promise.
         let (search, levels) = unsafe { (pointer(search, "search")?, array_mut(levels, length, "levels")?) };
         let search = lock(&search.search)?;
-        let parents = search.get().parents().len();
-        if parents != length {
-            let why = if parents == 0 { "; there is no tree of a search" } else { "" };
-            return Err(Failure::argument(format!("there is room for {length} levels, but the tree has {parents} vertices{why}")));
-        }
+        fits(&search, length, "levels")?;
         search.get().levels_into(levels);
+        Ok(())
+    })
+}
+
+/// Writes the source from which the last search reached each vertex to `sources`, one of the nearest: SOCBFS_NONE for a vertex not reached.
+/// `length` must be the number of vertices. It allocates nothing.
+///
+/// # Safety
+/// `search` is a search, `sources` has room for `length` numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_sources(search: *const socbfs_search, sources: *mut u32, length: usize) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, sources) = unsafe { (pointer(search, "search")?, array_mut(sources, length, "sources")?) };
+        let search = lock(&search.search)?;
+        fits(&search, length, "sources")?;
+        search.get().sources_into(sources);
         Ok(())
     })
 }
@@ -820,6 +859,16 @@ fn c_level(record: &LevelRecord) -> socbfs_level {
         gpu_permille: gpu_permille.into(),
         threads: record.threads,
     }
+}
+
+/// Checks that an array of `length` entries has one for each vertex of the last tree.
+fn fits(search: &OwnedSearch, length: usize, what: &str) -> Result<(), Failure> {
+    let parents = search.get().parents().len();
+    if parents == length {
+        return Ok(());
+    }
+    let why = if parents == 0 { "; there is no tree of a search" } else { "" };
+    Err(Failure::argument(format!("there is room for {length} {what}, but the tree has {parents} vertices{why}")))
 }
 
 /// Why the search continues on the CPU without its device, in words; null if it has all devices that it was set up with, for a null search,

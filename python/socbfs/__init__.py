@@ -159,12 +159,13 @@ def devices(*, timeout: Optional[float] = None) -> List[Device]:
 class Tree:
     """What one search found. Arrays have one entry for each vertex."""
 
+    #: The vertex searched from. Of several sources it is the first, and -1 if there was none.
     root: int
-    #: The parent of each vertex (int32): the root for the root itself, -1 for a vertex that was not reached. None unless requested.
+    #: The parent of each vertex (int32): a source for itself, -1 for a vertex that was not reached. None unless requested.
     parents: Optional[np.ndarray]
-    #: The distance of each vertex from the root (int32), -1 for a vertex that was not reached. None unless requested.
+    #: The distance of each vertex from the nearest source (int32), -1 for a vertex that was not reached. None unless requested.
     levels: Optional[np.ndarray]
-    #: Number of levels of the tree, the largest distance plus 1; a root alone is one level.
+    #: Number of levels, the largest distance plus 1; sources alone are one level.
     depth: int
     #: Time of the search in seconds, until the requested arrays are complete.
     seconds: float
@@ -173,6 +174,8 @@ class Tree:
     _core: _Core = field(repr=False, compare=False)
     #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
     fallen_back: Optional[str] = None
+    #: The source from which each vertex was reached (int32), one of the nearest, -1 for a vertex that was not reached. None unless requested.
+    sources: Optional[np.ndarray] = None
     _levels: bytes = field(default=b"", repr=False, compare=False)
 
     @cached_property
@@ -205,7 +208,7 @@ class Tree:
         return account
 
     def path(self, vertex: int) -> List[int]:
-        """The vertices from the root to this one along the tree, both included; empty if it was not reached.
+        """The vertices from the root, or from the nearest source, to this one along the tree, both included; empty if it was not reached.
 
         IndexError if it is not a vertex, ValueError if the search was not asked for parents.
         """
@@ -217,9 +220,9 @@ class Tree:
         if self.parents[vertex] < 0:
             return []
         path = [vertex]
-        while path[-1] != self.root:
+        while self.parents[path[-1]] != path[-1]:
             if len(path) >= self.depth:
-                raise RuntimeError(f"the parents of {vertex} do not lead to the root: they were changed, or a device's driver has a bug")
+                raise RuntimeError(f"the parents of {vertex} do not lead to a root: they were changed, or a device's driver has a bug")
             path.append(int(self.parents[path[-1]]))
         return path[::-1]
 
@@ -257,7 +260,7 @@ class Tree:
 
     @cached_property
     def _reached(self) -> Tuple[int, int]:
-        found = self.levels if self.parents is None else self.parents
+        found = next(array for array in (self.parents, self.levels, self.sources) if array is not None)
         return self._core.reached(found.view(np.uint32))
 
     def __getstate__(self) -> Dict[str, object]:
@@ -316,7 +319,7 @@ class Graph:
     _core: _Core
     _settings: _Settings
     #: The last search, without its arrays, for `_repr_html_`.
-    _last: Optional[Tuple[int, int, float, Optional[str]]]
+    _last: Optional[Tuple[str, int, float, Optional[str]]]
     #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
     labels: Optional[List[object]]
 
@@ -409,8 +412,8 @@ class Graph:
         order, devices = self._core.about()
         policy, last = self._settings[1], "none"
         if self._last is not None:
-            root, depth, seconds, fallen_back = self._last
-            last = f"from {root}: {depth} level{'' if depth == 1 else 's'} in {1e3 * seconds:.3g} ms"
+            where, depth, seconds, fallen_back = self._last
+            last = f"{where}: {depth} level{'' if depth == 1 else 's'} in {1e3 * seconds:.3g} ms"
             last += f"; on the CPU alone: {fallen_back}" if fallen_back else ""
         rows = {
             "vertices": f"{vertices:,}",
@@ -423,20 +426,22 @@ class Graph:
         cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
         return f"<table><caption>socbfs.Graph</caption>{cells}</table>"
 
-    def bfs(self, root: int, *, parents: bool = True, levels: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
-        """Searches from `root`.
+    def bfs(self, root: Union[int, Iterable[int]], *, parents: bool = True, levels: bool = False, sources: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
+        """Searches from `root`, or from several sources at once: the distance of a vertex is that from the nearest.
 
-        `parents` and `levels`: which arrays to return. `depth`: the search ends at this distance from the root. `target`: the search ends with
+        `parents`, `levels` and `sources`: which arrays to return. `depth`: the search ends at this distance from the root. `target`: the search ends with
         the level that reaches this vertex. `timeout`: TimeoutError after this many seconds.
         """
-        if not (parents or levels):
-            raise ValueError("nothing to find: request parents, levels or both")
+        if not (parents or levels or sources):
+            raise ValueError("nothing to find: request parents, levels or sources")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        tree, found, deep, seconds, end, fallen_back, account = self._core.bfs(root, parents, levels, depth, target, _seconds(timeout))
-        self._last = root, deep, seconds, fallen_back
-        tree, found = (None if array is None else array.view(np.int32) for array in (tree, found))
-        return Tree(root, tree, found, deep, seconds, end, self._core, fallen_back, account)
+        several = root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes))
+        given = _roots(root).tolist() if several else [root]
+        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, target, _seconds(timeout))
+        tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
+        self._last = f"from {len(given)} sources" if several else f"from {root}", deep, seconds, fallen_back
+        return Tree((given or [-1])[0], tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
         """Searches from many roots, 64 in a pass.

@@ -8,6 +8,7 @@ _Settings = Tuple[Optional[str], Optional[str], Union[str, os.PathLike, None], i
 
 __version__: str
 
+_MaybeArray = Optional[NDArray[np.uint32]]
 _State = Tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], int, bool, bool]
 
 class InternalError(RuntimeError): ...
@@ -43,8 +44,15 @@ class Core:
     def counts(self) -> Tuple[int, int, bool]: ...
     def degrees(self, begin: int, end: int) -> NDArray[np.uint32]: ...
     def bfs(
-        self, root: int, with_parents: bool, with_levels: bool, depth: Optional[int], target: Optional[int], timeout: Optional[float]
-    ) -> Tuple[Optional[NDArray[np.uint32]], Optional[NDArray[np.uint32]], int, float, str, Optional[str], bytes]: ...
+        self,
+        sources: List[int],
+        with_parents: bool,
+        with_levels: bool,
+        with_sources: bool,
+        depth: Optional[int],
+        target: Optional[int],
+        timeout: Optional[float],
+    ) -> Tuple[_MaybeArray, _MaybeArray, _MaybeArray, int, float, str, Optional[str], bytes]: ...
     def about(self) -> Tuple[str, List[str]]: ...
     def reached(self, found: NDArray[np.uint32]) -> Tuple[int, int]: ...
     def bfs_many(

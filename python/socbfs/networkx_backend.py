@@ -92,6 +92,33 @@ class backend:
         return {graph.searched.labels[v] for v in np.flatnonzero(graph.levels(source, int(distance)) == distance).tolist()}
 
     @staticmethod
+    def has_path(G: Any, source: Any, target: Any) -> bool:
+        import networkx
+
+        graph = _converted(G)
+        if not graph.has(target):
+            raise networkx.NodeNotFound(f"Target {target} is not in G")
+        if not graph.has(source):
+            raise networkx.NodeNotFound(f"Source {source} is not in G")
+        place = graph.places[target]
+        return bool(graph.searched.bfs(graph.places[source], parents=False, levels=True, target=place).levels[place] >= 0)
+
+    @staticmethod
+    def node_connected_component(G: Any, n: Any) -> set:
+        graph = _converted(G)
+        levels = graph.searched.bfs(graph.places[n], parents=False, levels=True).levels
+        return {graph.searched.labels[v] for v in np.flatnonzero(levels >= 0).tolist()}
+
+    @staticmethod
+    def is_connected(G: Any) -> bool:
+        import networkx
+
+        searched = _converted(G).searched
+        if searched.vertices == 0:
+            raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+        return searched.bfs(0).reached == searched.vertices
+
+    @staticmethod
     def bfs_layers(G: Any, sources: Any) -> Any:
         import networkx
 
@@ -105,13 +132,7 @@ class backend:
         if not sources:
             return iter(())
         roots = [graph.places[source] for source in sources]
-        unreached = np.iinfo(np.int32).max
-        nearest = np.full(len(graph.searched.labels), unreached, np.int32)
-        # One pass of 64 roots at a time: the rows of all sources may not fit into memory.
-        for start in range(0, len(roots), 64):
-            levels = graph.searched.bfs_many(roots[start : start + 64]).levels
-            np.minimum(nearest, np.where(levels < 0, unreached, levels).min(axis=0), out=nearest)
-        return _layers(graph.searched.labels, nearest, sources)
+        return _layers(graph.searched.labels, graph.searched.bfs(roots, parents=False, levels=True).levels, sources)
 
 
 def _layers(labels: list, nearest: np.ndarray, sources: list) -> Any:
@@ -135,6 +156,9 @@ def info() -> dict:
         "functions": {
             "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; nodes of the same distance are in the order of the graph's nodes."},
             "descendants_at_distance": {},
+            "has_path": {},
+            "is_connected": {},
+            "node_connected_component": {},
             "bfs_layers": {"additional_docs": "The nodes of a layer are in the order of the graph's nodes."},
         },
     }

@@ -438,33 +438,38 @@ impl Core {
         })
     }
 
-    /// (parents or None, levels or None, levels of the tree, seconds, why it ended, why it had no device or None, account of the levels)
+    /// (parents or None, levels or None, sources or None, levels of the tree, seconds, why it ended, why it had no device or None, account of the levels)
     #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn bfs(
         &self,
         py: Python<'_>,
-        root: &Bound<'_, PyAny>,
+        sources: Vec<Bound<'_, PyAny>>,
         with_parents: bool,
         with_levels: bool,
+        with_sources: bool,
         depth: Option<u32>,
         target: Option<&Bound<'_, PyAny>>,
         timeout: Option<f64>,
     ) -> PyResult<TreeArrays> {
         at_once(|| {
             let vertices = self.0.vertices();
-            let root = vertex(root, "root", vertices)?;
+            let given = sources.iter().map(|source| vertex(source, "root", vertices)).collect::<PyResult<Vec<u32>>>()?;
             let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
             let array = |is_wanted: bool| is_wanted.then(|| Room::<u32, Ix1>::new(py, [vertices])).transpose();
-            let (mut parents, mut levels) = (array(with_parents)?, array(with_levels)?);
+            let (mut parents, mut levels, mut sources) = (array(with_parents)?, array(with_levels)?, array(with_sources)?);
             let searched = Arc::clone(&self.0);
             // A driver may take any time.
             let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
-            let (parents, levels, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
+            let (parents, levels, sources, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
                 let mut owned = searched.take(stopper)?;
-                let output = Output { parents: parents.as_mut().map(Room::entries), levels: levels.as_mut().map(Room::entries) };
+                let output = Output {
+                    parents: parents.as_mut().map(Room::entries),
+                    levels: levels.as_mut().map(Room::entries),
+                    sources: sources.as_mut().map(Room::entries),
+                };
                 let done = owned.with(|search| {
                     search.set_stopper(stopper.clone());
-                    search.run_into(root, Until { depth, target }, output)
+                    search.run_into(&given, Until { depth, target }, output)
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 let account = account(owned.get().records());
@@ -476,10 +481,10 @@ impl Core {
                     End::Target => "target",
                 };
                 let seconds = partial.outcome.elapsed.as_secs_f64();
-                let (parents, levels) = (parents.map(|room| room.array), levels.map(|room| room.array));
-                Ok((parents, levels, partial.outcome.levels, seconds, end, fallen_back, account))
+                let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(|room| room.array));
+                Ok((parents, levels, sources, partial.outcome.levels, seconds, end, fallen_back, account))
             })?;
-            Ok((parents, levels, deepest, seconds, end, fallen_back, PyBytes::new(py, &account).unbind()))
+            Ok((parents, levels, sources, deepest, seconds, end, fallen_back, PyBytes::new(py, &account).unbind()))
         })
     }
 
@@ -515,7 +520,8 @@ impl Core {
     }
 }
 
-type TreeArrays = (Option<Py<PyArray1<u32>>>, Option<Py<PyArray1<u32>>>, u32, f64, &'static str, Option<String>, Py<PyBytes>);
+type MaybeArray = Option<Py<PyArray1<u32>>>;
+type TreeArrays = (MaybeArray, MaybeArray, MaybeArray, u32, f64, &'static str, Option<String>, Py<PyBytes>);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, bool);
 

@@ -180,6 +180,36 @@ def test_a_matrix_with_spare_room_is_taken(dtype):
         socbfs.Graph.from_scipy(roomy)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_search_from_several_sources_finds_the_nearest(directed):
+    edges = np.random.default_rng(5).integers(0, 300, (420, 2))
+    graph = socbfs.Graph.from_edges(edges, 300, directed)
+    for sources in ([7], [3, 5, 7], np.array([250, 4, 4], np.int64), range(0, 300, 9), {11, 12}, (v for v in (1, 2))):
+        if not isinstance(sources, (list, np.ndarray, range, set)):
+            sources = list(sources)
+            tree = graph.bfs((v for v in sources), levels=True, sources=True)
+        else:
+            tree = graph.bfs(sources, levels=True, sources=True)
+        roots = list(sources)
+        rows = graph.bfs_many(roots).levels.astype(np.int64)
+        rows[rows < 0] = 1000
+        wanted = rows.min(axis=0)
+        reached = wanted < 1000
+        assert np.array_equal(tree.levels, np.where(reached, wanted, -1)) and np.array_equal(tree.parents >= 0, reached)
+        assert np.array_equal(tree.sources >= 0, reached) and tree.root == roots[0] and tree.reached == reached.sum()
+        column = {int(root): rows[i] for i, root in enumerate(roots)}
+        assert all(column[int(tree.sources[v])][v] == wanted[v] for v in np.flatnonzero(reached))
+        alone = graph.bfs(sources if not isinstance(sources, set) else roots, parents=False, sources=True)
+        assert np.array_equal(alone.sources, tree.sources) and alone.reached == tree.reached
+        near = graph.bfs(roots, parents=False, levels=True, depth=1).levels
+        assert np.array_equal(near >= 0, wanted <= 1)
+    nothing = graph.bfs([], levels=True)
+    assert (nothing.reached, nothing.depth, nothing.root) == (0, 0, -1) and (nothing.levels == -1).all()
+    for wrong in ([0, 300], [-1], [0.5]):
+        with pytest.raises((ValueError, IndexError, TypeError)):
+            graph.bfs(wrong)
+
+
 def test_early_ends_and_timeouts():
     path = np.stack([np.arange(999), np.arange(1, 1000)], axis=1)
     graph = socbfs.Graph.from_edges(path)
@@ -819,6 +849,12 @@ def test_networkx_graphs_and_its_dispatch():
         for sources in ([source], list(graph)[:3], source):
             wanted = [set(layer) for layer in networkx.bfs_layers(graph, sources)]
             assert [set(layer) for layer in networkx.bfs_layers(graph, sources, backend="socbfs")] == wanted
+        for target in list(graph)[:9]:
+            assert networkx.has_path(graph, source, target, backend="socbfs") == networkx.has_path(graph, source, target)
+        if not graph.is_directed():
+            assert networkx.is_connected(graph, backend="socbfs") == networkx.is_connected(graph)
+            wanted = networkx.node_connected_component(graph, source)
+            assert networkx.node_connected_component(graph, source, backend="socbfs") == wanted
         for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
             with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
                 list(call(graph, "no such node", backend="socbfs"))

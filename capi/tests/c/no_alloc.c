@@ -52,6 +52,8 @@ int main(void) {
     before = calls;
     for (round = 0; round < 4; round++) {
         if (socbfs_search_run(search, round, &outcome) != SOCBFS_OK || outcome.reached < 2) return fail("run");
+        uint32_t set[3] = {round, 3, round};
+        if (socbfs_search_run_from(search, set, 3, SOCBFS_NONE, SOCBFS_NONE, &outcome) != SOCBFS_OK) return fail("run from");
         if (socbfs_search_run_until(search, round, 1, 3, &outcome) != SOCBFS_OK) return fail("run until");
         if (socbfs_search_account(search, account, 8, &entries) != SOCBFS_OK) return fail("account");
         all_entries += entries;
