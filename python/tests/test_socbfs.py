@@ -757,7 +757,7 @@ def test_the_path_to_a_vertex():
     # A cycle of a driver with a bug ends.
     tree.parents[1] = 2
     tree.parents[2] = 1
-    with pytest.raises(RuntimeError, match="do not lead to the root"):
+    with pytest.raises(RuntimeError, match="do not lead to a root"):
         tree.path(3)
 
 
