@@ -438,8 +438,8 @@ impl Core {
         })
     }
 
-    /// (parents or None, levels or None, sources or None, levels of the tree, seconds, why it ended, why it had no device or None, account of
-    /// the levels)
+    /// (parents or None, levels or None, sources or None, levels of the tree, seconds, why it ended, why it had no device or None, account
+    /// of the levels)
     #[allow(clippy::too_many_arguments, reason = "Python names them")]
     fn bfs(
         &self,

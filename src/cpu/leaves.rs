@@ -118,7 +118,8 @@ impl CpuEngine<'_> {
             return;
         }
         let any = match self.state.frontier {
-            // All leaves of a vertex of the first two levels may be sources. (If some sources are leaves and some are not, these frontiers are queues.)
+            // All leaves of a vertex of the first two levels may be sources. (If some sources are leaves and some are not, these frontiers
+            // are queues.)
             _ if self.state.level == 0 || sources.any() && !self.state.is_late && self.state.level == 1 => {
                 self.reached_last().iter().any(|&v| sources.leave_a_leaf_of(self.layout, v))
             }

@@ -514,7 +514,8 @@ fn clocks_are_put_back_although_writes_fail() {
         );
         return;
     }
-    // The process that changes the clocks and the one that puts them back each count their own writes. There are six limits, put back twice.
+    // The process that changes the clocks and the one that puts them back each count their own writes. There are six limits, put back
+    // twice.
     for when in (1..=13).map(|when| when.to_string()).chain(["1+2".to_owned(), "2+3".to_owned()]) {
         let (root, _) = machine();
         let before = limits(root.path());

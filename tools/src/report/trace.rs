@@ -16,8 +16,8 @@ use socbfs::{
 
 /// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
 /// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
-/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time. Unless it is `wide`, the
-/// table has the columns that fit 80 characters.
+/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time. Unless it is `wide`,
+/// the table has the columns that fit 80 characters.
 pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>, wide: bool) -> String {
     let count = |record: &LevelRecord, of: fn(&ExactLevel) -> u64, estimate: u64, is_estimated: bool| {
         let exact = exact.get(record.stats.level as usize);
