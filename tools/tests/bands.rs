@@ -48,7 +48,8 @@ impl User {
     /// The rows of `run --trace` with these bands.
     fn trace(&self, bands: &Bands, root: &str) -> Vec<Row> {
         let board = self.file("traced.toml", &bands.board());
-        let text = self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace", "--keep-leaves"]);
+        let text =
+            self.run(&["run", GRAPH, "--root", root, "--policy", "adaptive", "--board", &board, "--trace", "--wide", "--keep-leaves"]);
         assert!(text.contains("adaptive.top_down.gpu_from") && text.contains("board file"), "{text}");
         let rows = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1);
         let cells = rows.map(|row| row.split_whitespace().collect::<Vec<_>>()).take_while(|cells| cells.len() > 10);
@@ -239,6 +240,7 @@ fn every_command_makes_the_same_plans() {
             "--board",
             &board,
             "--trace",
+            "--wide",
             "--keep-leaves",
         ]);
         let rows: Vec<&str> = text.lines().skip_while(|line| !line.trim_start().starts_with("level ")).skip(1).collect();

@@ -150,7 +150,7 @@ mod tests {
 
     /// The share of simulated comparisons in which B is called faster, and slower.
     fn shares(size: [usize; 2], by: f64) -> [f64; 2] {
-        const TRIALS: usize = 500;
+        const TRIALS: usize = 200;
         let mut random = Random(7);
         let mut called = [0; 2];
         for _ in 0..TRIALS {
