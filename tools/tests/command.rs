@@ -489,6 +489,32 @@ fn written_trees_are_valid_in_every_format() {
 }
 
 #[test]
+fn a_forest_from_several_sources_is_written_and_valid() {
+    let folder = Folder::new();
+    let (graph, list) = (folder.file("g.txt", GRAPH), folder.file("sources.txt", "3\n\n 5\n3\n"));
+    let [parents, levels, nearest] = ["p.csv", "l.csv", "n.csv"].map(|name| folder.path(name));
+    for (order, sources) in [("original", "3,5,3"), ("degree", &list)] {
+        let files = ["--parents", &parents, "--levels", &levels, "--nearest", &nearest];
+        let output = good(&[&["run", &graph, "--sources", sources, "--order", order, "--trace"][..], &files].concat());
+        assert!(stdout(&output).contains("sources:    3\nreached:    7 of 7 vertices\nlevels:     4\n"), "{}", stdout(&output));
+        assert_eq!(fs::read_to_string(&levels).unwrap(), "vertex,level\n0,3\n1,2\n2,1\n3,0\n4,3\n5,0\n6,1\n");
+        assert_eq!(fs::read_to_string(&nearest).unwrap(), "vertex,source\n0,3\n1,3\n2,3\n3,3\n4,3\n5,5\n6,5\n");
+        assert_eq!(stdout(&good(&["validate", &graph, &parents, "--sources", sources])), "valid: 7 vertices on 4 levels\n");
+        let output = run(&["validate", &graph, &parents, "--root", "3"]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stdout(&output).starts_with("INVALID: check 1"), "{}", stdout(&output));
+    }
+    assert!(stdout(&good(&["run", &graph, "--sources", ""])).contains("sources:    0\nreached:    0 of 7 vertices\nlevels:     0\n"));
+    refused(&["run", &graph, "--sources", "3,7"], &["root 7 is not a vertex"]);
+    refused(&["run", &graph, "--sources", &folder.file("bad.txt", "3\nx\n")], &["bad.txt:2", "\"x\" is not the number of a vertex"]);
+    refused(&["run", &graph, "--sources", "3,99999999999"], &["99999999999"]);
+    refused(&["run", &graph, "--sources", "absent.txt"], &["absent.txt"]);
+    refused(&["run", &graph, "--sources", "3", "--trace", "--exact"], &["--exact"]);
+    refused(&["run", &graph, "--sources", "3", "--root", "3"], &["--root"]);
+    refused(&["run", &graph], &["--root"]);
+}
+
+#[test]
 fn directed_searches_follow_arcs_in_one_direction_only() {
     let folder = Folder::new();
     let (graph, parents) = (folder.file("graph.el", GRAPH), folder.path("p.txt"));

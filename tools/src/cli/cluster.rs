@@ -522,34 +522,34 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     let prepare = || {
-        for_ranks(&arguments.layout, matches, &["exact", "energy", "keep_leaves", "device_times"])?;
+        for_ranks(&arguments.layout, matches, &["exact", "energy", "nearest", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
         given.extend(["--exchange", "--order"].map(|name| as_given(matches, name)));
-        given.push(with_value("--root", arguments.root));
+        let root = arguments.sources.of_ranks()?;
+        given.push(with_value("--root", root));
         given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
-        let outputs = arguments.outputs(ranks.rank() == 0)?;
+        let [parents, levels, _] = arguments.outputs(ranks.rank() == 0)?;
         config.apply()?;
-        Ok((config, source, given, outputs))
+        Ok((config, source, given, root, parents, levels))
     };
-    let (config, source, given, (parents, levels)) = agreed(ranks, prepare())?;
+    let (config, source, given, root, parents, levels) = agreed(ranks, prepare())?;
     same_flags(ranks, &given)?;
     let mut ready = Ready::new(&arguments.cluster, &arguments.layout, &config, &source, ranks)?;
     resolve_bounds(&mut ready, ranks)?;
     let Ready { edges, part, options, .. } = ready;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
-    let outcome = search.run(arguments.root).map_err(once_for_all(ranks, ""))?;
-    let tree = RankTree { root: arguments.root, parents: search.parents_by_row().to_vec() };
+    let outcome = search.run(root).map_err(once_for_all(ranks, ""))?;
+    let tree = RankTree { root: root, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];
     if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {
         if ranks.rank() == 0 {
-            crate::shell::say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            crate::shell::say(&format!("error: the tree from root {} failed validation: {violation}", root));
         }
         return Err(Failure::Invalid);
     }
-    let root = arguments.root;
     let mut written = Ok(());
     if let Some(path) = &arguments.parents {
         written = write_by_row(ranks, &part, &trees[0].parents, (root, root), (Column::Parent, path), parents);
@@ -626,12 +626,16 @@ fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Ve
 /// `socbfs validate` over ranks.
 pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
-    let source = agreed(ranks, not_directed(arguments.directed).and_then(|()| Source::parse(&arguments.graph, arguments.format)))?;
+    let prepare = || {
+        not_directed(arguments.directed)?;
+        Ok((arguments.sources.of_ranks()?, Source::parse(&arguments.graph, arguments.format)?))
+    };
+    let (root, source) = agreed(ranks, prepare())?;
     let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
-    given.push(with_value("--root", arguments.root));
+    given.push(with_value("--root", root));
     same_flags(ranks, &given)?;
     let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
-    let (root, vertices) = (arguments.root, edges.vertices());
+    let vertices = edges.vertices();
     if root as usize >= vertices {
         return Err(SearchError::RootOutOfRange { root, vertices }.into());
     }

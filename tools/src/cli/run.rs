@@ -1,6 +1,10 @@
 //! `socbfs run`: one search.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::{ArgMatches, Args};
 
@@ -10,7 +14,7 @@ use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
     energy::SensorArgs,
     error::Failure,
-    output::{Output, both, print},
+    output::{Output, both, print, read},
     progress, say,
     source::{self, READ, Source, with_graph_help},
 };
@@ -21,11 +25,12 @@ use crate::{
     report::{self, ArrayFormat, Column, write_array},
 };
 use socbfs::{
+    files,
     graph::{Order, Vertex},
     input::Format,
     runtime::{Prepared, Runtime},
     search::{Outcome, Search},
-    validate::{ValidateError, validate},
+    validate::{ValidateError, validate_forest},
     words::{counted, seconds},
 };
 
@@ -33,15 +38,17 @@ const EXAMPLES: &str = "\
 Examples:
   socbfs run kronecker:18 --root 5 --trace
   socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
+  socbfs run road.gr --sources 5,9,12 --levels distances.npy --nearest nearest.npy
   python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
   sudo socbfs run kronecker:18 --root 5 --trace --energy auto
 
 One search from a cold start is not a benchmark: use `socbfs bench` to measure.";
 
-/// Search a graph from one root
+/// Search a graph from one root, or from several sources at once
 ///
 /// Prints the number of vertices reached, checks the tree, and writes it on request. Parents and levels are in the vertex numbers of the
-/// input, one for every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1.
+/// input, one for every vertex: the root is its own parent and on level 0; a vertex that was not reached has -1. From several sources the
+/// result is a forest: the level of a vertex is its distance from the nearest.
 #[derive(Debug, Args)]
 #[command(after_help = with_graph_help(EXAMPLES))]
 pub(super) struct RunArgs {
@@ -49,9 +56,8 @@ pub(super) struct RunArgs {
     #[arg(value_name = "GRAPH")]
     pub(super) graph: PathBuf,
 
-    /// Vertex to start from, counted from 0 (in formats that count from 1, vertex 1 is root 0)
-    #[arg(long, value_name = "R")]
-    pub(super) root: Vertex,
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
 
     /// Write the parent of every vertex (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
@@ -60,6 +66,10 @@ pub(super) struct RunArgs {
     /// Write the level of every vertex (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
     pub(super) levels: Option<PathBuf>,
+
+    /// Write the source from which each vertex was reached, one of the nearest (.npy, .csv or .txt)
+    #[arg(long, value_name = "FILE")]
+    pub(super) nearest: Option<PathBuf>,
 
     /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read. With
     /// --energy, repeat the search until the energy of each level is known to 5 %, for a minute at most
@@ -93,22 +103,71 @@ pub(super) struct RunArgs {
     pub(super) cluster: ClusterArgs,
 }
 
+/// Where a search begins.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(super) struct SourceArgs {
+    /// Vertex to start from, counted from 0 (in formats that count from 1, vertex 1 is root 0)
+    #[arg(long, value_name = "R")]
+    pub(super) root: Option<Vertex>,
+
+    /// Vertices to start from, all at once: numbers with commas between them, or a file with a number on each line
+    #[arg(long, value_name = "LIST|FILE")]
+    pub(super) sources: Option<String>,
+}
+
+impl SourceArgs {
+    /// The vertices; whether they are in the graph is not known yet.
+    pub(super) fn resolve(&self) -> Result<Vec<Vertex>, Failure> {
+        let text = match (&self.root, &self.sources) {
+            (Some(root), _) => return Ok(vec![*root]),
+            (None, None) => return Ok(Vec::new()),
+            (None, Some(text)) => text,
+        };
+        let number = |at: &str, text: &str| {
+            let cure = "give vertices as numbers from 0";
+            text.parse().map_err(|_| Failure::new(format!("{at}: {text:?} is not the number of a vertex")).cure(cure))
+        };
+        if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
+            return text.split(',').filter(|number| !number.is_empty()).map(|text| number("--sources", text)).collect();
+        }
+        let lines = read(Path::new(text), files::Kind::Stream, files::RECORD)?;
+        let lines = lines.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
+        lines.map(|(line, at): (&str, u64)| number(&format!("{text}:{at}"), line)).collect()
+    }
+
+    /// The root. Ranks of a cluster search from one.
+    #[cfg(feature = "mpi")]
+    pub(super) fn of_ranks(&self) -> Result<Vertex, Failure> {
+        self.root.ok_or_else(|| Failure::new("ranks search from one root: --sources has no effect here").cure("give --root R"))
+    }
+}
+
 /// An array to write: its format and its output.
 pub(super) type Array = Option<(ArrayFormat, Output)>;
 
 impl RunArgs {
-    /// Opens the outputs for parents and levels, if `writes` says that this process writes them.
-    pub(super) fn outputs(&self, writes: bool) -> Result<(Array, Array), Failure> {
+    /// Opens the outputs for parents, levels and sources, if `writes` says that this process writes them.
+    pub(super) fn outputs(&self, writes: bool) -> Result<[Array; 3], Failure> {
         let open = |path: &PathBuf| Ok::<_, Failure>((ArrayFormat::of_path(path)?, Output::open(path)?));
         let open = |path: &Option<PathBuf>| path.as_ref().filter(|_| writes).map(open).transpose();
-        Ok((open(&self.parents)?, open(&self.levels)?))
+        Ok([open(&self.parents)?, open(&self.levels)?, open(&self.nearest)?])
     }
 }
 
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let config = arguments.search.resolve(matches)?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
-    let (parents, levels) = arguments.outputs(true)?;
+    let sources = arguments.sources.resolve()?;
+    let [parents, levels, nearest] = arguments.outputs(true)?;
+    if arguments.sources.sources.is_some() {
+        without_effect(
+            matches,
+            &["exact", "energy"],
+            "the levels from several sources are not counted exactly nor measured",
+            "omit --FLAG",
+        )?;
+    }
     if !arguments.trace {
         without_effect(matches, &["energy"], "a search is too short to measure", "--trace measures the energy of its levels")?;
     }
@@ -118,12 +177,12 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let (edges, _) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
     let Prepared { mut search, choice, .. } = config.search_telling(&layout, &progress::steps())?;
-    config.check_roots(&[arguments.root])?;
-    let outcome = search.run(arguments.root)?;
-    match validate(&edges, arguments.layout.directed, arguments.root, search.parents()) {
+    config.check_roots(sources.get(..1).unwrap_or_default())?;
+    let outcome = search.run_from(&sources)?;
+    match validate_forest(&edges, arguments.layout.directed, &sources, search.parents()) {
         Ok(_) => {}
         Err(ValidateError::Violation(violation)) => {
-            say(&format!("error: the tree from root {} failed validation: {violation}", arguments.root));
+            say(&format!("error: the tree from root {} failed validation: {violation}", outcome.root));
             return Err(Failure::Invalid);
         }
         Err(other) => return Err(other.into()),
@@ -133,8 +192,14 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let written =
         parents.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, Column::Parent, search.parents())));
     let levels = levels.map_or(Ok(()), |(format, output)| {
-        let tree = search.result(arguments.root);
+        let tree = search.result(outcome.root);
         output.finish(|out| write_array(out, format, Column::Level, &tree.level))
+    });
+
+    let nearest = nearest.map_or(Ok(()), |(format, output)| {
+        let mut of = vec![0; layout.vertices()];
+        search.sources_into(&mut of);
+        output.finish(|out| write_array(out, format, Column::Source, &of))
     });
 
     // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
@@ -143,9 +208,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let mut text = summary(&outcome, layout.vertices(), mapping);
     if arguments.trace {
         text.push('\n');
-        let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, arguments.root)));
+        let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, outcome.root)));
         let records = search.records().to_vec();
-        let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, &config, &mut search)).transpose()?;
+        let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, outcome.root, &config, &mut search)).transpose()?;
         let measured = energies.as_ref().and_then(|energies| energies.as_ref().ok());
         text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured, arguments.wide));
         match energies {
@@ -163,21 +228,25 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
     }
-    both(both(written, levels), print(&text))
+    both(both(both(written, levels), nearest), print(&text))
 }
 
 /// Longest time for which a search is repeated until the energy of its levels is known.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// The energy of the levels of the last search, or why it is not measured.
-fn energies(arguments: &RunArgs, config: &Runtime, search: &mut Search<'_>) -> Result<Result<LevelEnergies, String>, Failure> {
+fn energies(
+    arguments: &RunArgs,
+    root: Vertex,
+    config: &Runtime,
+    search: &mut Search<'_>,
+) -> Result<Result<LevelEnergies, String>, Failure> {
     let meter = match arguments.sensors.meter(config.profile.power().as_ref())? {
         Ok(meter) => meter,
         Err(none) => return Ok(Err(none.reason().unwrap_or("no sensor").to_owned())),
     };
     let progress = progress::Bar::still("Measuring energy by level", LONGEST.as_secs());
-    let measured =
-        measure_level_energies(search, arguments.root, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
+    let measured = measure_level_energies(search, root, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
     match measured {
         Ok(energies) => Ok(Ok(energies)),
         Err(LevelEnergyError::Measure(error)) => Err(error.into()),
@@ -188,7 +257,7 @@ fn energies(arguments: &RunArgs, config: &Runtime, search: &mut Search<'_>) -> R
 /// The lines about a search whose tree has passed, with one `more`.
 pub(super) fn summary(outcome: &Outcome, vertices: usize, more: Option<(&str, String)>) -> String {
     let lines = [
-        Some(("root", outcome.root.to_string())),
+        Some(if outcome.sources == 1 { ("root", outcome.root.to_string()) } else { ("sources", outcome.sources.to_string()) }),
         Some(("reached", format!("{} of {vertices} vertices", outcome.reached))),
         Some(("levels", outcome.levels.to_string())),
         Some(("edges", outcome.edges.to_string())),

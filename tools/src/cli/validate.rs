@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::run::SourceArgs;
 use crate::report::read_array;
 use crate::shell::{
     error::Failure,
@@ -12,10 +13,9 @@ use crate::shell::{
     source::{READ, Source, with_graph_help},
 };
 use socbfs::{
-    graph::Vertex,
     input::Format,
     search::SearchError,
-    validate::{ValidateError, Validated, validate},
+    validate::{ValidateError, Validated, validate_forest},
     words::counted,
 };
 
@@ -31,7 +31,7 @@ The last line of a .csv or .txt file must end like the others.
 Examples:
   socbfs validate road.gr tree.npy --root 0 && echo a breadth-first tree";
 
-/// Check a breadth-first tree against its graph
+/// Check a breadth-first tree, or the forest of several sources, against its graph
 ///
 /// Applies the five checks of Graph500: the tree has no cycle, tree edges span one level, the ends of every edge are at most one level
 /// apart, the whole component is reached, every tree edge is an edge of the graph. If a check fails, the command prints the first that
@@ -47,9 +47,8 @@ pub(super) struct ValidateArgs {
     #[arg(value_name = "PARENTS")]
     pub(super) parents: PathBuf,
 
-    /// Root of the tree
-    #[arg(long, value_name = "R")]
-    pub(super) root: Vertex,
+    #[command(flatten)]
+    pub(super) sources: SourceArgs,
 
     /// Arcs lead from source to target only
     #[arg(long)]
@@ -66,15 +65,16 @@ pub(super) struct ValidateArgs {
 }
 
 pub(super) fn run(arguments: &ValidateArgs) -> Result<(), Failure> {
+    let sources = arguments.sources.resolve()?;
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let (edges, _) = source.load()?;
     let vertices = edges.vertices();
-    if arguments.root as usize >= vertices {
-        return Err(SearchError::RootOutOfRange { root: arguments.root, vertices }.into());
+    if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
+        return Err(SearchError::RootOutOfRange { root, vertices }.into());
     }
     let parents = read_array(&arguments.parents, vertices)?;
     let progress = Bar::start("Validating", 0);
-    let verdict = validate(&edges, arguments.directed, arguments.root, &parents);
+    let verdict = validate_forest(&edges, arguments.directed, &sources, &parents);
     drop(progress);
     match verdict {
         Ok(found) => report_verdict(Ok(found), true),

@@ -35,6 +35,8 @@ pub enum Column {
     Parent,
     /// Levels.
     Level,
+    /// Sources.
+    Source,
 }
 
 impl Column {
@@ -42,6 +44,7 @@ impl Column {
         match self {
             Self::Parent => "parent",
             Self::Level => "level",
+            Self::Source => "source",
         }
     }
 }
