@@ -660,8 +660,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
 }
 
 /// As socbfs_search_run_until, from the `count` vertices of `sources` at once: levels are distances from the nearest of them, and each
-/// source is its own parent. A source may be given more than once; without a source nothing is reached. The outcome's `root` is the first
-/// source, or SOCBFS_NONE. It allocates nothing.
+/// source is its own parent. A source may be given more than once; without a source nothing is reached. It allocates nothing.
 ///
 /// # Safety
 /// As for socbfs_search_run; `sources` has `count` numbers.

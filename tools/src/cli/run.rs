@@ -1,7 +1,6 @@
 //! `socbfs run`: one search.
 
 use std::{
-    fmt::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
