@@ -394,9 +394,11 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
                 is_hopeless &= times[level] > GIVEN_UP * best(&tried[level]).1;
                 tried[level].push((strategy, times[level]));
             }
-            if is_hopeless {
-                let each = now.iter().map(|&level| times[level]).sum::<f64>() / now.len() as f64;
-                untried.push((strategy, later.to_vec(), each * later.len() as f64));
+            let each = now.iter().map(|&level| times[level]).sum::<f64>() / now.len() as f64;
+            let later_ns = each * later.len() as f64;
+            // Levels that seem cheap are tried: the last levels of a road, with few vertices left, are much cheaper than those before.
+            if is_hopeless && later_ns > WORTH.as_nanos() as f64 {
+                untried.push((strategy, later.to_vec(), later_ns));
                 break;
             }
             (rest, count) = (later, 2 * count);
