@@ -20,6 +20,9 @@ mod energy;
 #[path = "../examples/own_policy.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
 pub mod own_policy;
+#[path = "../examples/repeat_search.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod repeat_search;
 #[path = "../examples/search_file.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
 mod search_file;
@@ -45,6 +48,17 @@ fn a_file_is_searched() {
     assert_eq!((outcome.reached, outcome.levels), (4, 3));
     let error = search_file::search_file(&path, 4).unwrap_err();
     assert!(error.to_string().contains("root 4 is not a vertex"), "{error}");
+}
+
+#[test]
+fn a_graph_is_searched_again_and_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cycle.el");
+    fs::write(&path, "0 1\n1 2\n2 3\n3 0\n").unwrap();
+    assert_eq!(repeat_search::repeat_search(&path, 3, None).unwrap(), 3 * 4);
+    fs::write(&path, "0 0\n").unwrap();
+    let error = repeat_search::repeat_search(&path, 1, None).unwrap_err();
+    assert_eq!(error.to_string(), "the graph has no edges");
 }
 
 #[test]

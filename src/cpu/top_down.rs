@@ -85,9 +85,11 @@ pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [
             }
             if let Some(&ahead) = queue.get(i + AHEAD_ROW_PARENTS) {
                 let row = rows.get_unchecked(ahead as usize);
-                for v in [row[0] & !ROW_CONTINUES, row[1], row[2], row[3]] {
-                    prefetch(parent.as_ptr().add(v as usize));
-                }
+                // One by one: Rust 1.85 calls a function for each step of a loop over an array.
+                prefetch(parent.as_ptr().add((row[0] & !ROW_CONTINUES) as usize));
+                prefetch(parent.as_ptr().add(row[1] as usize));
+                prefetch(parent.as_ptr().add(row[2] as usize));
+                prefetch(parent.as_ptr().add(row[3] as usize));
             }
             let row = rows.get_unchecked(u as usize);
             let (a, b, c, d) = (row[0] & !ROW_CONTINUES, row[1], row[2], row[3]);
