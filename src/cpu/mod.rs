@@ -15,7 +15,7 @@ mod top_down;
 mod tuning;
 mod wide;
 
-use std::convert::Infallible;
+use std::{convert::Infallible, time::Instant};
 
 pub use self::{
     bottom_up::BottomUp,
@@ -28,7 +28,7 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
-use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET};
+use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
 use self::{distances::Distances, sources::LeafSources};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
@@ -85,6 +85,8 @@ pub struct CpuEngine<'g> {
     without_frontier: Option<u64>,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
+    /// When the last search began.
+    begun: Option<Instant>,
 }
 
 impl<'g> CpuEngine<'g> {
@@ -155,6 +157,7 @@ impl<'g> CpuEngine<'g> {
             counts_alone: true,
             without_frontier: None,
             distances: Distances::new(layout)?,
+            begun: None,
             team,
         })
     }
@@ -236,6 +239,11 @@ impl Engine for CpuEngine<'_> {
             }
         }
         let padded = self.layout.padded();
+        let before = self.begun.replace(Instant::now());
+        // In graphs with rows, threads share hardly any level.
+        if self.layout.rows().is_empty() && before.is_some_and(|before| before.elapsed() < SOON) {
+            self.team.wake();
+        }
         let parent = Shared::new(&mut self.state.parent);
         let shared = if self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_ROW_RESET };
         share(&self.team, padded, RESET, padded < shared, &|_, range| {

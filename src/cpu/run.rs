@@ -13,7 +13,10 @@ use super::{
     bottom_up::{BottomUp, FoundCounts},
     share::{Pieces, SharedBuffers, share_and_sum},
     top_down::{self, TopDown},
-    tuning::{CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_UNVISITED, SHARED_WORDS},
+    tuning::{
+        CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_UNVISITED, SHARED_UNVISITED_AWAKE,
+        SHARED_WORDS,
+    },
 };
 use crate::{
     bfs::LevelWork,
@@ -237,8 +240,11 @@ impl CpuEngine<'_> {
         };
         let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
-        let alone = words.len() < SHARED_WORDS || unvisited < SHARED_UNVISITED;
-        let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), self.parallel.words(), alone, &|thread, range| {
+        let least = if self.team.sleeps() { SHARED_UNVISITED } else { SHARED_UNVISITED_AWAKE };
+        let alone = unvisited < least || (words.len() < SHARED_WORDS && self.team.sleeps());
+        let quarter = words.len() / (4 * self.team.size());
+        let piece = if alone { self.parallel.words() } else { self.parallel.words().min(quarter.max(4)) };
+        let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), piece, alone, &|thread, range| {
             let range = words.start + range.start..words.start + range.end;
             // SAFETY: words are handed out once; the slabs have the sizes that `BottomUp` requires (see `new`); the kernel was chosen for
             // this CPU; buffer `thread` is this thread's own.

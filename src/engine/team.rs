@@ -195,6 +195,20 @@ impl Team {
         self.helpers.len() + 1
     }
 
+    /// Whether a helper sleeps, so that it would come late to a small piece of work.
+    pub fn sleeps(&self) -> bool {
+        self.gate.sleepers.load(Relaxed) > 0
+    }
+
+    /// Wakes the helpers, which then spin as after a piece of work.
+    pub fn wake(&self) {
+        if self.sleeps() {
+            // A call without work: the gate is closed, so no helper enters.
+            self.gate.calls.fetch_add(1, SeqCst); // see `wake_below`
+            self.gate.wake_below(0);
+        }
+    }
+
     /// Runs `work(0)` on the caller and `work(i)` on every helper that arrives before the caller is done; returns when all of them are
     /// done. `work` must hand out its own chunks, since no thread waits for a late helper.
     ///
