@@ -1,5 +1,7 @@
 //! The cost of bottom-up levels on a device, relative to top-down ones.
 
+use std::time::{Duration, Instant};
+
 use super::searched::{Took, fastest, own_ns, probes, roots, timed};
 use crate::{
     bfs::{Direction, LevelStats, Placement, Strategy},
@@ -73,9 +75,52 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
     Ok(took.permille())
 }
 
+/// As [`LEAST_ARCS`] for the CPU, on which a search of a small graph takes microseconds.
+const LEAST_ARCS_ON_CPU: u64 = 1 << 16;
+
+/// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`]. Where gathers are slow, or lists are far
+/// from the processor, they are higher.
+const ON_CPU: [u32; 3] = [1000, 2000, 4000];
+
+/// After this time, no further root is searched on the CPU.
+const ENOUGH: Duration = Duration::from_millis(50);
+
+/// Other costs than the usual ones must save this share of the time, so that a disturbance does not choose them.
+const LEAST_GAIN: f64 = 0.03;
+
+/// The cost of bottom-up levels on the CPU, as that of [`measure_bottom_up`] on a device: the one of a few with which searches of this graph
+/// take least time. `None` if the usual costs are as good, or if the graph is too small for directions to matter. The search's policy is
+/// left changed.
+///
+/// # Errors
+/// [`SearchError`].
+pub fn measure_bottom_up_on_cpu(search: &mut Search<'_>) -> Result<Option<u32>, SearchError> {
+    // A graph with rows is a road or a grid, in which no level is bottom-up.
+    if (search.layout().csr().arcs() as u64) < LEAST_ARCS_ON_CPU || !search.layout().rows().is_empty() {
+        return Ok(None);
+    }
+    let kinds = ON_CPU.map(|permille| (Policy::Sampled(SampledCosts::default().times(permille)), LevelDevice::Cpu));
+    let (begin, mut took) = (Instant::now(), [Duration::ZERO; ON_CPU.len()]);
+    for root in roots(search) {
+        if begin.elapsed() > ENOUGH {
+            break;
+        }
+        for (took, (elapsed, _)) in took.iter_mut().zip(fastest(search, &kinds, root)?) {
+            *took += elapsed;
+        }
+    }
+    let (permille, best) = ON_CPU.into_iter().zip(took).min_by_key(|(_, took)| *took).unwrap_or_default();
+    Ok((best < took[0].mul_f64(1.0 - LEAST_GAIN)).then_some(permille))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        graph::{BuildOptions, Layout},
+        input::generate::Generator,
+        search::SearchOptions,
+    };
 
     /// 1000 words, 10,000 unvisited vertices that look at two neighbours each: bottom-up costs 500 + 2500 + 7000 arcs.
     fn stats(frontier_edges: u64) -> LevelStats {
@@ -88,6 +133,28 @@ mod tests {
             unvisited_edges: 200_000,
             sampled_probes: Some(2.0),
             ..LevelStats::default()
+        }
+    }
+
+    /// The measurement leaves a search that finds the same as before, whatever it chose.
+    #[test]
+    fn the_costs_on_the_cpu_are_among_those_tried() {
+        let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+        let before = search.run(5).unwrap();
+        let chosen = measure_bottom_up_on_cpu(&mut search).unwrap();
+        assert!(chosen.is_none_or(|permille| ON_CPU[1..].contains(&permille)), "{chosen:?}");
+        let after = search.run(5).unwrap();
+        assert_eq!((before.reached, before.levels), (after.reached, after.levels));
+    }
+
+    #[test]
+    fn small_graphs_and_roads_are_not_measured() {
+        for generator in [Generator::graph500(8), Generator::Grid { width: 300, height: 300, deletion: 0.0, seed: 1 }] {
+            let layout = Layout::build(&generator.generate(&|_| ()).unwrap(), &BuildOptions::default()).unwrap();
+            let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+            assert_eq!(measure_bottom_up_on_cpu(&mut search).unwrap(), None);
         }
     }
 

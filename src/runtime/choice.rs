@@ -102,7 +102,7 @@ impl Runtime {
         if let Some(adaptive) = choice.policy.adaptive_mut().filter(|_| with_device) {
             choice.bands = self.complete(adaptive, self.policy.origin, found, costs);
         }
-        if let Some((permille, origin)) = costs.bottom_up.filter(|_| with_device && choice.policy.has_usual_costs()) {
+        if let Some((permille, origin)) = costs.bottom_up.filter(|_| choice.policy.has_usual_costs()) {
             choice.policy = Policy::Sampled(SampledCosts::default().times(permille));
             choice.reason = format!("{}; bottom-up costs {:.3} times the usual ({origin})", choice.reason, f64::from(permille) / 1e3);
         }

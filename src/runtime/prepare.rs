@@ -11,7 +11,7 @@ use crate::{
     gpu::{DeviceUse, GpuSetup},
     gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
-    measure::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_permitted, thresholds},
+    measure::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
     policy::{Bands, ChangeCost, LevelDevice, SampledCosts},
@@ -194,12 +194,12 @@ impl Runtime {
         };
         let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
         if opened.is_empty() {
-            return self.prepare_cpu(layout, every_policy);
+            return self.prepare_cpu(layout, every_policy, progress);
         }
         match self.prepare_on(layout, opened, calibration, every_policy, progress) {
             Err(error @ RuntimeError::Search(_)) => {
                 self.without::<()>(error)?;
-                self.prepare_cpu(layout, every_policy)
+                self.prepare_cpu(layout, every_policy, progress)
             }
             other => other,
         }
@@ -280,14 +280,24 @@ impl Runtime {
     }
 
     /// Prepares the search on the CPU alone.
-    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool) -> Result<Prepared<'g>, RuntimeError> {
+    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
         let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
-        let choice = self.choose(calibration.as_ref(), false, Costs::default())?;
-        choice.tell();
+        let mut costs = Costs::default();
+        let mut choice = self.choose(calibration.as_ref(), false, costs)?;
         let parallel = Some(self.parallel(calibration.as_ref()));
-        let options = SearchOptions { every_policy, parallel, policy: choice.policy.clone(), ..self.options() };
-        let search = Search::new(layout, &options)?;
-        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up: None, choice, options, calibration })
+        let mut options = SearchOptions { every_policy, parallel, policy: choice.policy.clone(), ..self.options() };
+        let mut search = Search::new(layout, &options)?;
+        // A calibration has measured its choice, on other graphs.
+        if calibration.is_none() && choice.policy.has_usual_costs() {
+            let found = during(Step::Directions, progress, || measure_bottom_up_on_cpu(&mut search))?;
+            costs.bottom_up = found.map(|permille| (permille, Origin::Measured));
+            choice = self.choose(None, false, costs)?;
+            search.set_policy(choice.policy.clone(), options.runs)?;
+            options.policy = choice.policy.clone();
+        }
+        choice.tell();
+        let Costs { bottom_up, .. } = costs;
+        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up, choice, options, calibration })
     }
 
     /// Returns an empty list if a device is optional, with a warning that gives the reason; else the error.
