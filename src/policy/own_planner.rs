@@ -15,11 +15,17 @@ const KNOWN: Known =
 /// A planner that can be copied: each search has its own.
 trait Copied: Planner + Send + Sync {
     fn copied(&self) -> Box<dyn Copied>;
+    /// Itself. (Rust 1.85 does not turn a reference to this trait into one to a trait above it.)
+    fn planner(&self) -> &dyn Planner;
 }
 
 impl<P: Planner + Clone + Send + Sync + 'static> Copied for P {
     fn copied(&self) -> Box<dyn Copied> {
         Box::new(self.clone())
+    }
+
+    fn planner(&self) -> &dyn Planner {
+        self
     }
 }
 
@@ -43,7 +49,7 @@ impl OwnPlanner {
     }
 
     pub(super) fn planner(&self) -> &dyn Planner {
-        &*self.planner
+        self.planner.planner()
     }
 
     pub(super) fn begin(&mut self) {
