@@ -488,15 +488,17 @@ mod tests {
                 );
             }
         }
-        let choose = |found: Option<&FoundCalibration>, with_device, device: &str| {
+        let choose = |found: Option<&FoundCalibration>, with_device: bool, device: &str| {
             let mut runtime = runtime(&board, None);
             runtime.device = Setting::flag(device.parse().unwrap());
-            let bottom_up = Some((640, Origin::Calibration));
+            let bottom_up = with_device.then_some((640, Origin::Calibration));
             runtime.choose(found, with_device, Costs { bottom_up, ..Costs::default() }).unwrap()
         };
         let choice = choose(None, false, "auto");
         assert_eq!((choice.policy.kind(), choice.origin), ("auto", Origin::BuiltIn));
         let here = Policy::Sampled(SampledCosts::default().times(640));
+        let measured = Costs { bottom_up: Some((640, Origin::Measured)), ..Costs::default() };
+        assert_eq!(runtime(&board, None).choose(None, false, measured).unwrap().policy, here, "with the costs of the CPU on this graph");
         assert_eq!(choose(None, true, "gpu").policy, here, "with the costs of the device");
         let mut found = calibrated();
         for (decider, on_cpu, on_device) in [(Decider::Sampled, "sampled", here.to_string()), (Decider::Mlp, "auto", "mlp".to_owned())] {
