@@ -85,7 +85,7 @@ pub struct CpuEngine<'g> {
     without_frontier: Option<u64>,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
-    /// When the last search began.
+    /// When the last search began, if there are threads to wake.
     begun: Option<Instant>,
 }
 
@@ -239,10 +239,12 @@ impl Engine for CpuEngine<'_> {
             }
         }
         let padded = self.layout.padded();
-        let before = self.begun.replace(Instant::now());
         // In graphs with rows, threads share hardly any level.
-        if self.layout.rows().is_empty() && before.is_some_and(|before| before.elapsed() < SOON) {
-            self.team.wake();
+        if self.team.size() > 1 && self.layout.rows().is_empty() {
+            let now = Instant::now();
+            if self.begun.replace(now).is_some_and(|before| now.duration_since(before) < SOON) {
+                self.team.wake();
+            }
         }
         let parent = Shared::new(&mut self.state.parent);
         let shared = if self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_ROW_RESET };
