@@ -107,3 +107,43 @@ fn every_kind_of_record_is_in_the_page() {
         assert!(is_named, "docs/records.md does not say that `{}` writes {schema}", command[0]);
     }
 }
+
+/// A value without its numbers, and with the first element of each list.
+fn form(value: &Value) -> Value {
+    match value {
+        Value::Number(_) => Value::from("number"),
+        Value::Array(elements) => elements.iter().take(1).map(form).collect(),
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), form(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// The records of runs by the rules of Green Graph500 have the form of those that are kept, for each scope that qualifies. (With
+/// `SOCBFS_UPDATE=1` the kept ones are written anew.)
+#[test]
+#[ignore = "windows of 100 s and more; tests/run --all runs it"]
+fn records_of_green_runs_are_as_kept() {
+    let run = |scope: &'static str| {
+        let folder = Folder::new();
+        let (root, board, json) = (board_with_rails(&folder), folder.path("board.toml"), folder.path("r.json"));
+        let rail = "[[power.rails]]\nfamily = 'ina2xx'\nid = '0-004*'\ndomain = 'board'\ncounted = true\n";
+        fs::write(&board, format!("schema = 1\n[board]\nname = 'a-board'\n[power]\nscope = '{scope}'\n{rail}")).unwrap();
+        let bench = ["bench", "--kronecker", "8", "--roots", "2", "--device", "cpu", "--board", &board, "--json", &json];
+        let green = ["--green", "--energy", "auto", "--energy-repeats", "1", "--sysfs-root", &root];
+        let output = socbfs(&[&bench[..], &green].concat()).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+        let windows = record["energy"]["measured"]["windows"].as_array().unwrap();
+        assert!(windows.iter().all(|window| window["energy"]["seconds"].as_f64().unwrap() >= 100.0), "{windows:?}");
+        (scope, serde_json::to_string_pretty(&form(&record["energy"])).unwrap() + "\n")
+    };
+    let runs = ["board-input", "wall"].map(|scope| std::thread::spawn(move || run(scope)));
+    for (scope, record) in runs.map(|run| run.join().unwrap()) {
+        let kept = Path::new(crate::REPOSITORY).join(format!("tests/fixtures/green/{scope}.json"));
+        if std::env::var_os("SOCBFS_UPDATE").is_some_and(|update| update == "1") {
+            fs::create_dir_all(kept.parent().unwrap()).unwrap();
+            fs::write(&kept, &record).unwrap();
+        }
+        assert_eq!(record, fs::read_to_string(&kept).unwrap(), "{}", kept.display());
+    }
+}
