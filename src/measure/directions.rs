@@ -88,9 +88,9 @@ const ENOUGH: Duration = Duration::from_millis(50);
 /// Other costs than the usual ones must save this share of the time, so that a disturbance does not choose them.
 const LEAST_GAIN: f64 = 0.03;
 
-/// The cost of bottom-up levels on the CPU, as that of [`measure_bottom_up`] on a device: the one of a few with which searches of this graph
-/// take least time. `None` if the usual costs are as good, or if the graph is too small for directions to matter. The search's policy is
-/// left changed.
+/// The cost of bottom-up levels on the CPU, as that of [`measure_bottom_up`] on a device: the one of a few with which searches of this
+/// graph take least time. `None` if the usual costs are as good, or if the graph is too small for directions to matter. The search's policy
+/// is left changed.
 ///
 /// # Errors
 /// [`SearchError`].
