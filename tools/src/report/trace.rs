@@ -1,7 +1,7 @@
 //! One search as text, level by level.
 
 use super::{
-    cells::{Cell, Table, aligned_by, written},
+    cells::{COLUMNS, Cell, Table, aligned_by, wrapped, written},
     energy::joules,
 };
 use crate::{
@@ -103,7 +103,8 @@ pub fn bands(bands: &[Bound]) -> String {
 
 /// The policy that decided, the reason for it, and its bounds.
 pub fn chosen(chosen: &ChosenPolicy) -> String {
-    format!("policy {} ({}: {})\n{}", chosen.policy, chosen.origin, chosen.reason, bands(&chosen.bands))
+    let said = format!("policy {} ({}: {})", chosen.policy, chosen.origin, chosen.reason);
+    format!("{}\n{}", wrapped(&said, COLUMNS).join("\n"), bands(&chosen.bands))
 }
 
 /// The name of a direction.
