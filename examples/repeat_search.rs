@@ -17,7 +17,7 @@ pub fn repeat_search(path: &Path, searches: u32, simd: Option<Simd>) -> Result<u
     let mut edges = 0;
     for index in 0..searches {
         // Multiples of the golden ratio: the same roots in every run, however many searches.
-        let start = (u64::from(index.wrapping_mul(0x9e37_79b9)) * u64::from(vertices) >> 32) as u32;
+        let start = ((u64::from(index.wrapping_mul(0x9e37_79b9)) * u64::from(vertices)) >> 32) as u32;
         let root = (start..vertices).chain(0..start).find(|&root| layout.input_degree(root) > 0).ok_or("the graph has no edges")?;
         edges += search.run(root)?.edges;
     }

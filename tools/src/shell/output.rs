@@ -55,7 +55,9 @@ pub(crate) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
 /// Prints the text that `write` returns: on a terminal with colours, those of [`COLOURS`].
 pub(crate) fn print_coloured(write: impl FnOnce(bool) -> String) -> Result<(), Failure> {
     let variable = std::env::var_os;
-    let colours = io::stdout().is_terminal() && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
+    // mpirun gives its ranks a terminal, and writes what they print to wherever its own output goes.
+    let shows = io::stdout().is_terminal() && !socbfs_cluster::is_launched();
+    let colours = shows && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     let text = write(colours);
     if !colours {
         return print(&text);
