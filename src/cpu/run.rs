@@ -240,8 +240,8 @@ impl CpuEngine<'_> {
         };
         let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
-        let least = if self.team.sleeps() { SHARED_UNVISITED } else { SHARED_UNVISITED_AWAKE };
-        let alone = unvisited < least || (words.len() < SHARED_WORDS && self.team.sleeps());
+        let (least, least_words) = if self.team.sleeps() { (SHARED_UNVISITED, SHARED_WORDS) } else { (SHARED_UNVISITED_AWAKE, 0) };
+        let alone = self.team.size() == 1 || unvisited < least || words.len() < least_words;
         let quarter = words.len() / (4 * self.team.size());
         let piece = if alone { self.parallel.words() } else { self.parallel.words().min(quarter.max(4)) };
         let ([vertices, edges], threads) = share_and_sum(&self.team, words.len(), piece, alone, &|thread, range| {

@@ -113,9 +113,10 @@ pub(super) const HUB_LISTS: u64 = 48;
 pub(super) const FEW_MEETINGS: u64 = 4;
 /// If at least one arc in this many led to an unvisited vertex at the previous level, the processor can't predict which arcs do now.
 pub(super) const OFTEN_FOUND: u64 = 4;
-/// The caller alone runs bottom-up levels and mappings of fewer words than this, and conversions of a few times as many.
+/// The caller alone runs mappings of fewer words than this, conversions of a few times as many and, while a helper sleeps, bottom-up
+/// levels.
 pub(super) const SHARED_WORDS: usize = 256;
-/// The caller alone runs bottom-up levels with fewer unvisited vertices than this.
+/// The caller alone runs bottom-up levels with fewer unvisited vertices than this, while a helper sleeps.
 pub(super) const SHARED_UNVISITED: u64 = 8 << 10;
 /// As `SHARED_UNVISITED`, while no helper sleeps. A vertex costs 4 to 12 ns, and a meeting of two threads that spin about 300 ns.
 pub(super) const SHARED_UNVISITED_AWAKE: u64 = 1500;
