@@ -6,7 +6,7 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Child, Command},
     sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
@@ -467,23 +467,32 @@ fn changes_clocks_for_ever() {
     }
 }
 
+/// Starts [`changes_clocks_for_ever`] by `command`, which runs this program of tests.
+fn start(mut command: Command, root: &Path) -> Child {
+    command.args(["sweeps::changes_clocks_for_ever", "--exact", "--ignored", "--nocapture"]).env("SOCBFS_TEST_SWEPT", root);
+    command.stdout(std::process::Stdio::null()).spawn().unwrap()
+}
+
+/// Waits until [`changes_clocks_for_ever`] has begun. Returns the number of its process.
+fn begun(root: &Path) -> String {
+    let begin = Instant::now();
+    loop {
+        if let Ok(process) = fs::read_to_string(root.join("begun")) {
+            return process;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "it never began");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn clocks_are_put_back_after_a_kill() {
     let kills = if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 100 } else { 12 };
     for kill in 0..kills {
         let (root, _) = machine();
         let before = limits(root.path());
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["sweeps::changes_clocks_for_ever", "--exact", "--ignored", "--nocapture"])
-            .env("SOCBFS_TEST_SWEPT", root.path())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let begin = Instant::now();
-        while !root.path().join("begun").exists() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it never began");
-            std::thread::sleep(Duration::from_millis(1));
-        }
+        let mut child = start(Command::new(std::env::current_exe().unwrap()), root.path());
+        begun(root.path());
         std::thread::sleep(Duration::from_micros(997 * kill % 20_000));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -525,21 +534,10 @@ fn clocks_are_put_back_although_writes_fail() {
         for path in limit_files() {
             strace.arg("-P").arg(root.path().join(path));
         }
-        let mut child = strace
-            .arg(std::env::current_exe().unwrap())
-            .args(["sweeps::changes_clocks_for_ever", "--exact", "--ignored", "--nocapture"])
-            .env("SOCBFS_TEST_SWEPT", root.path())
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
+        strace.arg(std::env::current_exe().unwrap());
+        let mut child = start(strace, root.path());
+        let process = begun(root.path());
         let begin = Instant::now();
-        let process = loop {
-            match fs::read_to_string(root.path().join("begun")) {
-                Ok(process) => break process,
-                Err(_) => assert!(begin.elapsed() < Duration::from_secs(60), "it never began"),
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        };
         // A write of the program has failed.
         let traced = || fs::read_to_string(root.path().join("trace")).unwrap_or_default();
         while !traced().contains("(INJECTED)") {

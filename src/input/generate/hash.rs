@@ -38,6 +38,11 @@ impl Seeded {
 pub struct Numbers(u64);
 
 impl Numbers {
+    /// SplitMix64 from this state.
+    pub fn new(state: u64) -> Self {
+        Self(state)
+    }
+
     /// 64 random bits.
     #[inline]
     pub fn bits(&mut self) -> u64 {
@@ -71,7 +76,7 @@ mod tests {
     /// SplitMix64's published sequence for the state 1234567 (the test vector of several implementations).
     #[test]
     fn the_sequence_is_that_of_splitmix64() {
-        let mut numbers = Numbers(1_234_567);
+        let mut numbers = Numbers::new(1_234_567);
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
         assert_eq!(expected.map(|_| numbers.bits()), expected);
     }

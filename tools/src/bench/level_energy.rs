@@ -14,8 +14,10 @@ use std::{
 use socbfs::{
     bfs::LevelRecord,
     graph::Vertex,
+    input::generate::hash::Numbers,
     power::{Change, Joules, Meter, TooSlow, monotonic},
     search::Search,
+    stats::median,
 };
 
 use super::MeasureError;
@@ -128,8 +130,8 @@ pub fn measure_level_energies(
     let slowest = meter.slowest();
     let mut fits: Vec<Fit> = rails.iter().map(|_| Fit::new(levels + 2)).collect();
     let (mut spans, mut changes) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
-    let (mut searches, mut different, mut random) = (0, 0, u64::from(root) | 1);
-    let mut times: Vec<Vec<u64>> = vec![Vec::with_capacity(TIMES); levels];
+    let (mut searches, mut different, mut random) = (0, 0, Numbers::new(root.into()));
+    let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(TIMES); levels];
     let begin = Instant::now();
     let mut batch = 0;
     let estimates = loop {
@@ -157,16 +159,12 @@ pub fn measure_level_energies(
                 for span in &spans[first..] {
                     let times = &mut times[span.column];
                     if times.len() < TIMES {
-                        times.push(span.end - span.begin);
+                        times.push((span.end - span.begin) as f64 / 1e9);
                     }
                 }
                 spans.push(Span { begin: at, end: returned, column: levels });
             }
-            // Marsaglia's xorshift.
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let pause = Duration::from_nanos(random % (slowest.as_nanos() as u64).max(1));
+            let pause = Duration::from_nanos(random.bits() % (slowest.as_nanos() as u64).max(1));
             let paused = Instant::now();
             while paused.elapsed() < pause {
                 std::hint::spin_loop();
@@ -227,13 +225,6 @@ fn is_alike(found: &[LevelRecord], shown: &[LevelRecord]) -> bool {
         (record.stats.level, record.levels, record.with_previous, record.plan.direction, discriminant(&record.plan.placement))
     };
     found.iter().map(what).eq(shown.iter().map(what))
-}
-
-/// The median, in seconds.
-fn median(times: &[u64]) -> f64 {
-    let mut times = times.to_vec();
-    times.sort_unstable();
-    times.get(times.len() / 2).map_or(0.0, |&ns| ns as f64 / 1e9)
 }
 
 /// A time in which one thing ran. Spans follow one another; what lies between two of them is a pause.

@@ -1,6 +1,6 @@
 //! The graphs on which strategies are measured.
 
-use socbfs::input::generate::Generator;
+use socbfs::input::generate::{Generator, hash::Numbers};
 
 /// Number of graphs of one round: each R-MAT scale of the paper once, and four others.
 const ROUND: u64 = 8;
@@ -17,27 +17,27 @@ pub const TRAINING_GRAPHS: usize = (ROUND * ROUNDS) as usize;
 /// each scale), and as many graphs of kinds that the paper lacks: uniform random graphs, grids like roads, small graphs, and graphs of low
 /// degree. The kinds alternate, so that every round of the set has all of them, roughly by size.
 pub fn training_graph(place: usize, seed: u64, most_scale: u32) -> Generator {
-    let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (place as u64).wrapping_mul(0xD1B5_4A32_D192_ED03));
+    let mut random = Numbers::new(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (place as u64).wrapping_mul(0xD1B5_4A32_D192_ED03));
     let scale = |scale: u32| scale.clamp(8, most_scale.max(8));
-    let graph_seed = random.next() >> 32;
+    let graph_seed = random.bits() >> 32;
     match place as u64 % ROUND {
         0 => {
-            let vertices = 1 << scale(random.between(11, 17) as u32);
-            Generator::Uniform { vertices, edges: vertices << random.between(1, 5), seed: graph_seed }
+            let vertices = 1 << scale(between(&mut random, 11, 17) as u32);
+            Generator::Uniform { vertices, edges: vertices << between(&mut random, 1, 5), seed: graph_seed }
         }
         1 => {
-            let (width, height) = (random.between(24, 224), random.between(24, 224));
-            Generator::Grid { width, height, deletion: random.between(0, 20) as f64 / 100.0, seed: graph_seed }
+            let (width, height) = (between(&mut random, 24, 224), between(&mut random, 24, 224));
+            Generator::Grid { width, height, deletion: between(&mut random, 0, 20) as f64 / 100.0, seed: graph_seed }
         }
         2 => rmat(scale(16), 16, &mut random, graph_seed),
         3 => {
-            let edge_factor = random.between(2, 32);
-            rmat(scale(random.between(9, 14) as u32), edge_factor, &mut random, graph_seed)
+            let edge_factor = between(&mut random, 2, 32);
+            rmat(scale(between(&mut random, 9, 14) as u32), edge_factor, &mut random, graph_seed)
         }
         4 => rmat(scale(17), 16, &mut random, graph_seed),
         5 => {
-            let edge_factor = random.between(1, 4);
-            rmat(scale(random.between(15, 18) as u32), edge_factor, &mut random, graph_seed)
+            let edge_factor = between(&mut random, 1, 4);
+            rmat(scale(between(&mut random, 15, 18) as u32), edge_factor, &mut random, graph_seed)
         }
         6 => rmat(scale(18), 16, &mut random, graph_seed),
         _ => rmat(scale(19), 16, &mut random, graph_seed),
@@ -46,9 +46,9 @@ pub fn training_graph(place: usize, seed: u64, most_scale: u32) -> Generator {
 
 /// An R-MAT graph with four random probabilities in hundredths, so that they sum to 1 and the graph's name gives them exactly. None is so
 /// near to 1 that nearly all edges are the same.
-fn rmat(scale: u32, edge_factor: u64, random: &mut Random, seed: u64) -> Generator {
+fn rmat(scale: u32, edge_factor: u64, random: &mut Numbers, seed: u64) -> Generator {
     const LEAST: u64 = 5;
-    let drawn = [(); 4].map(|()| random.between(1, 1000));
+    let drawn = [(); 4].map(|()| between(random, 1, 1000));
     let sum: u64 = drawn.iter().sum();
     let share = |index: usize| LEAST + drawn[index] * (100 - 4 * LEAST) / sum;
     let (a, b, c) = (share(0), share(1), share(2));
@@ -56,22 +56,9 @@ fn rmat(scale: u32, edge_factor: u64, random: &mut Random, seed: u64) -> Generat
     Generator::Rmat { scale, edge_factor, a: of(a), b: of(b), c: of(c), d: of(100 - a - b - c), seed }
 }
 
-/// `SplitMix64` (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number from `least` to `most`.
-    fn between(&mut self, least: u64, most: u64) -> u64 {
-        least + self.next() % (most - least + 1)
-    }
+/// A number from `least` to `most`.
+fn between(random: &mut Numbers, least: u64, most: u64) -> u64 {
+    least + random.bits() % (most - least + 1)
 }
 
 #[cfg(test)]

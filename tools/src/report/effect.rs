@@ -1,7 +1,7 @@
 //! Which of two runs is faster, by how much, and how certain that is: from searches in turn, or from two records.
 
 use super::comparison::TWO_SIDED_95;
-use socbfs::{stats::median, words::general};
+use socbfs::{input::generate::hash::Numbers, stats::median, words::general};
 
 /// Logarithms of A's time over B's: for each graph, for each root, one of every round. (Of two records: one.)
 pub type Logs = Vec<Vec<Vec<f64>>>;
@@ -43,13 +43,13 @@ impl Effect {
     /// distribution.
     pub fn new(logs: &Logs, of: Of) -> Option<Self> {
         let (mut sum, mut squares) = (0.0, 0.0);
-        let mut random = Random(0x5eed);
+        let mut random = Numbers::new(0x5eed);
         for graph in logs {
             let rounds = graph.iter().map(Vec::len).min().filter(|&rounds| rounds > 0)?;
             let all = |count: usize| (0..count).collect::<Vec<_>>();
             let mut half = |units: usize, centre: &dyn Fn(&[usize]) -> f64| {
                 let student = STUDENT.get(units.checked_sub(2)?).copied().unwrap_or(STUDENT_BEYOND);
-                let mut samples: Vec<f64> = (0..SAMPLES).map(|_| centre(&random.draw(units))).collect();
+                let mut samples: Vec<f64> = (0..SAMPLES).map(|_| centre(&draw(&mut random, units))).collect();
                 samples.sort_by(f64::total_cmp);
                 // Half of the width of 95 % of the samples: a few samples are full of disturbances, which would decide a standard
                 // deviation.
@@ -108,22 +108,9 @@ fn centre(graph: &[Vec<f64>], roots: &[usize], rounds: &[usize], of: Of) -> f64 
     rounds.iter().map(|&round| of_round(round)).sum::<f64>() / rounds.len().max(1) as f64
 }
 
-/// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// `count` numbers below `count`, with replacement.
-    fn draw(&mut self, count: usize) -> Vec<usize> {
-        (0..count).map(|_| (self.next() % count.max(1) as u64) as usize).collect()
-    }
+/// `count` numbers below `count`, with replacement.
+fn draw(random: &mut Numbers, count: usize) -> Vec<usize> {
+    (0..count).map(|_| (random.bits() % count.max(1) as u64) as usize).collect()
 }
 
 #[cfg(test)]
@@ -132,8 +119,8 @@ mod tests {
 
     /// Times of searches from `roots` roots in `rounds` rounds, whose logarithms have: a drift of 1 % from one run to the next, 2 % of
     /// noise, and a disturbance of 50 % and more of one search in twenty. B is faster by `by`.
-    fn simulated(random: &mut Random, [roots, rounds]: [usize; 2], by: f64) -> Logs {
-        let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+    fn simulated(random: &mut Numbers, [roots, rounds]: [usize; 2], by: f64) -> Logs {
+        let mut uniform = || (random.bits() >> 11) as f64 / (1_u64 << 53) as f64;
         // The sum of 12 uniform numbers is nearly normal.
         let mut run = |by: f64| {
             let drift = 0.01 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0);
@@ -151,7 +138,7 @@ mod tests {
     /// The share of simulated comparisons in which B is called faster, and slower.
     fn shares(size: [usize; 2], by: f64) -> [f64; 2] {
         const TRIALS: usize = 200;
-        let mut random = Random(7);
+        let mut random = Numbers::new(7);
         let mut called = [0; 2];
         for _ in 0..TRIALS {
             let logs = simulated(&mut random, size, by);
