@@ -114,7 +114,8 @@ fn intel_rapl_ina_chips_and_battery() {
     assert_watts(&found, &ina("0045"), 1.0, 0.001);
     assert_watts(&found, &ina("0046"), 17.92, 0.001);
     let meter = number(&sensor(&found, "acpi-power-meter:ACPI000D:00")["watts"]);
-    assert!((10.0..=20.0).contains(&meter), "{found}");
+    // It is programmed to 10 and 20 W in turn; the mean of its samples is rounded as sums of floating point are.
+    assert!((9.99..=20.01).contains(&meter), "{found}");
     let ina3221 = |channel: u32| format!("ina3221:{bus}-0041:{channel}");
     assert_watts(&found, &ina3221(1), 5.0, 0.001);
     assert_watts(&found, &ina3221(2), 0.4 * 3.296, 0.001);
