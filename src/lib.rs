@@ -62,6 +62,7 @@ pub mod files;
 pub mod gpu;
 #[doc(hidden)]
 pub mod graph;
+pub mod grid;
 #[doc(hidden)]
 pub mod hybrid;
 #[doc(hidden)]

@@ -11,12 +11,37 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     cpu::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    grid::{Cell, Connectivity, Grid, GridOptions, GridSearch},
     policy::{Known, Policy, Replay},
     search::{Output, Search, SearchOptions, Until},
 };
 
+/// Searches over a grid that changes in between, and what they are asked for, call the allocator only the first time.
+fn grids() {
+    for connectivity in [Connectivity::Four, Connectivity::Eight, Connectivity::EightAroundCorners] {
+        for threads in [1, 3] {
+            let options = GridOptions { connectivity, threads, ..GridOptions::default() };
+            let mut search = GridSearch::new(Grid::free(150, 900).unwrap(), &options).unwrap();
+            search.set_traced(2000);
+            let mut ask = |row: usize| {
+                search.grid_mut().fill(row..row + 1, 0..800, false).unwrap();
+                let outcome = search.run(&[Cell::new(0, 0), Cell::new(149, 3)]).unwrap();
+                let (steps, sources) = (search.steps().unwrap().len(), search.sources().unwrap().len());
+                let path = search.path(Cell::new(75, 450)).unwrap().count();
+                outcome.reached > 100_000 && steps == sources && path > 75
+            };
+            assert!(ask(60));
+            let mut good = false;
+            let calls = calls(|| good = ask(90));
+            assert!(good);
+            assert_eq!(calls, 0, "{connectivity:?} {threads} threads");
+        }
+    }
+}
+
 // There is no test harness, since its allocations would be counted.
 fn main() {
+    grids();
     let (mut combinations, mut layouts) = (0, 0);
     let every_combination = std::env::var_os("SOCBFS_TEST_ALL").is_some();
     for (kind, edges) in searches::large() {

@@ -18,6 +18,7 @@ mod gpu_faults;
 mod gpu_races;
 mod gpu_search;
 mod gpu_small_devices;
+mod grid;
 mod info;
 mod many;
 mod opencl;

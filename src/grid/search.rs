@@ -1,0 +1,506 @@
+//! The search: one wave after another over one grid.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use super::{
+    Cell, Connectivity, Grid, GridError, ROWS, Shape,
+    answers::{self, DIRECTIONS, GridPath, STAY},
+    distances::{Decode, Distance, Planes, decoder},
+    wave::{BORDER_CELL, CORNERS, EIGHT, FOUR, Level, PIECE, TileState, Visit, kernels},
+};
+use crate::{
+    cpu::{Simd, share, share_and_sum},
+    engine::Team,
+    graph::{NONE, Stopper},
+    memory::{Shared, Slab, as_atomics},
+    search::threads_of,
+};
+
+/// Threads share a level that visits at least this many tiles.
+const SHARED_TILES: usize = 128;
+/// Rows of tiles that a thread turns into distances at a time.
+const DECODED: usize = 2;
+/// Rows that a thread answers for at a time.
+const ANSWERED: usize = 64;
+/// The longest distance that 16 bits hold: one more would be taken for the neighbour of a cell that was not reached.
+const DEEPEST_SHORT: u32 = u16::MAX as u32 - 2;
+
+/// How grids are searched.
+#[derive(Debug, Clone, Default)]
+pub struct GridOptions {
+    /// To which cells a step may lead.
+    pub connectivity: Connectivity,
+    /// Number of threads (0: one for each of `cpus`; if that is empty, one for every CPU the process may run on).
+    pub threads: usize,
+    /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
+    pub cpus: Vec<usize>,
+    /// Vector instructions (`None`: the best this CPU has).
+    pub simd: Option<Simd>,
+    /// Stops searches between two levels.
+    pub stopper: Stopper,
+}
+
+/// Conditions that end a search before it has reached everything (default: none).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct GridUntil {
+    /// End at this distance from the sources.
+    pub depth: Option<u32>,
+    /// End after the level that reaches this cell.
+    pub target: Option<Cell>,
+}
+
+/// Why a search ended.
+pub type GridEnd = crate::search::End;
+
+/// What one search did.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
+pub struct GridOutcome {
+    /// Number of sources, as given: repeats count.
+    pub sources: u64,
+    /// Cells reached, the sources included.
+    pub reached: u64,
+    /// Levels: sources alone are 1.
+    pub levels: u32,
+    /// Visits of tiles (16 rows of 32 columns), the work of the search.
+    pub visits: u64,
+    /// Why the search ended.
+    pub end: GridEnd,
+    /// Time from the call to the distances.
+    #[serde(skip)]
+    pub elapsed: Duration,
+}
+
+/// One level of a traced search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+pub struct GridLevel {
+    /// Distance of the cells that it found.
+    pub level: u32,
+    /// Cells found.
+    pub found: u64,
+    /// Tiles visited.
+    pub tiles: u64,
+    /// Threads that took part.
+    pub threads: u32,
+    /// Its time in nanoseconds.
+    pub elapsed_ns: u64,
+}
+
+/// Distances by cell: an array of [`Grid::rows`] rows, of which only the first [`Grid::columns`] entries count.
+#[derive(Debug, Clone, Copy)]
+pub enum Distances<'a> {
+    /// Of 16 bits; `u16::MAX` where not reached.
+    Short {
+        /// All rows, one after the other.
+        cells: &'a [u16],
+        /// Entries from a row to the next.
+        line: usize,
+    },
+    /// Of 32 bits, if a distance does not fit 16; `u32::MAX` where not reached.
+    Long {
+        /// All rows, one after the other.
+        cells: &'a [u32],
+        /// Entries from a row to the next.
+        line: usize,
+    },
+}
+
+/// Searches one grid, again and again; the grid may change between two searches. After the first search of a kind nothing is allocated.
+#[derive(Debug)]
+pub struct GridSearch {
+    grid: Grid,
+    connectivity: Connectivity,
+    team: Team,
+    kernels: [Visit; 2],
+    simd: Simd,
+    stopper: Stopper,
+    deadline: Option<Instant>,
+    states: Box<[TileState]>,
+    unvisited: Slab<u32>,
+    /// The cells of the last level and of the next, in turn. No bit is set between two searches.
+    waves: [Slab<u32>; 2],
+    lists: [Slab<u32>; 2],
+    short: Slab<u16>,
+    /// In place of `short` once a search went deeper than 16 bits allow.
+    long: Slab<u32>,
+    has_distances: bool,
+    /// Steps and sources of the last search, once they were asked for.
+    steps: Slab<u8>,
+    sources: Slab<u32>,
+    has_steps: bool,
+    has_sources: bool,
+    trace: Vec<GridLevel>,
+}
+
+impl GridSearch {
+    /// Allocates everything that searches need and starts the threads.
+    ///
+    /// # Errors
+    /// [`GridError`] if memory, threads or vector instructions are refused.
+    pub fn new(grid: Grid, options: &GridOptions) -> Result<Self, GridError> {
+        let shape = grid.shape;
+        let simd = options.simd.unwrap_or_else(Simd::detect);
+        simd.kernels()?; // whether this CPU has the instructions
+        let kernels = match options.connectivity {
+            Connectivity::Four => kernels::<FOUR>(simd),
+            Connectivity::Eight => kernels::<EIGHT>(simd),
+            Connectivity::EightAroundCorners => kernels::<CORNERS>(simd),
+        };
+        let mut states: Box<[TileState]> = (0..shape.tiles()).map(|_| TileState { cell: BORDER_CELL, ..TileState::default() }).collect();
+        for strip in 0..shape.strips {
+            for tile in 0..shape.height {
+                let cell = Cell::new(tile * ROWS, strip * super::COLUMNS);
+                states[shape.tile(cell)].cell = (cell.row * shape.line() + cell.column) as u32;
+            }
+        }
+        let bitmap = || Slab::zeroed(shape.words(), "the bitmaps of a grid");
+        let list = || Slab::zeroed(shape.strips * shape.height + 1, "the tiles of a level");
+        let mut short = Slab::zeroed(shape.padded(), "distances")?;
+        short.fill(u16::NONE);
+        Ok(Self {
+            connectivity: options.connectivity,
+            team: Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(GridError::Threads)?,
+            kernels,
+            simd,
+            stopper: options.stopper.clone(),
+            deadline: None,
+            states,
+            unvisited: bitmap()?,
+            waves: [bitmap()?, bitmap()?],
+            lists: [list()?, list()?],
+            short,
+            long: Slab::default(),
+            has_distances: false,
+            steps: Slab::default(),
+            sources: Slab::default(),
+            has_steps: false,
+            has_sources: false,
+            trace: Vec::new(),
+            grid,
+        })
+    }
+
+    /// The grid.
+    pub fn grid(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// The grid, to change it before the next search.
+    pub fn grid_mut(&mut self) -> &mut Grid {
+        &mut self.grid
+    }
+
+    /// To which cells a step may lead.
+    pub fn connectivity(&self) -> Connectivity {
+        self.connectivity
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.team.size()
+    }
+
+    /// The vector instructions in use.
+    pub fn simd(&self) -> Simd {
+        self.simd
+    }
+
+    /// What stops searches from other threads.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Stops searches, as a [`Stopper`] does, as soon as a level ends after `deadline` (`None`: never).
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Keeps an account of up to `levels` levels of each search from now on ([`trace`](Self::trace)); 0 ends it. It counts the cells of
+    /// each level, which takes time.
+    pub fn set_traced(&mut self, levels: usize) {
+        self.trace = Vec::with_capacity(levels);
+    }
+
+    /// The account of the last search.
+    pub fn trace(&self) -> &[GridLevel] {
+        &self.trace
+    }
+
+    /// Searches from `sources` until everything is reached.
+    ///
+    /// # Errors
+    /// [`GridError::NoSource`], [`GridError::Outside`], [`GridError::Blocked`], [`GridError::Stopped`]; [`GridError::Memory`] if the first
+    /// search that needs distances of 32 bits does not get them.
+    pub fn run(&mut self, sources: &[Cell]) -> Result<GridOutcome, GridError> {
+        self.run_until(sources, GridUntil::default())
+    }
+
+    /// As [`run`](Self::run), but the search may end early: then cells farther away than its last level have no distance.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); a target outside of the grid is [`GridError::Outside`]. One that is blocked is never reached.
+    pub fn run_until(&mut self, sources: &[Cell], until: GridUntil) -> Result<GridOutcome, GridError> {
+        let begin = Instant::now();
+        let shape = self.grid.shape;
+        for &source in sources {
+            if !self.grid.is_free(shape.check(source)?) {
+                return Err(GridError::Blocked(source));
+            }
+        }
+        if sources.is_empty() {
+            return Err(GridError::NoSource);
+        }
+        let target = until.target.map(|target| shape.check(target)).transpose()?;
+        (self.has_distances, self.has_steps, self.has_sources) = (false, false, false);
+        let (mut ended, mut visits) = self.wave(sources, until.depth, target)?;
+        if ended.is_none() {
+            // The path is too long for distances of 16 bits. So it is for later searches of most such grids.
+            self.long = Slab::zeroed(shape.padded(), "distances")?;
+            self.long.fill(u32::NONE);
+            self.short = Slab::default();
+            (ended, visits) = self.wave(sources, until.depth, target)?;
+        }
+        let (end, levels) = ended.unwrap_or((GridEnd::Complete, 0));
+        let reached = self.decode();
+        self.has_distances = true;
+        Ok(GridOutcome { sources: sources.len() as u64, reached, levels, visits, end, elapsed: begin.elapsed() })
+    }
+
+    /// The array of distances as words, behind its first padding, and the words of a cell, times two.
+    fn planes(&mut self) -> (Shared<u32>, usize) {
+        let first = self.grid.shape.first();
+        if self.long.is_empty() {
+            // SAFETY: the cells are aligned to pages, and `first` is a multiple of 32: words of two cells each.
+            let words = unsafe { self.short.align_to_mut::<u32>().1 };
+            (Shared::new(&mut words[first / 2..]), 1)
+        } else {
+            (Shared::new(&mut self.long[first..]), 2)
+        }
+    }
+
+    /// Lets the wave run. Returns why and after how many levels it ended (`None`: a distance does not fit), and the number of visits.
+    #[allow(clippy::type_complexity, reason = "two results of one private function")]
+    fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(GridEnd, u32)>, u64), GridError> {
+        let shape = self.grid.shape;
+        let (planes, halves) = self.planes();
+        self.trace.clear();
+        self.states.iter_mut().for_each(TileState::reset);
+        self.unvisited.copy_from_slice(&self.grid.free);
+        let mut len = 0;
+        for &source in sources {
+            let (word, bit) = shape.place(source);
+            self.unvisited[word] &= !bit;
+            self.waves[0][word] |= bit;
+            let (tile, pitch) = (word / ROWS, shape.pitch());
+            self.states[tile].reach(0);
+            for strip in [tile - pitch, tile, tile + pitch] {
+                for tile in strip - 1..=strip + 1 {
+                    let stamp = self.states[tile].stamp.get_mut();
+                    if *stamp == 0 {
+                        *stamp = 1;
+                        self.lists[0][len] = tile as u32;
+                        len += 1;
+                    }
+                }
+            }
+        }
+        let target = target.map(|target| shape.place(target));
+        let reached = |unvisited: &[u32]| target.is_some_and(|(word, bit)| unvisited[word] & bit == 0 && self.grid.free[word] & bit != 0);
+        let (mut level, mut visits) = (0, 0);
+        let end = loop {
+            if reached(&self.unvisited) {
+                break Ok(Some(GridEnd::Target));
+            }
+            if depth.is_some_and(|depth| level >= depth) {
+                break Ok(Some(GridEnd::Depth));
+            }
+            if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break Err(GridError::Stopped);
+            }
+            level += 1;
+            let begin = (self.trace.capacity() > self.trace.len()).then(Instant::now);
+            let [frontier, next] = &mut self.waves;
+            let [list, listed] = &mut self.lists;
+            let listed_len = AtomicUsize::new(0);
+            let work = Level {
+                shape,
+                level,
+                list: &list[..len],
+                free: &self.grid.free,
+                frontier,
+                next: Shared::new(next),
+                unvisited: Shared::new(&mut self.unvisited),
+                states: &self.states,
+                planes,
+                halves,
+                listed: Shared::new(listed),
+                listed_len: &listed_len,
+            };
+            let [alone, beside] = self.kernels;
+            let mut threads = 1;
+            let any = if len < SHARED_TILES || self.team.size() == 1 {
+                // SAFETY: all arrays are of this shape, the list has no tile twice (stamps) and no other thread takes part.
+                unsafe { alone(&work, 0..len) }
+            } else {
+                let any = AtomicBool::new(false);
+                (_, threads) = share_and_sum(&self.team, len, PIECE, false, &|_, range| {
+                    // SAFETY: as above; the ranges of threads are disjoint.
+                    if unsafe { beside(&work, range) } {
+                        any.store(true, Relaxed);
+                    }
+                    [0; 2]
+                });
+                any.into_inner()
+            };
+            visits += len as u64;
+            if let Some(begin) = begin {
+                let elapsed_ns = begin.elapsed().as_nanos() as u64;
+                let cells = |&tile: &u32| next[tile as usize * ROWS..][..ROWS].iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+                let found = list[..len].iter().map(cells).sum();
+                if found > 0 {
+                    self.trace.push(GridLevel { level, found, tiles: len as u64, threads, elapsed_ns });
+                }
+            }
+            len = listed_len.into_inner();
+            self.waves.swap(0, 1);
+            self.lists.swap(0, 1);
+            if !any {
+                level -= 1;
+                break Ok(Some(GridEnd::Complete));
+            }
+            if halves == 1 && level > DEEPEST_SHORT {
+                break Ok(None);
+            }
+        };
+        // What the last levels have set lies in the tiles of the list.
+        for &tile in &self.lists[0][..len] {
+            for wave in &mut self.waves {
+                wave[tile as usize * ROWS..][..ROWS].fill(0);
+            }
+        }
+        Ok((end?.map(|end| (end, level + 1)), visits))
+    }
+
+    /// Turns planes into distances; returns the number of cells reached.
+    fn decode(&mut self) -> u64 {
+        let shape = self.grid.shape;
+        let (words, halves) = self.planes();
+        let decode: Decode = if halves == 1 { decoder::<u16>(self.simd) } else { decoder::<u32>(self.simd) };
+        let planes = Planes { shape, states: &self.states, free: &self.grid.free, unvisited: &self.unvisited, words };
+        let reached = AtomicU64::new(0);
+        let alone = shape.height * shape.strips < SHARED_TILES;
+        share(&self.team, shape.height, DECODED, alone, &|_, range| {
+            // SAFETY: the arrays are of this shape, and ranges are disjoint.
+            reached.fetch_add(unsafe { decode(&planes, range) }, Relaxed);
+        });
+        reached.into_inner()
+    }
+
+    /// The distances of the last search (empty before the first one, and if it was stopped).
+    pub fn distances(&self) -> Distances<'_> {
+        let shape = self.grid.shape;
+        let (first, len) = (shape.first(), if self.has_distances { shape.line() * shape.rows } else { 0 });
+        if self.long.is_empty() {
+            Distances::Short { cells: &self.short[first..first + len], line: shape.line() }
+        } else {
+            Distances::Long { cells: &self.long[first..first + len], line: shape.line() }
+        }
+    }
+
+    /// The distance of `cell` from the nearest source, in steps (`None`: not reached).
+    pub fn distance(&self, cell: Cell) -> Option<u32> {
+        let shape = self.grid.shape;
+        if !self.has_distances || shape.check(cell).is_err() {
+            return None;
+        }
+        match self.distances() {
+            Distances::Short { cells, line } => Some(cells[cell.row * line + cell.column]).filter(|&d| d != u16::NONE).map(u32::from),
+            Distances::Long { cells, line } => Some(cells[cell.row * line + cell.column]).filter(|&d| d != u32::NONE),
+        }
+    }
+
+    /// The direction (0 up, then clockwise to 7) of the step from `cell` to the nearest source; `None` at a source and where not reached.
+    pub(super) fn step(&self, cell: Cell) -> Option<usize> {
+        let own = self.distance(cell).filter(|&own| own > 0)?;
+        let to = |direction: usize| {
+            let (rows, columns) = DIRECTIONS[direction % 8];
+            self.distance(Cell::new(cell.row.wrapping_add_signed(rows), cell.column.wrapping_add_signed(columns)))
+        };
+        let around = self.connectivity == Connectivity::EightAroundCorners;
+        answers::directions(self.connectivity).iter().copied().find(|&direction| {
+            let is_open = direction % 2 == 0 || !around || (to(direction + 7).is_some() && to(direction + 1).is_some());
+            to(direction) == Some(own - 1) && is_open
+        })
+    }
+
+    /// The cells from `cell` to its nearest source, both included (`None`: not reached).
+    pub fn path(&self, cell: Cell) -> Option<GridPath<'_>> {
+        self.distance(cell).map(|_| GridPath { search: self, at: Some(cell) })
+    }
+
+    /// For each cell the direction of the next step to the nearest source: 0 up, 1 up and right, and so on clockwise to 7; [`STAY`] at a
+    /// source, 255 where not reached. Rows follow each other at the same distance as those of [`distances`](Self::distances). Computed when
+    /// it is first asked for after a search, on all threads (empty before the first search).
+    ///
+    /// # Errors
+    /// [`GridError::Memory`], the first time.
+    pub fn steps(&mut self) -> Result<&[u8], GridError> {
+        let shape = self.grid.shape;
+        let line = shape.line();
+        if !self.has_distances {
+            return Ok(&[]);
+        }
+        if self.steps.is_empty() {
+            self.steps = Slab::zeroed(line * shape.rows, "steps")?;
+        }
+        if !self.has_steps {
+            let steps = Shared::new(&mut self.steps);
+            let (connectivity, short, long) = (self.connectivity, &self.short, &self.long);
+            self.team_over_rows(&|rows| {
+                // SAFETY: ranges are disjoint, and the slab has a line for each row.
+                let own = unsafe { std::slice::from_raw_parts_mut(steps.get().add(rows.start * line), rows.len() * line) };
+                if long.is_empty() {
+                    answers::steps(shape, connectivity, short, rows, own);
+                } else {
+                    answers::steps(shape, connectivity, long, rows, own);
+                }
+            });
+            self.has_steps = true;
+        }
+        Ok(&self.steps)
+    }
+
+    /// For each cell the nearest source (row * columns + column), one of the nearest: that to which [`steps`](Self::steps) lead;
+    /// `u32::MAX` where not reached. Rows, time and place as there.
+    ///
+    /// # Errors
+    /// [`GridError::Memory`], the first time.
+    pub fn sources(&mut self) -> Result<&[u32], GridError> {
+        let shape = self.grid.shape;
+        self.steps()?;
+        if !self.has_distances {
+            return Ok(&[]);
+        }
+        if self.sources.is_empty() {
+            self.sources = Slab::zeroed(shape.line() * shape.rows, "sources")?;
+        }
+        if !self.has_sources {
+            let mut sources = std::mem::take(&mut self.sources);
+            sources.fill(NONE);
+            let (shared, steps) = (as_atomics(&mut sources), &self.steps);
+            self.team_over_rows(&|rows| answers::sources(shape, steps, rows, shared));
+            self.sources = sources;
+            self.has_sources = true;
+        }
+        Ok(&self.sources)
+    }
+
+    fn team_over_rows(&self, work: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
+        let Shape { rows, columns, .. } = self.grid.shape;
+        share(&self.team, rows, ANSWERED, rows * columns < 1 << 16, &|_, range| work(range));
+    }
+}
+
+const _: () = assert!(STAY as usize == DIRECTIONS.len());

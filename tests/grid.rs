@@ -1,0 +1,327 @@
+//! Searches over grids, against a plain queue and against searches over the same grid as a graph.
+#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+use std::{
+    collections::{HashSet, VecDeque},
+    time::Instant,
+};
+
+use proptest::{
+    prelude::*,
+    test_runner::{Config, TestRunner},
+};
+use socbfs::{
+    BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper,
+    grid::{Cell, Connectivity, Distances, Grid, GridEnd, GridError, GridOptions, GridSearch, GridUntil, STAY},
+    search::threads_of,
+};
+
+const KINDS: [Connectivity; 3] = [Connectivity::Four, Connectivity::Eight, Connectivity::EightAroundCorners];
+const TURN: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)];
+
+/// A grid as bytes.
+#[derive(Debug, Clone)]
+struct Plain {
+    rows: usize,
+    columns: usize,
+    free: Vec<u8>,
+}
+
+impl Plain {
+    fn is_free(&self, row: isize, column: isize) -> bool {
+        (0..self.rows as isize).contains(&row)
+            && (0..self.columns as isize).contains(&column)
+            && self.free[row as usize * self.columns + column as usize] != 0
+    }
+
+    /// The cells that one step reaches, and its direction.
+    fn neighbours(&self, kind: Connectivity, cell: usize) -> Vec<(usize, usize)> {
+        let (row, column) = ((cell / self.columns) as isize, (cell % self.columns) as isize);
+        let allowed = |&(direction, (down, right)): &(usize, (isize, isize))| {
+            let straight = direction % 2 == 0;
+            self.is_free(row + down, column + right)
+                && match kind {
+                    Connectivity::Four => straight,
+                    Connectivity::Eight => true,
+                    Connectivity::EightAroundCorners => straight || (self.is_free(row + down, column) && self.is_free(row, column + right)),
+                }
+        };
+        let cell = |(direction, (down, right)): (usize, (isize, isize))| {
+            (((row + down) * self.columns as isize + column + right) as usize, direction)
+        };
+        TURN.into_iter().enumerate().filter(allowed).map(cell).collect()
+    }
+
+    /// Distances by a queue.
+    fn distances(&self, kind: Connectivity, sources: &[usize]) -> Vec<u32> {
+        let mut distances = vec![u32::MAX; self.free.len()];
+        let mut queue: VecDeque<usize> = sources.iter().copied().collect();
+        sources.iter().for_each(|&source| distances[source] = 0);
+        while let Some(cell) = queue.pop_front() {
+            for (next, _) in self.neighbours(kind, cell) {
+                if distances[next] == u32::MAX {
+                    distances[next] = distances[cell] + 1;
+                    queue.push_back(next);
+                }
+            }
+        }
+        distances
+    }
+}
+
+fn cell(plain: &Plain, cell: usize) -> Cell {
+    Cell::new(cell / plain.columns, cell % plain.columns)
+}
+
+fn found(search: &GridSearch) -> Vec<u32> {
+    let (rows, columns) = (search.grid().rows(), search.grid().columns());
+    let wide = |value: &u16| if *value == u16::MAX { u32::MAX } else { u32::from(*value) };
+    (0..rows)
+        .flat_map(|row| match search.distances() {
+            Distances::Short { cells, line } => cells[row * line..][..columns].iter().map(wide).collect::<Vec<u32>>(),
+            Distances::Long { cells, line } => cells[row * line..][..columns].to_vec(),
+        })
+        .collect()
+}
+
+/// Checks everything that a search answers against the queue's distances.
+fn check(plain: &Plain, search: &mut GridSearch, sources: &[usize]) {
+    let kind = search.connectivity();
+    let expected = plain.distances(kind, sources);
+    let outcome = search.run(&sources.iter().map(|&source| cell(plain, source)).collect::<Vec<Cell>>()).unwrap();
+    assert_eq!(found(search), expected, "{kind:?} {plain:?} from {sources:?}");
+    let reached: Vec<u32> = expected.iter().copied().filter(|&distance| distance != u32::MAX).collect();
+    assert_eq!((outcome.reached, outcome.levels), (reached.len() as u64, reached.iter().max().unwrap() + 1));
+    assert_eq!((outcome.end, outcome.sources), (GridEnd::Complete, sources.len() as u64));
+    let line = match search.distances() {
+        Distances::Short { line, .. } | Distances::Long { line, .. } => line,
+    };
+    let steps = search.steps().unwrap().to_vec();
+    let nearest = search.sources().unwrap().to_vec();
+    for (at, &distance) in expected.iter().enumerate() {
+        let place = at / plain.columns * line + at % plain.columns;
+        match distance {
+            u32::MAX => assert_eq!((steps[place], nearest[place]), (u8::MAX, u32::MAX)),
+            0 => assert_eq!((steps[place], nearest[place] as usize), (STAY, at)),
+            _ => {
+                // The step is one that is allowed, and leads one nearer to the same source.
+                let (to, _) = *plain.neighbours(kind, at).iter().find(|(_, direction)| *direction == usize::from(steps[place])).unwrap();
+                assert_eq!(expected[to], distance - 1);
+                assert_eq!(nearest[to / plain.columns * line + to % plain.columns], nearest[place]);
+                assert!(sources.contains(&(nearest[place] as usize)));
+            }
+        }
+    }
+    let far = (0..expected.len()).rev().filter(|&at| expected[at] != u32::MAX).max_by_key(|&at| expected[at]).unwrap();
+    let path: Vec<Cell> = search.path(cell(plain, far)).unwrap().collect();
+    assert_eq!(path.len() as u32, expected[far] + 1);
+    assert_eq!(search.path(cell(plain, far)).unwrap().len(), path.len());
+    assert_eq!(*path.last().unwrap(), cell(plain, nearest[far / plain.columns * line + far % plain.columns] as usize));
+}
+
+fn search_of(plain: &Plain, connectivity: Connectivity, threads: usize, simd: Option<Simd>) -> GridSearch {
+    let grid = Grid::from_cells(plain.rows, plain.columns, &plain.free).unwrap();
+    GridSearch::new(grid, &GridOptions { connectivity, threads, simd, ..GridOptions::default() }).unwrap()
+}
+
+fn sides() -> impl Strategy<Value = usize> {
+    prop_oneof![1 => Just(1), 1 => Just(2), 2 => 15usize..18, 3 => 31usize..34, 2 => 63usize..66, 2 => 95usize..98, 1 => 127usize..130, 3 => 1usize..140]
+}
+
+/// Free cells by chance, a maze of walls with gaps, or a spiral.
+fn grids() -> impl Strategy<Value = Plain> {
+    (sides(), sides(), 0u8..5, any::<u64>()).prop_map(|(rows, columns, form, seed)| {
+        let mut state = seed | 1;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state >> 11
+        };
+        let percent = [0, 5, 35, 60][usize::from(form) % 4];
+        let mut free: Vec<u8> = (0..rows * columns).map(|_| u8::from(random() % 100 >= percent) * (1 + (random() % 255) as u8)).collect();
+        if form == 4 {
+            // Every second row is a wall with one gap, at alternating ends: a path through all of them.
+            for row in (1..rows).step_by(2) {
+                free[row * columns..][..columns].fill(0);
+                free[row * columns + if row % 4 == 1 { columns - 1 } else { 0 }] = 1;
+            }
+        }
+        Plain { rows, columns, free }
+    })
+}
+
+#[test]
+fn distances_steps_and_sources_are_those_of_a_queue() {
+    let cases = if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 20_000 } else { 400 };
+    let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) });
+    let input = (
+        grids(),
+        0..KINDS.len(),
+        1usize..4,
+        any::<proptest::sample::Index>(),
+        proptest::collection::vec(any::<proptest::sample::Index>(), 1..6),
+    );
+    let changes = proptest::collection::vec((any::<proptest::sample::Index>(), sides(), sides(), any::<bool>()), 0..4);
+    let result = runner.run(&(input, changes), |((mut plain, kind, threads, simd, picks), changes)| {
+        let mut search = search_of(&plain, KINDS[kind], threads, Some(*simd.get(&simds)));
+        let mut changes = changes.into_iter();
+        loop {
+            let free: Vec<usize> = (0..plain.free.len()).filter(|&at| plain.free[at] != 0).collect();
+            assert_eq!(search.grid().free_cells(), free.len() as u64);
+            if free.is_empty() {
+                let error = search.run(&[Cell::new(0, 0)]).unwrap_err();
+                assert!(matches!(error, GridError::Blocked(_)), "{error}");
+            } else {
+                let sources: Vec<usize> = picks.iter().map(|pick| *pick.get(&free)).collect();
+                check(&plain, &mut search, &sources);
+            }
+            // A rectangle, or one cell, changes between two searches.
+            let Some((at, height, width, value)) = changes.next() else { break };
+            let at = at.index(plain.free.len());
+            let (row, column) = (at / plain.columns, at % plain.columns);
+            let (end, right) = ((row + height).min(plain.rows), (column + width).min(plain.columns));
+            if height == 1 && width == 1 {
+                search.grid_mut().set(Cell::new(row, column), value).unwrap();
+            } else {
+                search.grid_mut().fill(row..end, column..right, value).unwrap();
+            }
+            for row in row..end {
+                plain.free[row * plain.columns..][column..right].fill(u8::from(value));
+            }
+        }
+        Ok(())
+    });
+    result.unwrap();
+}
+
+#[test]
+fn a_grid_as_a_graph_has_the_same_distances() {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(100) });
+    let result = runner.run(&(grids(), 0..KINDS.len(), any::<proptest::sample::Index>()), |(plain, kind, pick)| {
+        let free: Vec<usize> = (0..plain.free.len()).filter(|&at| plain.free[at] != 0).collect();
+        if free.is_empty() {
+            return Ok(());
+        }
+        let edges: HashSet<[u32; 2]> = free
+            .iter()
+            .flat_map(|&at| plain.neighbours(KINDS[kind], at).into_iter().map(move |(to, _)| [at.min(to) as u32, at.max(to) as u32]))
+            .collect();
+        let list = EdgeList::new(plain.free.len(), edges.into_iter().collect(), Listing::Once).unwrap();
+        let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+        let mut graph = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
+        let source = *pick.get(&free);
+        graph.run(source as u32).unwrap();
+        let mut levels = vec![0; plain.free.len()];
+        graph.levels_into(&mut levels);
+        let mut search = search_of(&plain, KINDS[kind], 1, None);
+        search.run(&[cell(&plain, source)]).unwrap();
+        assert_eq!(found(&search), levels);
+        Ok(())
+    });
+    result.unwrap();
+}
+
+/// All threads take part, also in levels of a large open grid.
+#[test]
+fn threads_share_large_levels() {
+    let plain = Plain { rows: 200, columns: 5000, free: vec![1; 200 * 5000] };
+    for kind in KINDS {
+        let sources: Vec<usize> = (0..40).map(|i| i * 24_481).collect();
+        let mut alone = search_of(&plain, kind, 1, None);
+        let mut shared = search_of(&plain, kind, 4, None);
+        shared.set_traced(100_000);
+        let cells: Vec<Cell> = sources.iter().map(|&source| cell(&plain, source)).collect();
+        let outcome = alone.run(&cells).unwrap();
+        for _ in 0..2 {
+            let again = shared.run(&cells).unwrap();
+            assert_eq!((again.reached, again.levels, again.visits), (outcome.reached, outcome.levels, outcome.visits));
+            assert_eq!(found(&alone), found(&shared));
+        }
+        let trace = shared.trace();
+        assert_eq!(trace.iter().map(|level| level.found).sum::<u64>() + 40, outcome.reached);
+        assert_eq!(trace.len() as u32 + 1, outcome.levels);
+        assert!(trace.iter().any(|level| level.threads > 1) || threads_of(0, &[]) == 1, "no level was shared");
+    }
+}
+
+/// A path through 300 rows of 500 columns has 75,000 steps.
+#[test]
+fn distances_of_32_bits_where_a_path_is_long() {
+    let mut plain = Plain { rows: 300, columns: 500, free: vec![1; 150_000] };
+    for row in (1..300).step_by(2) {
+        plain.free[row * 500..][..500].fill(0);
+        plain.free[row * 500 + if row % 4 == 1 { 499 } else { 0 }] = 1;
+    }
+    let mut search = search_of(&plain, Connectivity::Four, 1, None);
+    check(&plain, &mut search, &[0]);
+    assert!(matches!(search.distances(), Distances::Long { .. }));
+    check(&plain, &mut search, &[75_000]);
+    // The longest distance of 16 bits is 65,533: one cell less and it fits.
+    for (free, long) in [(65_534, false), (65_535, true)] {
+        let grid = Grid::free(1, free).unwrap();
+        let mut search = GridSearch::new(grid, &GridOptions { threads: 1, ..GridOptions::default() }).unwrap();
+        let outcome = search.run(&[Cell::new(0, 0)]).unwrap();
+        assert_eq!((outcome.levels, outcome.reached), (free as u32, free as u64));
+        assert_eq!(matches!(search.distances(), Distances::Long { .. }), long, "{free} cells");
+        assert_eq!(search.distance(Cell::new(0, free - 1)), Some(free as u32 - 1));
+    }
+}
+
+#[test]
+fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
+    let plain = Plain { rows: 90, columns: 90, free: vec![1; 8100] };
+    let stopper = Stopper::default();
+    let grid = Grid::from_cells(90, 90, &plain.free).unwrap();
+    let mut search = GridSearch::new(grid, &GridOptions { threads: 1, stopper: stopper.clone(), ..GridOptions::default() }).unwrap();
+    assert_eq!(search.distance(Cell::new(0, 0)), None);
+    let from = [Cell::new(10, 10)];
+    let within = |most: u32| move |distance: u32| if distance <= most { distance } else { u32::MAX };
+    let all = plain.distances(Connectivity::Four, &[910]);
+    for (until, end, most) in [
+        (GridUntil { depth: Some(7), ..GridUntil::default() }, GridEnd::Depth, 7),
+        (GridUntil { depth: Some(0), ..GridUntil::default() }, GridEnd::Depth, 0),
+        (GridUntil { target: Some(Cell::new(12, 15)), ..GridUntil::default() }, GridEnd::Target, 7),
+        (GridUntil { target: Some(from[0]), ..GridUntil::default() }, GridEnd::Target, 0),
+        (GridUntil { target: Some(Cell::new(89, 89)), depth: Some(500) }, GridEnd::Target, 158),
+        (GridUntil::default(), GridEnd::Complete, 158),
+    ] {
+        let outcome = search.run_until(&from, until).unwrap();
+        assert_eq!((outcome.end, outcome.levels), (end, most + 1), "{until:?}");
+        assert_eq!(found(&search), all.iter().copied().map(within(most)).collect::<Vec<u32>>());
+    }
+    stopper.stop();
+    assert!(matches!(search.run(&from), Err(GridError::Stopped)));
+    assert!(matches!(search.distances(), Distances::Short { cells: [], .. }));
+    assert_eq!((search.distance(from[0]), search.steps().unwrap().len(), search.sources().unwrap().len()), (None, 0, 0));
+    stopper.reset();
+    search.set_deadline(Some(Instant::now()));
+    assert!(matches!(search.run(&from), Err(GridError::Stopped)));
+    search.set_deadline(None);
+    check(&plain, &mut search, &[910]);
+}
+
+#[test]
+fn wrong_calls_are_refused() {
+    for (rows, columns) in [(0, 5), (5, 0), (1 << 16, 1 << 16), (usize::MAX, usize::MAX)] {
+        assert!(matches!(Grid::free(rows, columns), Err(GridError::Shape { .. })), "{rows} by {columns}");
+    }
+    assert!(matches!(Grid::from_cells(2, 3, &[1; 5]), Err(GridError::Length { given: 5, wanted: 6 })));
+    let mut grid = Grid::free(20, 30).unwrap();
+    assert!(matches!(grid.set(Cell::new(20, 0), false), Err(GridError::Outside { .. })));
+    assert!(matches!(grid.fill(0..2, 5..31, false), Err(GridError::Outside { .. })));
+    assert!(!grid.is_free(Cell::new(0, 30)) && !grid.is_free(Cell::new(usize::MAX, usize::MAX)) && grid.is_free(Cell::new(0, 29)));
+    grid.fill(4..4, 90..95, false).unwrap();
+    grid.set(Cell::new(3, 4), false).unwrap();
+    let mut search = GridSearch::new(grid, &GridOptions { threads: 1, ..GridOptions::default() }).unwrap();
+    assert!(matches!(search.run(&[]), Err(GridError::NoSource)));
+    let error = search.run(&[Cell::new(0, 0), Cell::new(3, 4)]).unwrap_err();
+    assert_eq!(error.to_string(), "source (3, 4) (row, column) is blocked: set it free, or leave it out");
+    let error = search.run(&[Cell::new(19, 30)]).unwrap_err();
+    assert_eq!(error.to_string(), "cell (19, 30) (row, column) lies outside of the grid of 20 by 30 cells");
+    let error = search.run_until(&[Cell::new(0, 0)], GridUntil { target: Some(Cell::new(20, 0)), ..GridUntil::default() }).unwrap_err();
+    assert!(matches!(error, GridError::Outside { .. }));
+    assert_eq!(search.run(&[Cell::new(0, 0)]).unwrap().reached, 599);
+    assert!(search.path(Cell::new(3, 4)).is_none() && search.path(Cell::new(99, 4)).is_none());
+}
