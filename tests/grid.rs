@@ -74,12 +74,12 @@ fn cell(plain: &Plain, cell: usize) -> Cell {
 }
 
 fn found(search: &GridSearch) -> Vec<u32> {
-    let (rows, columns) = (search.grid().rows(), search.grid().columns());
+    let (rows, columns, line) = (search.grid().rows(), search.grid().columns(), search.line());
     let wide = |value: &u16| if *value == u16::MAX { u32::MAX } else { u32::from(*value) };
     (0..rows)
         .flat_map(|row| match search.distances() {
-            Distances::Short { cells, line } => cells[row * line..][..columns].iter().map(wide).collect::<Vec<u32>>(),
-            Distances::Long { cells, line } => cells[row * line..][..columns].to_vec(),
+            Distances::Short(cells) => cells[row * line..][..columns].iter().map(wide).collect::<Vec<u32>>(),
+            Distances::Long(cells) => cells[row * line..][..columns].to_vec(),
         })
         .collect()
 }
@@ -93,9 +93,7 @@ fn check(plain: &Plain, search: &mut GridSearch, sources: &[usize]) {
     let reached: Vec<u32> = expected.iter().copied().filter(|&distance| distance != u32::MAX).collect();
     assert_eq!((outcome.reached, outcome.levels), (reached.len() as u64, reached.iter().max().unwrap() + 1));
     assert_eq!((outcome.end, outcome.sources), (GridEnd::Complete, sources.len() as u64));
-    let line = match search.distances() {
-        Distances::Short { line, .. } | Distances::Long { line, .. } => line,
-    };
+    let line = search.line();
     let steps = search.steps().unwrap().to_vec();
     let nearest = search.sources().unwrap().to_vec();
     for (at, &distance) in expected.iter().enumerate() {
@@ -256,7 +254,7 @@ fn distances_of_32_bits_where_a_path_is_long() {
     }
     let mut search = search_of(&plain, Connectivity::Four, 1, None);
     check(&plain, &mut search, &[0]);
-    assert!(matches!(search.distances(), Distances::Long { .. }));
+    assert!(matches!(search.distances(), Distances::Long(_)));
     check(&plain, &mut search, &[75_000]);
     // The longest distance of 16 bits is 65,533: one cell less and it fits.
     for (free, long) in [(65_534, false), (65_535, true)] {
@@ -264,7 +262,7 @@ fn distances_of_32_bits_where_a_path_is_long() {
         let mut search = GridSearch::new(grid, &GridOptions { threads: 1, ..GridOptions::default() }).unwrap();
         let outcome = search.run(&[Cell::new(0, 0)]).unwrap();
         assert_eq!((outcome.levels, outcome.reached), (free as u32, free as u64));
-        assert_eq!(matches!(search.distances(), Distances::Long { .. }), long, "{free} cells");
+        assert_eq!(matches!(search.distances(), Distances::Long(_)), long, "{free} cells");
         assert_eq!(search.distance(Cell::new(0, free - 1)), Some(free as u32 - 1));
     }
 }
@@ -293,7 +291,7 @@ fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
     }
     stopper.stop();
     assert!(matches!(search.run(&from), Err(GridError::Stopped)));
-    assert!(matches!(search.distances(), Distances::Short { cells: [], .. }));
+    assert!(matches!(search.distances(), Distances::Short([])));
     assert_eq!((search.distance(from[0]), search.steps().unwrap().len(), search.sources().unwrap().len()), (None, 0, 0));
     stopper.reset();
     search.set_deadline(Some(Instant::now()));

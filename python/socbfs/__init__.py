@@ -9,7 +9,6 @@ array([0, 0, 1, 2], dtype=int32)
 from __future__ import annotations
 
 import html
-import math
 import operator
 import os
 import queue
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Opti
 
 import numpy as np
 
+from ._arguments import _seconds, _without_mask
+from ._grid import Grid, GridTree
 from ._socbfs import Core as _Core
 from ._socbfs import InternalError, __version__
 from ._socbfs import Sensors as _Sensors
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["Graph", "Tree", "Trees", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
+__all__ = ["Graph", "Tree", "Trees", "Grid", "GridTree", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
 
 _Result = TypeVar("_Result")
 #: Device, policy, board, threads, operating point.
@@ -46,18 +47,6 @@ def _parts(entries: int, left: Callable[[], object], part: int = _PART) -> Itera
     for begin in range(0, entries, part):
         left()
         yield slice(begin, min(begin + part, entries))
-
-
-def _seconds(timeout: Optional[float]) -> Optional[float]:
-    if timeout is None:
-        return None
-    try:
-        seconds = float(timeout)
-    except OverflowError:
-        seconds = math.inf if timeout > 0 else -math.inf
-    if not seconds >= 0:
-        raise ValueError(f"timeout {timeout} is not a number of seconds")
-    return seconds
 
 
 def _clock(timeout: Optional[float]) -> Callable[[], Optional[float]]:
@@ -96,13 +85,6 @@ def _waiting(work: Callable[[], _Result], left: Callable[[], object]) -> _Result
         if problem is not None:
             raise problem
         return cast(_Result, result)
-
-
-def _without_mask(array: object, what: str, cure: str) -> np.ndarray:
-    """The array. A masked entry is not to be taken for one that counts."""
-    if np.ma.is_masked(array):
-        raise ValueError(f"{what} are a masked array, in which some are masked: use {cure}")
-    return np.asarray(array)
 
 
 class Device(TypedDict):
@@ -192,7 +174,7 @@ class Tree:
         `unvisited_arcs` may be estimates.
 
         >>> import numpy, socbfs
-        >>> account = socbfs.Graph.from_edges(numpy.array([[0, 1], [1, 2], [2, 3], [3, 0]])).bfs(0).account
+        >>> account = socbfs.Graph.from_edges(numpy.array([[0, 1], [1, 2], [2, 3], [3, 0]]), policy="tc").bfs(0).account
         >>> print(account["level"][0], account["direction"][0], account["place"][0], account["frontier"][0])
         0 top-down cpu 1
         """

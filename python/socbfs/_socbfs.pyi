@@ -68,3 +68,26 @@ class Sensors:
 
 def queue_order(parents: NDArray[np.uint32], root: int, timeout: Optional[float]) -> Tuple[NDArray[np.int32], NDArray[np.int32]]: ...
 def devices(timeout: Optional[float] = None) -> List[Device]: ...
+
+class GridCore:
+    def __init__(self, cells: NDArray[np.uint8], connectivity: int, cut_corners: bool, threads: int, timeout: Optional[float]) -> None: ...
+    @property
+    def shape(self) -> Tuple[int, int]: ...
+    def assign(self, cells: NDArray[np.uint8]) -> None: ...
+    def fill(self, rows: Tuple[int, int], columns: Tuple[int, int], free: bool) -> None: ...
+    def free(self) -> NDArray[np.uint8]: ...
+    def bfs(
+        self,
+        sources: NDArray[np.int64],
+        with_steps: bool,
+        with_sources: bool,
+        target: Optional[Tuple[int, int]],
+        depth: Optional[int],
+        timeout: Optional[float],
+    ) -> Tuple[
+        NDArray[np.uint16],
+        Optional[NDArray[np.uint32]],
+        Optional[NDArray[np.uint8]],
+        Optional[NDArray[np.uint32]],
+        Tuple[int, int, float, str],
+    ]: ...

@@ -3,6 +3,7 @@
 //! Arrays of rows are read in place, and searches run without the interpreter's lock, so that other threads of the program continue.
 
 mod call;
+mod grid;
 
 use std::{
     error::Error,
@@ -689,6 +690,7 @@ fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InternalError", module.py().get_type::<InternalError>())?;
     module.add_class::<Core>()?;
     module.add_class::<Sensors>()?;
+    module.add_class::<grid::GridCore>()?;
     #[cfg(feature = "planted-panic")]
     module.add_function(wrap_pyfunction!(planted_panic, module)?)?;
     module.add_function(wrap_pyfunction!(queue_order, module)?)?;

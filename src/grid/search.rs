@@ -88,23 +88,13 @@ pub struct GridLevel {
     pub elapsed_ns: u64,
 }
 
-/// Distances by cell: an array of [`Grid::rows`] rows, of which only the first [`Grid::columns`] entries count.
+/// Distances by cell, row by row: from a row to the next are [`GridSearch::line`] entries, of which the first [`Grid::columns`] count.
 #[derive(Debug, Clone, Copy)]
 pub enum Distances<'a> {
     /// Of 16 bits; `u16::MAX` where not reached.
-    Short {
-        /// All rows, one after the other.
-        cells: &'a [u16],
-        /// Entries from a row to the next.
-        line: usize,
-    },
+    Short(&'a [u16]),
     /// Of 32 bits, if a distance does not fit 16; `u32::MAX` where not reached.
-    Long {
-        /// All rows, one after the other.
-        cells: &'a [u32],
-        /// Entries from a row to the next.
-        line: usize,
-    },
+    Long(&'a [u32]),
 }
 
 /// Searches one grid, again and again; the grid may change between two searches. After the first search of a kind nothing is allocated.
@@ -210,6 +200,11 @@ impl GridSearch {
     /// What stops searches from other threads.
     pub fn stopper(&self) -> Stopper {
         self.stopper.clone()
+    }
+
+    /// Lets `stopper` stop searches, in place of the one before.
+    pub fn set_stopper(&mut self, stopper: Stopper) {
+        self.stopper = stopper;
     }
 
     /// Stops searches, as a [`Stopper`] does, as soon as a level ends after `deadline` (`None`: never).
@@ -398,14 +393,19 @@ impl GridSearch {
         reached.into_inner()
     }
 
+    /// Entries from a row to the next in [`distances`](Self::distances), [`steps`](Self::steps) and [`sources`](Self::sources).
+    pub fn line(&self) -> usize {
+        self.grid.shape.line()
+    }
+
     /// The distances of the last search (empty before the first one, and if it was stopped).
     pub fn distances(&self) -> Distances<'_> {
         let shape = self.grid.shape;
         let (first, len) = (shape.first(), if self.has_distances { shape.line() * shape.rows } else { 0 });
         if self.long.is_empty() {
-            Distances::Short { cells: &self.short[first..first + len], line: shape.line() }
+            Distances::Short(&self.short[first..first + len])
         } else {
-            Distances::Long { cells: &self.long[first..first + len], line: shape.line() }
+            Distances::Long(&self.long[first..first + len])
         }
     }
 
@@ -415,9 +415,10 @@ impl GridSearch {
         if !self.has_distances || shape.check(cell).is_err() {
             return None;
         }
+        let at = cell.row * shape.line() + cell.column;
         match self.distances() {
-            Distances::Short { cells, line } => Some(cells[cell.row * line + cell.column]).filter(|&d| d != u16::NONE).map(u32::from),
-            Distances::Long { cells, line } => Some(cells[cell.row * line + cell.column]).filter(|&d| d != u32::NONE),
+            Distances::Short(cells) => Some(cells[at]).filter(|&distance| distance != u16::NONE).map(u32::from),
+            Distances::Long(cells) => Some(cells[at]).filter(|&distance| distance != u32::NONE),
         }
     }
 
@@ -441,7 +442,7 @@ impl GridSearch {
     }
 
     /// For each cell the direction of the next step to the nearest source: 0 up, 1 up and right, and so on clockwise to 7; [`STAY`] at a
-    /// source, 255 where not reached. Rows follow each other at the same distance as those of [`distances`](Self::distances). Computed when
+    /// source, 255 where not reached. Rows are those of [`distances`](Self::distances). Computed when
     /// it is first asked for after a search, on all threads (empty before the first search).
     ///
     /// # Errors

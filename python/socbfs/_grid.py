@@ -1,0 +1,179 @@
+"""Searches over grids of free and blocked cells."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, List, Optional, Tuple, Union
+
+import numpy as np
+
+from ._arguments import _seconds, _without_mask
+from ._socbfs import GridCore as _GridCore
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+_Range = Union[int, slice]
+#: The direction (rows, columns) of each step.
+_TURN = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class GridTree:
+    """What one search over a grid found. Arrays have the shape of the grid."""
+
+    #: The distance of each cell from the nearest source, in steps: uint16, or uint32 if one does not fit; the type's largest number for a
+    #: cell that was not reached.
+    levels: np.ndarray
+    #: The direction of the next step from each cell to the nearest source (uint8): 0 up, 1 up and right, and so on clockwise to 7; 8 at a
+    #: source, 255 where not reached. None unless requested.
+    steps: Optional[np.ndarray]
+    #: The nearest source of each cell, one of the nearest (uint32): row * columns + column, as `numpy.unravel_index` takes it; 2**32 - 1
+    #: where not reached. None unless requested.
+    sources: Optional[np.ndarray]
+    #: Number of cells reached, the sources included.
+    reached: int
+    #: Number of levels, the largest distance plus 1; sources alone are one level.
+    depth: int
+    #: Time of the search in seconds, until the distances are complete; without the time of the other arrays, and of copies.
+    seconds: float
+    #: Why the search ended: "complete", "depth" or "target".
+    end: str
+    _diagonal: Tuple[bool, bool] = field(default=(False, False), repr=False)
+
+    def path(self, cell: Tuple[int, int]) -> List[Tuple[int, int]]:
+        """The cells from `cell` (row, column) to the nearest source, both included; empty if it was not reached."""
+        at = _cell(cell, self.levels.shape)
+        missing = np.iinfo(self.levels.dtype).max
+        level = self.levels.item(*at)
+        if level == missing:
+            return []
+        rows, columns = self.levels.shape
+        diagonal, cuts = self._diagonal
+        straight_first = (0, 2, 4, 6, 1, 3, 5, 7) if diagonal else (0, 2, 4, 6)
+        look = self.levels.item
+
+        def reached(direction: int) -> Optional[int]:
+            row, column = at[0] + _TURN[direction % 8][0], at[1] + _TURN[direction % 8][1]
+            return look(row, column) if 0 <= row < rows and 0 <= column < columns else missing
+
+        path = [at]
+        while level > 0:
+            for direction in straight_first:
+                if reached(direction) != level - 1:
+                    continue
+                if direction % 2 == 0 or cuts or (reached(direction - 1) != missing and reached(direction + 1) != missing):
+                    break
+            else:
+                raise ValueError("the distances do not lead to a source: they were changed")
+            at, level = (at[0] + _TURN[direction][0], at[1] + _TURN[direction][1]), level - 1
+            path.append(at)
+        return path
+
+
+class Grid:
+    """A grid of free and blocked cells, and searches over it without a graph.
+
+    `free`: a two-dimensional array, True (or not 0) where a cell is free; it is copied into bits. `connectivity`: 4, or 8 for diagonal steps
+    too; with `cut_corners=False` these need both cells beside them to be free. `threads`: 0 for one on each CPU. Cells can be changed between
+    two searches, by indices or ranges of rows and columns, or all at once (`assign`). Threads may share a grid; one searches at a time.
+
+    >>> import numpy, socbfs
+    >>> free = numpy.ones((5, 7), bool)
+    >>> free[1:, 3] = False
+    >>> grid = socbfs.Grid(free)
+    >>> tree = grid.bfs((4, 0))
+    >>> int(tree.levels[4, 6])
+    14
+    >>> grid[3, 3] = True
+    >>> len(grid.bfs((4, 0)).path((4, 6)))
+    9
+    """
+
+    __slots__ = ("_core", "_diagonal")
+
+    def __init__(self, free: "ArrayLike", *, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> None:
+        if connectivity not in (4, 8):
+            raise ValueError(f"connectivity must be 4 or 8, not {connectivity}")
+        if not 0 <= threads < 2**32:
+            raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
+        self._diagonal = connectivity == 8, cut_corners
+        self._core = _GridCore(_cells(free), connectivity, cut_corners, threads, _seconds(timeout))
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        """Rows and columns."""
+        return self._core.shape
+
+    @property
+    def free(self) -> np.ndarray:
+        """A copy of the cells: True where free."""
+        return self._core.free().view(bool)
+
+    def __repr__(self) -> str:
+        rows, columns = self.shape
+        return f"<socbfs.Grid of {rows} by {columns} cells>"
+
+    def __setitem__(self, cells: Tuple[_Range, _Range], free: bool) -> None:
+        if not (isinstance(cells, tuple) and len(cells) == 2) or not isinstance(free, (bool, np.bool_)):
+            raise TypeError("cells are set by row and column, numbers or ranges, to True (free) or False; use assign for a whole array")
+        rows, columns = (_range(part, size) for part, size in zip(cells, self.shape))
+        self._core.fill(rows, columns, bool(free))
+
+    def assign(self, free: "ArrayLike") -> None:
+        """Replaces all cells, by an array of the grid's shape."""
+        self._core.assign(_cells(free))
+
+    def bfs(self, sources: "ArrayLike", *, steps: bool = False, nearest: bool = False, target: Optional[Tuple[int, int]] = None, depth: Optional[int] = None, timeout: Optional[float] = None) -> GridTree:
+        """Searches from one cell (row, column) or from several: the distance of a cell is that from the nearest.
+
+        `steps`, `nearest`: whether to return the next step of each cell, and its nearest source. `target`: the search ends with the level that
+        reaches this cell. `depth`: the search ends at this distance. `timeout`: TimeoutError after this many seconds.
+
+        IndexError for a cell outside of the grid, ValueError for a source that is blocked.
+        """
+        given = np.asarray(sources)
+        if given.dtype.kind not in "iu":
+            if given.size:
+                raise TypeError(f"cells are pairs of integers, not {given.dtype}")
+        elif given.ndim == 1 and given.size == 2:
+            given = given.reshape(1, 2)
+        if given.size and (given.ndim != 2 or given.shape[1] != 2):
+            raise ValueError(f"sources must be a cell (row, column) or an array of shape (sources, 2), not {given.shape}")
+        if depth is not None and not 0 <= depth < 2**32:
+            raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
+        pairs = given.astype(np.int64, copy=False).reshape(-1, 2)
+        to = None if target is None else _cell(target, self.shape)
+        short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, _seconds(timeout))
+        return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal)
+
+
+def _cells(free: "ArrayLike") -> np.ndarray:
+    """The cells as contiguous bytes."""
+    cells = _without_mask(np.asanyarray(free), "cells", "free.filled(False)")
+    if cells.ndim != 2:
+        raise ValueError(f"cells must be a two-dimensional array, not {cells.ndim}-dimensional")
+    if cells.dtype.kind not in "biu":
+        raise TypeError(f"cells must be booleans or integers, not {cells.dtype}: use free > 0, or what is free")
+    return np.ascontiguousarray(cells if cells.dtype == bool else cells != 0).view(np.uint8)
+
+
+def _cell(cell: Tuple[int, int], shape: Tuple[int, ...]) -> Tuple[int, int]:
+    row, column = map(operator.index, cell)
+    if not (0 <= row < shape[0] and 0 <= column < shape[1]):
+        raise IndexError(f"cell ({row}, {column}) lies outside of the grid of {shape[0]} by {shape[1]} cells")
+    return row, column
+
+
+def _range(part: _Range, size: int) -> Tuple[int, int]:
+    if isinstance(part, slice):
+        begin, end, step = part.indices(size)
+        if step != 1:
+            raise ValueError("ranges of cells have no step")
+        return begin, max(begin, end)
+    at = operator.index(part)
+    at += size if at < 0 else 0
+    if not 0 <= at < size:
+        raise IndexError(f"{part} lies outside of the grid")
+    return at, at + 1

@@ -1,0 +1,155 @@
+"""Searches over grids: against a queue and SciPy, and what callers may do wrong."""
+
+import collections
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import socbfs
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+TURN = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
+
+
+def queue_distances(free, sources, connectivity, cut_corners):
+    found = np.full(free.shape, -1)
+    waiting = collections.deque()
+    for source in sources:
+        found[source] = 0
+        waiting.append(source)
+
+    def is_free(row, column):
+        return 0 <= row < free.shape[0] and 0 <= column < free.shape[1] and free[row, column]
+
+    while waiting:
+        row, column = waiting.popleft()
+        for direction in range(0, 8, 2 if connectivity == 4 else 1):
+            down, right = TURN[direction]
+            if direction % 2 and not cut_corners and not (is_free(row + down, column) and is_free(row, column + right)):
+                continue
+            if is_free(row + down, column + right) and found[row + down, column + right] < 0:
+                found[row + down, column + right] = found[row, column] + 1
+                waiting.append((row + down, column + right))
+    return found
+
+
+@pytest.mark.parametrize("connectivity, cut_corners", [(4, True), (8, True), (8, False)])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 70), (33, 1), (40, 63), (17, 64), (50, 65)])
+def test_arrays_are_those_of_a_queue(shape, connectivity, cut_corners):
+    rng = np.random.default_rng(shape[0] * shape[1])
+    for free in (np.ones(shape, bool), rng.random(shape) > 0.1, rng.random(shape) > 0.4):
+        cells = np.argwhere(free)
+        if not len(cells):
+            continue
+        sources = [tuple(cells[at]) for at in rng.integers(0, len(cells), 3)]
+        tree = socbfs.Grid(free, connectivity=connectivity, cut_corners=cut_corners, threads=2).bfs(sources, steps=True, nearest=True)
+        wanted = queue_distances(free, sources, connectivity, cut_corners)
+        assert (tree.levels.dtype, tree.steps.dtype, tree.sources.dtype) == (np.uint16, np.uint8, np.uint32)
+        np.testing.assert_array_equal(np.where(tree.levels == 65535, -1, tree.levels.astype(int)), wanted)
+        assert (tree.reached, tree.depth, tree.end) == ((wanted >= 0).sum(), wanted.max() + 1, "complete")
+        for cell in map(tuple, cells[:: max(1, len(cells) // 40)]):
+            path = tree.path(cell)
+            if wanted[cell] < 0:
+                assert path == [] and tree.steps[cell] == 255 and tree.sources[cell] == 2**32 - 1
+                continue
+            assert len(path) == wanted[cell] + 1 and path[0] == cell and wanted[path[-1]] == 0
+            assert np.unravel_index(int(tree.sources[cell]), shape) == path[-1]
+            for at, after in zip(path, path[1:]):
+                assert TURN[tree.steps[at]] == (after[0] - at[0], after[1] - at[1])
+
+
+def test_changes_are_those_of_numpy():
+    rng = np.random.default_rng(4)
+    free = np.ones((37, 90), bool)
+    grid = socbfs.Grid(free)
+    for change in range(30):
+        rows, columns = sorted(rng.integers(0, 38, 2)), sorted(rng.integers(0, 91, 2))
+        value = bool(change % 3)
+        free[slice(*rows), slice(*columns)] = value
+        grid[slice(*rows), slice(*columns)] = value
+        free[-1, 3], free[5, :] = value, True
+        grid[-1, 3], grid[5, :] = value, np.True_
+        np.testing.assert_array_equal(grid.free, free)
+        wanted = queue_distances(free, [(5, 5)], 4, True)
+        np.testing.assert_array_equal(grid.bfs((5, 5)).levels, np.where(wanted < 0, 65535, wanted))
+    # The components of SciPy are what a search reaches.
+    free = rng.random((37, 90)) > 0.45
+    grid.assign(free.astype(np.int32) * 256)
+    labels, _ = ndimage.label(free)
+    cell = tuple(np.argwhere(free)[0])
+    np.testing.assert_array_equal(grid.bfs(cell).levels < 65535, labels == labels[cell])
+
+
+def test_a_long_path_has_distances_of_32_bits():
+    free = np.ones((300, 500), bool)
+    free[1::2] = False
+    free[1::4, -1] = free[3::4, 0] = True
+    tree = socbfs.Grid(free).bfs((0, 0), steps=True)
+    assert tree.levels.dtype == np.uint32 and tree.depth > 65536 and tree.levels[1, 0] == 2**32 - 1
+    assert len(tree.path((298, 499))) == tree.levels[298, 499] + 1
+
+
+def test_searches_end_early():
+    grid = socbfs.Grid(np.ones((60, 60), np.uint8))
+    tree = grid.bfs(np.array([[0, 0]]), target=(3, 4))
+    assert (tree.end, tree.depth, tree.levels[3, 4], tree.levels[5, 5], len(tree.path((3, 4)))) == ("target", 8, 7, 65535, 8)
+    assert grid.bfs([(0, 0), (59, 59)], depth=2).reached == 12
+    with pytest.raises(TimeoutError):
+        grid.bfs((0, 0), timeout=0)
+    large = socbfs.Grid(np.ones((3000, 3000), bool))
+    begin = time.monotonic()
+    threading.Timer(0.01, lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        while time.monotonic() < begin + 60:
+            large.bfs((0, 0))
+    assert time.monotonic() < begin + 5
+
+
+def test_threads_share_a_grid():
+    grid = socbfs.Grid(np.ones((200, 300), bool), connectivity=8)
+    wrong = []
+
+    def search(column):
+        for _ in range(20):
+            if grid.bfs((0, column)).depth != max(200, max(column, 299 - column) + 1):
+                wrong.append(column)
+
+    threads = [threading.Thread(target=search, args=(column,)) for column in (0, 150, 299)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "call, problem, text",
+    [
+        (lambda grid: socbfs.Grid(np.ones(5, bool)), ValueError, "two-dimensional"),
+        (lambda grid: socbfs.Grid(np.ones((2, 2))), TypeError, "booleans or integers"),
+        (lambda grid: socbfs.Grid(np.ones((0, 4), bool)), ValueError, "at least one cell"),
+        (lambda grid: socbfs.Grid(np.ones((2, 2), bool), connectivity=6), ValueError, "4 or 8"),
+        (lambda grid: socbfs.Grid(np.ma.masked_equal([[0, 1]], 0)), ValueError, "masked"),
+        (lambda grid: grid.assign(np.ones((4, 4), bool)), ValueError, "shape"),
+        (lambda grid: grid.bfs([]), ValueError, "at least one source"),
+        (lambda grid: grid.bfs((0, 5)), IndexError, "outside"),
+        (lambda grid: grid.bfs((-1, 0)), IndexError, "outside"),
+        (lambda grid: grid.bfs((1, 1)), ValueError, "blocked"),
+        (lambda grid: grid.bfs((0.5, 1.0)), TypeError, "integers"),
+        (lambda grid: grid.bfs([1, 2, 3]), ValueError, "shape"),
+        (lambda grid: grid.bfs((0, 0), target=(9, 9)), IndexError, "outside"),
+        (lambda grid: grid.bfs((0, 0), depth=-1), ValueError, "depth"),
+        (lambda grid: grid.bfs((0, 0), timeout=-1), ValueError, "timeout"),
+        (lambda grid: grid.__setitem__(3, True), TypeError, "row and column"),
+        (lambda grid: grid.__setitem__((0, 7), True), IndexError, "outside"),
+        (lambda grid: grid.__setitem__((slice(0, 3, 2), 1), True), ValueError, "step"),
+        (lambda grid: grid.bfs((0, 0)).path((3, 0)), IndexError, "outside"),
+    ],
+)
+def test_wrong_calls(call, problem, text):
+    grid = socbfs.Grid([[True, True, True], [True, False, True], [True, True, True]])
+    with pytest.raises(problem, match=text):
+        call(grid)
+    assert grid.bfs((0, 0)).reached == 8
