@@ -4,10 +4,10 @@
  * caller. Vertices are 32-bit numbers from 0.
  *
  * Threads: a graph and a runtime may be used by any number of threads at once. Only one thread at a time may use a search (of one root or
- * of many) or a meter: a call while another runs returns SOCBFS_BUSY, except socbfs_search_stop and socbfs_many_stop. A stopper stops the making of a graph.
+ * of many), a grid or a meter: a call while another runs returns SOCBFS_BUSY, except those that stop it. A stopper stops the making of a graph.
  * Messages belong to the thread that made the call. A handle must not be freed while another thread uses it.
  *
- * Made from capi/src/lib.rs: cargo test -p socbfs-capi compares them. */
+ * Made from capi/src: cargo test -p socbfs-capi compares them. */
 
 #ifndef SOCBFS_H
 #define SOCBFS_H
@@ -42,6 +42,21 @@
 // From this level on, CPU and GPU searched independently to the end.
 #define SOCBFS_APART 3
 
+// Steps lead up, down, left and right.
+#define SOCBFS_FOUR 4
+
+// Diagonal steps as well. A step of either kind counts as one.
+#define SOCBFS_EIGHT 8
+
+// Diagonal steps as well, but only where both cells beside them are free.
+#define SOCBFS_EIGHT_AROUND_CORNERS 9
+
+// The step of a source. Other steps are 0 (up) and so on clockwise to 7 (up and left).
+#define SOCBFS_STAY 8
+
+// The step of a cell that was not reached.
+#define SOCBFS_NO_STEP 255
+
 // The result of a call.
 typedef enum socbfs_code {
   // The call succeeded.
@@ -68,6 +83,9 @@ typedef enum socbfs_code {
 
 // A graph, ready to be searched. Searches keep what they need of it: the graph may be freed before them.
 typedef struct socbfs_graph socbfs_graph;
+
+// A grid of free and blocked cells, and searches over it without a graph.
+typedef struct socbfs_grid socbfs_grid;
 
 // Searches one graph from many roots, 64 of them in a pass.
 typedef struct socbfs_many socbfs_many;
@@ -148,6 +166,14 @@ typedef struct socbfs_energy {
   // Length of the window.
   double seconds;
 } socbfs_energy;
+
+// A cell of a grid.
+typedef struct socbfs_cell {
+  // The row, from 0 at the top.
+  uint32_t row;
+  // The column, from 0 on the left.
+  uint32_t column;
+} socbfs_cell;
 
 #ifdef __cplusplus
 extern "C" {
@@ -514,6 +540,110 @@ enum socbfs_code socbfs_meter_end(const struct socbfs_meter *meter,
 // # Safety
 // As for socbfs_graph_free.
 void socbfs_meter_free(struct socbfs_meter **meter);
+
+// Makes a grid of `rows` by `columns` cells. Cells are free where `cells` (row by row, rows * columns bytes) is not 0; null: all are free.
+// `connectivity` is SOCBFS_FOUR, SOCBFS_EIGHT or SOCBFS_EIGHT_AROUND_CORNERS. `threads`: 0 for one on each CPU.
+//
+// # Safety
+// `cells` is null or has rows * columns bytes; `grid` points to a pointer.
+enum socbfs_code socbfs_grid_new(uint32_t rows,
+                                 uint32_t columns,
+                                 const uint8_t *cells,
+                                 uint32_t connectivity,
+                                 uint32_t threads,
+                                 struct socbfs_grid **grid);
+
+// Frees a grid, as socbfs_graph_free frees a graph. No call with it may be running.
+//
+// # Safety
+// As for socbfs_graph_free.
+void socbfs_grid_free(struct socbfs_grid **grid);
+
+// Replaces all cells: free where `cells` is not 0. `length` must be rows * columns. It allocates nothing.
+//
+// # Safety
+// `grid` is a grid, `cells` has `length` bytes.
+enum socbfs_code socbfs_grid_assign(const struct socbfs_grid *grid, const uint8_t *cells, size_t length);
+
+// Makes the cells of a rectangle of `rows` by `columns` cells, whose first one is `first`, free (or blocked, if `is_free` is 0). It
+// allocates nothing.
+//
+// # Safety
+// `grid` is a grid.
+enum socbfs_code socbfs_grid_fill(const struct socbfs_grid *grid,
+                                  struct socbfs_cell first,
+                                  uint32_t rows,
+                                  uint32_t columns,
+                                  uint32_t is_free);
+
+// Searches from the `count` cells of `sources` at once: distances are those from the nearest. It ends at distance `depth` (SOCBFS_NONE: no
+// such limit), or with the level that reaches `target` (null: none). It allocates nothing, unless `count` is larger than before, or a
+// distance is larger than 65,533 for the first time. `outcome` may be null; its `edges` are 0.
+//
+// # Safety
+// `grid` is a grid, `sources` has `count` cells, `target` and `outcome` are null or point to one.
+enum socbfs_code socbfs_grid_run(const struct socbfs_grid *grid,
+                                 const struct socbfs_cell *sources,
+                                 size_t count,
+                                 uint32_t depth,
+                                 const struct socbfs_cell *target,
+                                 struct socbfs_outcome *outcome);
+
+// Writes the distance of each cell, row by row, to `levels`: SOCBFS_NONE for a cell not reached. `length` must be rows * columns. It
+// allocates nothing.
+//
+// # Safety
+// `grid` is a grid, `levels` has room for `length` numbers.
+enum socbfs_code socbfs_grid_levels(const struct socbfs_grid *grid,
+                                    uint32_t *levels,
+                                    size_t length);
+
+// Writes the direction of the next step from each cell to its nearest source, row by row, to `steps`. It allocates nothing but the first
+// time.
+//
+// # Safety
+// `grid` is a grid, `steps` has room for `length` bytes.
+enum socbfs_code socbfs_grid_steps(const struct socbfs_grid *grid,
+                                   uint8_t *steps,
+                                   size_t length);
+
+// Writes the nearest source of each cell (row * columns + column), row by row, to `sources`: SOCBFS_NONE for a cell not reached. It
+// allocates nothing but the first time.
+//
+// # Safety
+// `grid` is a grid, `sources` has room for `length` numbers.
+enum socbfs_code socbfs_grid_sources(const struct socbfs_grid *grid,
+                                     uint32_t *sources,
+                                     size_t length);
+
+// Writes the cells from `from` to its nearest source, both included, to `path`: at most `room` of them. `path` may be null if `room` is 0.
+// `count` receives their number (0: not reached) and may be null. It allocates nothing.
+//
+// # Safety
+// `grid` is a grid, `path` has room for `room` cells, `count` is null or points to a number.
+enum socbfs_code socbfs_grid_path(const struct socbfs_grid *grid,
+                                  struct socbfs_cell from,
+                                  struct socbfs_cell *path,
+                                  size_t room,
+                                  size_t *count);
+
+// Stops the running search between two levels, and all later ones until socbfs_grid_go_on. May be called from any thread at any time.
+//
+// # Safety
+// `grid` is null or a grid.
+void socbfs_grid_stop(const struct socbfs_grid *grid);
+
+// Lets searches run again.
+//
+// # Safety
+// `grid` is null or a grid.
+void socbfs_grid_go_on(const struct socbfs_grid *grid);
+
+// Stops searches that have not ended `seconds` from now (a negative number: no deadline).
+//
+// # Safety
+// `grid` is a grid.
+enum socbfs_code socbfs_grid_deadline(const struct socbfs_grid *grid, double seconds);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -142,6 +142,57 @@ private:
     handle<socbfs_search, socbfs_search_free> handle_;
 };
 
+/// A grid of free and blocked cells, which may change between two searches.
+class grid {
+public:
+    grid(uint32_t rows, uint32_t columns, const uint8_t *cells = nullptr, uint32_t connectivity = SOCBFS_FOUR, uint32_t threads = 0)
+        : cells_(size_t{rows} * columns) {
+        socbfs_grid *out = nullptr;
+        check(socbfs_grid_new(rows, columns, cells, connectivity, threads, &out));
+        handle_.reset(out);
+    }
+    void assign(const std::vector<uint8_t> &cells) { check(socbfs_grid_assign(handle_.get(), cells.data(), cells.size())); }
+    void fill(socbfs_cell first, uint32_t rows, uint32_t columns, bool is_free) {
+        check(socbfs_grid_fill(handle_.get(), first, rows, columns, is_free));
+    }
+    socbfs_outcome run(const std::vector<socbfs_cell> &sources, uint32_t depth = SOCBFS_NONE, const socbfs_cell *target = nullptr) {
+        socbfs_outcome outcome;
+        check(socbfs_grid_run(handle_.get(), sources.data(), sources.size(), depth, target, &outcome));
+        return outcome;
+    }
+    std::vector<uint32_t> levels() const {
+        std::vector<uint32_t> levels(cells_);
+        check(socbfs_grid_levels(handle_.get(), levels.data(), levels.size()));
+        return levels;
+    }
+    std::vector<uint8_t> steps() const {
+        std::vector<uint8_t> steps(cells_);
+        check(socbfs_grid_steps(handle_.get(), steps.data(), steps.size()));
+        return steps;
+    }
+    /// The source from which each cell was reached: row * columns + column.
+    std::vector<uint32_t> nearest() const {
+        std::vector<uint32_t> sources(cells_);
+        check(socbfs_grid_sources(handle_.get(), sources.data(), sources.size()));
+        return sources;
+    }
+    /// The cells from one to its nearest source; empty if it was not reached.
+    std::vector<socbfs_cell> path(socbfs_cell from) const {
+        size_t count = 0;
+        check(socbfs_grid_path(handle_.get(), from, nullptr, 0, &count));
+        std::vector<socbfs_cell> path(count);
+        check(socbfs_grid_path(handle_.get(), from, path.data(), count, &count));
+        return path;
+    }
+    void stop() const noexcept { socbfs_grid_stop(handle_.get()); }
+    void go_on() const noexcept { socbfs_grid_go_on(handle_.get()); }
+    void deadline(double seconds) const { check(socbfs_grid_deadline(handle_.get(), seconds)); }
+
+private:
+    size_t cells_;
+    handle<socbfs_grid, socbfs_grid_free> handle_;
+};
+
 } // namespace socbfs
 
 #endif

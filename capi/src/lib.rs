@@ -4,6 +4,7 @@
 //! shared references; those that change have locks inside, so that a program that uses one from two threads gets a code and no data race.
 #![allow(non_camel_case_types, reason = "the names of C")]
 
+mod grid;
 mod handle;
 mod log_to;
 mod message;

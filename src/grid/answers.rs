@@ -13,7 +13,7 @@ pub(super) const DIRECTIONS: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1
 /// The step of a source.
 pub const STAY: u8 = 8;
 /// The step of a cell that was not reached.
-const NO_STEP: u8 = u8::MAX;
+pub const NO_STEP: u8 = u8::MAX;
 
 /// Which of [`DIRECTIONS`] a step may take, straight ones first: the order in which they are tried.
 pub(super) fn directions(connectivity: Connectivity) -> &'static [usize] {

@@ -14,7 +14,7 @@ mod lanes;
 mod search;
 mod wave;
 
-pub use answers::{GridPath, STAY};
+pub use answers::{GridPath, NO_STEP, STAY};
 pub use search::{Distances, GridEnd, GridLevel, GridOptions, GridOutcome, GridSearch, GridUntil};
 
 use std::ops::Range;

@@ -442,7 +442,7 @@ impl GridSearch {
     }
 
     /// For each cell the direction of the next step to the nearest source: 0 up, 1 up and right, and so on clockwise to 7; [`STAY`] at a
-    /// source, 255 where not reached. Rows are those of [`distances`](Self::distances). Computed when
+    /// source, [`NO_STEP`](super::NO_STEP) where not reached. Rows are those of [`distances`](Self::distances). Computed when
     /// it is first asked for after a search, on all threads (empty before the first search).
     ///
     /// # Errors

@@ -52,6 +52,49 @@ static void *search_alone(void *graph) {
     return NULL;
 }
 
+/* Wrong calls with a grid. */
+static void grids(void) {
+    const socbfs_cell inside = {1, 2}, outside = {3, 0}, wall = {0, 1};
+    const uint8_t cells[6] = {1, 0, 1, 1, 1, 1};
+    uint32_t levels[6];
+    uint8_t steps[6];
+    socbfs_cell path[6];
+    size_t count = 9;
+    socbfs_outcome outcome;
+    socbfs_grid *grid = (socbfs_grid *)path;
+    CHECK(socbfs_grid_new(2, 0, NULL, SOCBFS_FOUR, 1, &grid) == SOCBFS_ARGUMENT && !grid);
+    CHECK(socbfs_grid_new(2, 3, cells, 6, 1, &grid) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "4, 8 and 9"));
+    CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 5000, &grid) == SOCBFS_MEMORY);
+    CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, &grid) == SOCBFS_OK);
+    CHECK(socbfs_grid_levels(grid, levels, 6) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no search"));
+    CHECK(socbfs_grid_path(grid, inside, path, 6, &count) == SOCBFS_OK && count == 0);
+    CHECK(socbfs_grid_run(grid, NULL, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_grid_run(grid, NULL, 0, SOCBFS_NONE, NULL, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_grid_run(grid, &outside, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_grid_run(grid, &inside, 1, SOCBFS_NONE, &outside, NULL) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "blocked"));
+    CHECK(socbfs_grid_run(NULL, &inside, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_grid_run(grid, &inside, 1, 1, NULL, &outcome) == SOCBFS_OK && outcome.end == SOCBFS_DEPTH && outcome.reached == 3);
+    CHECK(socbfs_grid_levels(grid, levels, 6) == SOCBFS_OK && levels[2] == 1 && levels[0] == SOCBFS_NONE);
+    CHECK(socbfs_grid_levels(grid, levels, 5) == SOCBFS_ARGUMENT && socbfs_grid_steps(grid, steps, 7) == SOCBFS_ARGUMENT);
+    CHECK(socbfs_grid_steps(grid, steps, 6) == SOCBFS_OK && steps[5] == SOCBFS_STAY && steps[2] == 4 && steps[1] == SOCBFS_NO_STEP);
+    CHECK(socbfs_grid_assign(grid, cells, 5) == SOCBFS_ARGUMENT && socbfs_grid_assign(grid, cells, 6) == SOCBFS_OK);
+    CHECK(socbfs_grid_fill(grid, wall, 1, UINT32_MAX, 1) == SOCBFS_ARGUMENT && socbfs_grid_fill(grid, wall, 1, 1, 1) == SOCBFS_OK);
+    CHECK(socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, &inside, &outcome) == SOCBFS_OK && outcome.end == SOCBFS_TARGET);
+    CHECK(socbfs_grid_path(grid, inside, path, 1, &count) == SOCBFS_OK && count == 3 && path[0].row == 1 && path[0].column == 2);
+    CHECK(socbfs_grid_path(grid, inside, NULL, 0, NULL) == SOCBFS_OK && socbfs_grid_path(grid, inside, NULL, 2, NULL) == SOCBFS_NULL);
+    socbfs_grid_stop(grid);
+    CHECK(socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_STOPPED);
+    socbfs_grid_go_on(grid);
+    CHECK(socbfs_grid_deadline(grid, 0) == SOCBFS_OK && socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_STOPPED);
+    CHECK(socbfs_grid_deadline(grid, -1) == SOCBFS_OK && socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, NULL, NULL) == SOCBFS_OK);
+    socbfs_grid_stop(NULL), socbfs_grid_go_on(NULL), socbfs_grid_free(NULL);
+    socbfs_grid_free(&grid);
+    socbfs_grid_free(&grid);
+    CHECK(!grid);
+}
+
 static void count_messages(void *count, uint32_t level, const char *message) {
     CHECK(level >= 1 && level <= 4 && message);
     ++*(int *)count;
@@ -87,6 +130,7 @@ int main(void) {
     CHECK(socbfs_graph_from_csr(2, offsets, targets, 0, 1, NULL) == SOCBFS_NULL);
     CHECK(socbfs_graph_from_edges(2, NULL, 1, 0, 1, &graph) == SOCBFS_NULL);
     CHECK(socbfs_graph_from_file(NULL, 0, 1, &graph) == SOCBFS_NULL);
+    grids();
     CHECK(socbfs_search_new(NULL, NULL, NULL, NULL, &search) == SOCBFS_NULL && !search);
     CHECK(socbfs_search_run(NULL, 0, NULL) == SOCBFS_NULL);
     CHECK(socbfs_search_run_into(NULL, 0, SOCBFS_NONE, SOCBFS_NONE, NULL, NULL, 0, NULL) == SOCBFS_NULL);

@@ -38,7 +38,10 @@ int main(void) {
     socbfs_graph *graph = NULL, *tiny = NULL;
     socbfs_search *search = NULL;
     socbfs_many *many = NULL;
+    socbfs_grid *grid = NULL;
     socbfs_outcome outcome;
+    socbfs_cell cells[3] = {{0, 0}, {99, 199}, {7, 8}};
+    uint8_t *steps = (uint8_t *)pairs;
     uint32_t v, round;
     socbfs_level account[8];
     size_t entries, all_entries = 0;
@@ -48,6 +51,10 @@ int main(void) {
     if (socbfs_graph_from_edges(VERTICES, pairs, VERTICES, 0, 1, &graph) != SOCBFS_OK) return fail("graph");
     if (socbfs_search_new(graph, NULL, NULL, NULL, &search) != SOCBFS_OK) return fail("search");
     if (socbfs_many_new(graph, 2, &many) != SOCBFS_OK) return fail("many");
+    if (socbfs_grid_new(100, 200, NULL, SOCBFS_EIGHT, 2, &grid) != SOCBFS_OK) return fail("grid");
+    /* The first search keeps room for its sources, steps and sources of cells. */
+    if (socbfs_grid_run(grid, cells, 3, SOCBFS_NONE, NULL, NULL) != SOCBFS_OK) return fail("grid's first run");
+    if (socbfs_grid_steps(grid, steps, VERTICES) || socbfs_grid_sources(grid, levels, VERTICES)) return fail("grid's first steps");
     if (calls == 0) return fail("nothing is counted"), 1;
     before = calls;
     for (round = 0; round < 4; round++) {
@@ -59,6 +66,15 @@ int main(void) {
         all_entries += entries;
         if (socbfs_search_levels(search, levels, VERTICES) != SOCBFS_OK) return fail("levels");
         if (socbfs_search_run_into(search, round, SOCBFS_NONE, 3, pairs, levels, VERTICES, &outcome) != SOCBFS_OK) return fail("run into");
+        if (socbfs_grid_fill(grid, cells[2], 1, round + 1, 0) != SOCBFS_OK) return fail("fill");
+        if (socbfs_grid_run(grid, cells, 2, SOCBFS_NONE, NULL, &outcome) != SOCBFS_OK) return fail("grid's run");
+        if (outcome.reached != VERTICES - round - 1 || outcome.levels != 100) return fail("what the grid's run reached");
+        if (socbfs_grid_levels(grid, levels, VERTICES) != SOCBFS_OK || levels[50 * 200 + 3] != 50) return fail("grid's levels");
+        if (socbfs_grid_steps(grid, steps, VERTICES) != SOCBFS_OK || steps[0] != SOCBFS_STAY) return fail("grid's steps");
+        if (socbfs_grid_sources(grid, levels, VERTICES) != SOCBFS_OK || levels[VERTICES - 2] != VERTICES - 1) return fail("grid's sources");
+        if (socbfs_grid_path(grid, cells[1], cells + 2, 1, &entries) != SOCBFS_OK || entries != 1) return fail("grid's path");
+        if (cells[2].row != 99 || cells[2].column != 199) return fail("the cells of a path");
+        cells[2].row = 7, cells[2].column = 8;
         if (socbfs_many_trees(many, &round, 1, levels, pairs, VERTICES, NULL) != SOCBFS_OK) return fail("many");
     }
     if (all_entries == 0) return fail("no search had levels");
@@ -77,6 +93,7 @@ int main(void) {
     printf("no call of the allocator; %.2f us a call on four vertices\n", (now() - begin) / TIMES * 1e6);
     socbfs_search_free(&search);
     socbfs_many_free(&many);
+    socbfs_grid_free(&grid);
     socbfs_graph_free(&tiny);
     socbfs_graph_free(&graph);
     return 0;
