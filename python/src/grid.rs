@@ -41,7 +41,7 @@ fn cell(row: i64, column: i64) -> Cell {
 }
 
 type Array<T> = Py<PyArray2<T>>;
-/// Distances of 16 bits, those of 32 bits in their place if they are needed, steps, sources; reached, levels, seconds, why the search ended.
+/// Distances of 16 bits, those of 32 bits in their place if they are needed, steps, sources; reached, levels, seconds, why it ended.
 type Found = (Array<u16>, Option<Array<u32>>, Option<Array<u8>>, Option<Array<u32>>, (u64, u32, f64, &'static str));
 
 /// A grid and its searches.
