@@ -18,7 +18,6 @@ mod gpu_faults;
 mod gpu_races;
 mod gpu_search;
 mod gpu_small_devices;
-mod grid;
 mod info;
 mod many;
 mod opencl;

@@ -12,6 +12,8 @@ mod answers;
 mod distances;
 mod lanes;
 mod search;
+#[cfg(test)]
+mod tests;
 mod wave;
 
 pub use answers::{GridPath, NO_STEP, STAY};

@@ -1,5 +1,4 @@
 //! Searches over grids, against a plain queue and against searches over the same grid as a graph.
-#![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -10,11 +9,9 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use socbfs::{
-    BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper,
-    grid::{Cell, Connectivity, Distances, Grid, GridEnd, GridError, GridOptions, GridSearch, GridUntil, STAY},
-    search::threads_of,
-};
+
+use super::{Cell, Connectivity, Distances, Grid, GridEnd, GridError, GridOptions, GridSearch, GridUntil, STAY};
+use crate::{BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper, search::threads_of};
 
 const KINDS: [Connectivity; 3] = [Connectivity::Four, Connectivity::Eight, Connectivity::EightAroundCorners];
 const TURN: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)];
