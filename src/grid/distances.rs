@@ -1,16 +1,13 @@
 //! From the bit planes of a wave to distances.
 
-use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::{
-    COLUMNS, ROWS, Shape,
+    COLUMNS, ROWS,
     lanes::{self, Lanes, SHORTS},
-    wave::{Tile, TileState, UNTOUCHED, plane},
+    wave::{DECODED, Tile, TileState, UNTOUCHED, plane},
 };
-use crate::{
-    cpu::Simd,
-    memory::{Plain, Shared},
-};
+use crate::{cpu::Simd, memory::Plain};
 
 /// A type of distances.
 pub(super) trait Distance: Plain + Eq + Into<u32> {
@@ -61,92 +58,64 @@ impl Distance for u32 {
     }
 }
 
-/// The planes of all tiles, to be turned into distances.
+/// Writes the distances of a tile over its planes; returns how many cells were reached, or `None` if it was done before.
 ///
-/// # Safety (of [`Planes::decode`])
-/// `cells` has the cells of an array of distances from after its first row of padding, `free` and `unvisited` have [`Shape::words`] words,
-/// and each tile is in the range of one thread.
-#[derive(Debug)]
-pub(super) struct Planes<'a> {
-    pub(super) shape: Shape,
-    pub(super) states: &'a [TileState],
-    pub(super) free: &'a [u32],
-    pub(super) unvisited: &'a [u32],
-    pub(super) words: Shared<u32>,
-}
-
-impl Planes<'_> {
-    /// Writes the distances of all tiles whose number in their strip is in `range`; returns how many cells were reached.
-    #[inline(always)]
-    unsafe fn decode<V: Lanes, D: Distance>(&self, range: Range<usize>) -> u64 {
-        let mut reached = 0;
-        for number in range {
-            for strip in 0..self.shape.strips {
-                // SAFETY: the caller's promise.
-                reached += unsafe { self.tile::<V, D>((strip + super::BORDER) * self.shape.pitch() + number + super::BORDER) };
-            }
+/// # Safety
+/// `words` is the array of distances behind its first padding, `line` the number of cells from a row to the next. No other thread uses the
+/// tile.
+#[inline(always)]
+unsafe fn decode<V: Lanes, D: Distance>(state: &TileState, words: *mut u32, line: usize, free: &[u32], unvisited: &Tile) -> Option<u64> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let start = words.add(state.cell as usize / 2 * D::HALVES);
+        let row = |i: usize| start.cast::<D>().add(i * line).cast::<[D; COLUMNS]>();
+        let (begin, used) = (state.begin.load(Relaxed), state.planes.swap(DECODED, Relaxed));
+        if used == DECODED {
+            return None;
         }
-        reached
-    }
-
-    #[inline(always)]
-    unsafe fn tile<V: Lanes, D: Distance>(&self, tile: usize) -> u64 {
-        use std::sync::atomic::Ordering::Relaxed; // the wave has ended
-        let (state, line) = (&self.states[tile], self.shape.line());
-        // SAFETY: the caller's promise: the tile is this thread's own.
-        unsafe {
-            let start = self.words.get().add(state.cell as usize * D::HALVES / 2);
-            let row = |i: usize| start.cast::<D>().add(i * line).cast::<[D; COLUMNS]>();
-            let begin = state.begin.load(Relaxed);
-            if begin == UNTOUCHED {
-                for i in 0..ROWS {
-                    row(i).write_unaligned([D::NONE; COLUMNS]);
-                }
-                return 0;
-            }
-            // From Gray codes to numbers: a bit is the sum of the bits above and its own.
-            let used = (state.planes.load(Relaxed) as usize).min(32);
-            let (mut planes, mut sum): ([Tile; 32], Tile) = ([[0; ROWS]; 32], [0; ROWS]);
-            for k in (0..used).rev() {
-                let bits = start.add(plane(k, line / 2 * D::HALVES)).cast::<Tile>().read_unaligned();
-                for i in 0..ROWS {
-                    sum[i] ^= bits[i];
-                }
-                planes[k] = sum;
-            }
-            let mut reached = 0;
+        if begin == UNTOUCHED {
             for i in 0..ROWS {
-                let visited = self.free[tile * ROWS + i] & !self.unvisited[tile * ROWS + i];
-                reached += u64::from(visited.count_ones());
-                for half in 0..COLUMNS / SHORTS {
-                    let cells = D::decode::<V>(&planes[..used], i, (half * SHORTS) as u32, begin, visited);
-                    row(i).cast::<[D; SHORTS]>().add(half).write_unaligned(cells);
-                }
+                row(i).write_unaligned([D::NONE; COLUMNS]);
             }
-            reached
+            return Some(0);
         }
+        // From Gray codes to numbers: a bit is the sum of the bits above and its own.
+        let used = (used as usize).min(32);
+        let (mut planes, mut sum): ([Tile; 32], Tile) = ([[0; ROWS]; 32], [0; ROWS]);
+        for k in (0..used).rev() {
+            let bits = start.add(plane(k, line / 2 * D::HALVES)).cast::<Tile>().read_unaligned();
+            for i in 0..ROWS {
+                sum[i] ^= bits[i];
+            }
+            planes[k] = sum;
+        }
+        let mut reached = 0;
+        for i in 0..ROWS {
+            let visited = free[i] & !unvisited[i];
+            reached += u64::from(visited.count_ones());
+            for half in 0..COLUMNS / SHORTS {
+                let cells = D::decode::<V>(&planes[..used], i, (half * SHORTS) as u32, begin, visited);
+                row(i).cast::<[D; SHORTS]>().add(half).write_unaligned(cells);
+            }
+        }
+        Some(reached)
     }
 }
 
-/// [`Planes::decode`] for each kind of vector instructions.
-pub(super) type Decode = unsafe fn(&Planes<'_>, Range<usize>) -> u64;
+/// [`decode`] for one kind of vector instructions and one type of distances.
+pub(super) type Decode = unsafe fn(&TileState, *mut u32, usize, &[u32], &Tile) -> Option<u64>;
 
 pub(super) fn decoder<D: Distance>(simd: Simd) -> Decode {
     match simd {
         #[cfg(target_arch = "x86_64")]
         Simd::Avx2 | Simd::Avx512 => avx2::<D>,
-        _ => plain::<D>,
+        _ => decode::<lanes::Plain, D>,
     }
-}
-
-unsafe fn plain<D: Distance>(planes: &Planes<'_>, range: Range<usize>) -> u64 {
-    // SAFETY: the caller's promise.
-    unsafe { planes.decode::<lanes::Plain, D>(range) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn avx2<D: Distance>(planes: &Planes<'_>, range: Range<usize>) -> u64 {
+unsafe fn avx2<D: Distance>(state: &TileState, words: *mut u32, line: usize, free: &[u32], unvisited: &Tile) -> Option<u64> {
     // SAFETY: the caller's promise.
-    unsafe { planes.decode::<lanes::Avx2, D>(range) }
+    unsafe { decode::<lanes::Avx2, D>(state, words, line, free, unvisited) }
 }

@@ -1,14 +1,14 @@
 //! The search: one wave after another over one grid.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
 use super::{
     Cell, Connectivity, Grid, GridError, ROWS, Shape,
     answers::{self, DIRECTIONS, GridPath, STAY},
-    distances::{Decode, Distance, Planes, decoder},
+    distances::{Decode, Distance, decoder},
     wave::{BORDER_CELL, CORNERS, EIGHT, FOUR, Level, PIECE, TileState, Visit, kernels},
 };
 use crate::{
@@ -279,7 +279,7 @@ impl GridSearch {
     #[allow(clippy::type_complexity, reason = "two results of one private function")]
     fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(GridEnd, u32)>, u64), GridError> {
         let shape = self.grid.shape;
-        let (planes, halves) = self.planes();
+        let ((planes, halves), decode) = (self.planes(), self.decoder());
         self.trace.clear();
         self.states.iter_mut().for_each(TileState::reset);
         self.unvisited.copy_from_slice(&self.grid.free);
@@ -330,6 +330,7 @@ impl GridSearch {
                 states: &self.states,
                 planes,
                 halves,
+                decode,
                 listed: Shared::new(listed),
                 listed_len: &listed_len,
             };
@@ -378,19 +379,30 @@ impl GridSearch {
         Ok((end?.map(|end| (end, level + 1)), visits))
     }
 
-    /// Turns planes into distances; returns the number of cells reached.
+    /// What turns planes into distances.
+    fn decoder(&self) -> Decode {
+        if self.long.is_empty() { decoder::<u16>(self.simd) } else { decoder::<u32>(self.simd) }
+    }
+
+    /// Turns the planes of all tiles into distances; returns the number of cells reached.
     fn decode(&mut self) -> u64 {
-        let shape = self.grid.shape;
-        let (words, halves) = self.planes();
-        let decode: Decode = if halves == 1 { decoder::<u16>(self.simd) } else { decoder::<u32>(self.simd) };
-        let planes = Planes { shape, states: &self.states, free: &self.grid.free, unvisited: &self.unvisited, words };
-        let reached = AtomicU64::new(0);
+        let (shape, (words, _), decode) = (self.grid.shape, self.planes(), self.decoder());
+        let (states, free, unvisited) = (&self.states, &self.grid.free, &self.unvisited);
         let alone = shape.height * shape.strips < SHARED_TILES;
-        share(&self.team, shape.height, DECODED, alone, &|_, range| {
-            // SAFETY: the arrays are of this shape, and ranges are disjoint.
-            reached.fetch_add(unsafe { decode(&planes, range) }, Relaxed);
+        let count = |words: &[u32]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+        let ([reached, _], _) = share_and_sum(&self.team, shape.height, DECODED, alone, &|_, range| {
+            let tiles = range.flat_map(|number| (0..shape.strips).map(move |strip| Cell::new(number * ROWS, strip * super::COLUMNS)));
+            let reached = tiles.map(|cell| {
+                let tile = shape.tile(cell);
+                let at = tile * ROWS;
+                let (free, mut left) = (&free[at..at + ROWS], [0; ROWS]);
+                left.copy_from_slice(&unvisited[at..at + ROWS]);
+                // SAFETY: the arrays are of this shape, ranges are disjoint, and the wave has ended.
+                unsafe { decode(&states[tile], words.get(), shape.line(), free, &left) }.unwrap_or_else(|| count(free))
+            });
+            [reached.sum(), 0]
         });
-        reached.into_inner()
+        reached
     }
 
     /// Entries from a row to the next in [`distances`](Self::distances), [`steps`](Self::steps) and [`sources`](Self::sources).

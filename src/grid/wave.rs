@@ -10,6 +10,7 @@ use std::{
 
 use super::{
     ROWS, Shape,
+    distances::Decode,
     lanes::{self, Lanes},
 };
 use crate::{cpu::Simd, memory::Shared};
@@ -19,6 +20,8 @@ pub(super) type Tile = [u32; ROWS];
 
 /// The stamp of a tile that is never visited.
 pub(super) const CLOSED: u32 = u32::MAX;
+/// [`TileState::planes`] of a tile that has distances already.
+pub(super) const DECODED: u32 = u32::MAX;
 /// [`TileState::begin`] before the wave has reached the tile.
 pub(super) const UNTOUCHED: u32 = u32::MAX;
 /// Tiles that a thread takes at a time if threads share a level.
@@ -89,6 +92,8 @@ pub(super) struct Level<'a> {
     pub(super) planes: Shared<u32>,
     /// Words per cell of that array, times two: 1 for u16, 2 for u32.
     pub(super) halves: usize,
+    /// Turns the planes of a tile into distances.
+    pub(super) decode: Decode,
     /// The tiles of the next level, with room for one more than there are tiles.
     pub(super) listed: Shared<u32>,
     pub(super) listed_len: &'a AtomicUsize,
@@ -139,6 +144,11 @@ impl Level<'_> {
                 // The cells of the last level must also leave the other bitmap.
                 let before = V::load(self.frontier.as_ptr().add(at)).union();
                 self.list::<ALONE>(tile, before != 0, listed, len);
+                if before != 0 && unvisited.union() == 0 {
+                    // Distances are made while the planes are in the cache. Tiles with cells that are not reached wait for the end.
+                    let (state, free) = (&self.states[tile], &self.free[at..at + ROWS]);
+                    (self.decode)(state, self.planes.get(), self.shape.line(), free, &[0; ROWS]);
+                }
                 return false;
             }
             self.arrive(tile, unvisited);
