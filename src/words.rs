@@ -110,6 +110,12 @@ pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     message
 }
 
+/// The text of an `error` of this device. It begins with the device's name, unless it has the name already.
+pub fn naming(device: &str, error: &(dyn Error + 'static)) -> String {
+    let text = error.to_string();
+    if text.contains(device) { text } else { format!("{device}: {text}") }
+}
+
 /// The error, its causes and its cure, in one line.
 pub fn with_cure(error: &(dyn Error + 'static), cure: Option<String>) -> String {
     with_causes("", error) + &cure.map_or_else(String::new, |cure| format!("; {cure}"))

@@ -57,7 +57,7 @@ use socbfs::{
     gpu::GpuEngineError,
     graph::{GraphError, Vertex},
     memory::OutOfMemory,
-    words::numbered,
+    words::{naming, numbered},
 };
 
 /// The reason why a search over several ranks can't be set up or run.
@@ -108,7 +108,7 @@ pub enum ClusterError {
         reason: String,
     },
     /// The device of this rank can't be used.
-    #[error("{device}")]
+    #[error("{}", naming(device, source))]
     Gpu {
         /// The device.
         device: String,

@@ -27,6 +27,7 @@ use crate::{
     memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, Launch, is_forked},
     policy::{SampledCosts, Uses},
+    words::naming,
 };
 
 /// The name of a device, and its launches.
@@ -58,7 +59,7 @@ pub enum HybridError {
     #[error(transparent)]
     Cpu(#[from] CpuEngineError),
     /// The engine of a device can't be set up.
-    #[error("{device}: {source}")]
+    #[error("{}", naming(device, source))]
     Gpu {
         /// The device.
         device: String,
@@ -619,4 +620,27 @@ fn set_up<'g>(
 
 fn locked<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        opencl::{NO_DEVICE, OpenClError},
+        words::with_causes,
+    };
+
+    #[test]
+    fn an_error_of_the_set_up_names_its_device_once() {
+        let (device, error) = ("Mali-G52".to_owned(), DeviceError { call: "clCreateKernel", code: NO_DEVICE });
+        let sources: [GpuEngineError; 3] = [
+            error.into(),
+            OpenClError::Call { device: device.clone(), error }.into(),
+            OpenClError::OutOfMemory { what: "a test", bytes: 1, device: device.clone(), why: "full".into() }.into(),
+        ];
+        for source in sources {
+            let text = with_causes("", &HybridError::Gpu { device: device.clone(), source });
+            assert_eq!(text.matches(&device).count(), 1, "{text}");
+        }
+    }
 }

@@ -124,7 +124,6 @@ pub enum OpenClError {
         /// Name of the device.
         device: String,
         /// The call and its code.
-        #[source]
         error: DeviceError,
     },
 }
