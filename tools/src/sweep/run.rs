@@ -7,6 +7,7 @@ use super::{
     plan::{self, Done},
 };
 use crate::record::{PointMeasured, PointRecord};
+use socbfs::input::generate::hash::Numbers;
 
 /// What a try of a point came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +69,7 @@ pub fn sweep<M: Machine>(
     mut add: impl FnMut(PointRecord) -> Result<(), M::Error>,
 ) -> Result<Ended, M::Error> {
     let mut done: Done = points.iter().filter_map(|record| Some((axes.spot(&record.point)?, plan::score(record)))).collect();
-    let (mut ended, mut random) = (Ended::default(), options.seed);
+    let (mut ended, mut random) = (Ended::default(), Numbers::new(options.seed));
     let mut tries = 0_u32;
     let first = Axes::default_spot();
     let mut speed = points.first().and_then(|record| record.measured.as_ref()).map(|measured| measured.teps);
@@ -128,13 +129,9 @@ fn is_over<M: Machine>(machine: &M, tries: u32, budget: Duration) -> bool {
     tries > 0 && spent + spent / tries > budget
 }
 
-/// Puts `all` into a random order (Fisher and Yates; xorshift of Marsaglia 2003).
-fn shuffle<T>(all: &mut [T], state: &mut u64) {
+/// Puts `all` into a random order (Fisher and Yates).
+fn shuffle<T>(all: &mut [T], random: &mut Numbers) {
     for last in (1..all.len()).rev() {
-        *state |= 1; // 0 would stay 0
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        all.swap(last, (*state % (last as u64 + 1)) as usize);
+        all.swap(last, random.below(last as u64 + 1) as usize);
     }
 }
