@@ -1572,6 +1572,47 @@ mod interrupted {
     }
 
     #[test]
+    fn while_trees_are_validated() {
+        // All roots are searched first. Where that takes longer than the signal waits, the next attempt waits longer.
+        for wait in (0..8).map(|power| Duration::from_millis(500 << power)) {
+            let folder = Folder::new();
+            let (json, html) = (folder.path("r.json"), folder.path("r.html"));
+            let search = ["bench", "kronecker:12", "--roots", "2000", "--threads", "1", "--device", "cpu", "--energy", "off"];
+            let child =
+                socbfs(&[&search[..], &["--json", &json, "--html", &html]].concat()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+            let child = child.unwrap();
+            sleep(wait);
+            signal(&child, Signal::SIGINT);
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(130), "all roots were validated within {wait:?}: {}", stderr(&output));
+            let Ok(text) = fs::read_to_string(&json) else { continue };
+            let record: Value = serde_json::from_str(&text).unwrap();
+            let roots = record["roots"].as_array().unwrap();
+            assert!((1..2000).contains(&roots.len()), "{}", roots.len());
+            assert!(roots.iter().all(|root| root["validation"]["passed"] == true && root["seconds"].as_f64().unwrap() > 0.0));
+            assert_eq!((&record["complete"], &record["valid"], &record["roots_asked"]), (&false.into(), &true.into(), &2000.into()));
+            assert_eq!(record["summary"]["roots"], roots.len());
+            let warning = format!("{} roots instead of 2000: the run did not end", roots.len());
+            assert!(
+                record["warnings"].as_array().unwrap().iter().any(|said| said.as_str().unwrap().starts_with(&warning)),
+                "{}",
+                record["warnings"]
+            );
+            assert_eq!(record["energy"]["unavailable"], "the run was interrupted");
+            // The report and the page have them too.
+            assert!(
+                stdout(&output).contains(&format!("NBFS:  {}", roots.len())) || stdout(&output).contains("harmonic_mean_TEPS"),
+                "{}",
+                stdout(&output)
+            );
+            assert!(stderr(&output).contains(&warning), "{}", stderr(&output));
+            assert!(fs::read_to_string(&html).unwrap().contains(&warning));
+            return;
+        }
+        panic!("the searches took too long");
+    }
+
+    #[test]
     fn while_energy_is_measured() {
         // On a slow machine the searches may not be done when the signal comes; the next attempt then waits longer.
         for seconds in [2, 8, 32] {

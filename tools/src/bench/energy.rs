@@ -426,7 +426,7 @@ mod tests {
     use socbfs::power::{DomainPower, Selection, SystemFiles, discover};
 
     use super::*;
-    use crate::bench::measure;
+    use crate::bench::runner::validated;
     use socbfs::power::Domain;
     use socbfs::{
         graph::{BuildOptions, EdgeList, Listing},
@@ -451,7 +451,7 @@ mod tests {
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let search_options = SearchOptions::default();
         let mut search = Search::new(&layout, &search_options).unwrap();
-        let records = measure(&edges, &layout, &mut search, &[0, 2], &mut |_| ()).unwrap();
+        let records = validated(&edges, &layout, &mut search, &[0, 2]).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| during(folder.path()));
             measure_energy(&layout, search, &search_options, &records, &meter, options, &mut |_| ()).unwrap()
@@ -494,7 +494,7 @@ mod tests {
         let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
         undisturbed(
             || (options.window.idle(&meter), vec![window(&mut search, &records, Some(&meter), options.window).unwrap()]),
             |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
@@ -577,7 +577,7 @@ mod tests {
         let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        let mut records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        let mut records = validated(&edges, &layout, &mut search, &[0]).unwrap();
         records[0].levels = 9;
         let error = run(&mut search, &records[0]).unwrap_err();
         assert!(matches!(error, EnergyError::Different { found: 3, validated: 9, .. }), "{error}");

@@ -1,6 +1,6 @@
 //! Measures a search: one untimed warm-up, then every root timed and validated.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::record::RootRecord;
 use socbfs::{
@@ -24,7 +24,7 @@ pub enum MeasureError {
 }
 
 /// The interface of a search that the runner needs: a trait, so that tests can use a search with faults.
-trait Searcher {
+pub(super) trait Searcher {
     fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
     fn parents(&self) -> &[Vertex];
     fn records(&self) -> &[LevelRecord];
@@ -48,11 +48,11 @@ impl Searcher for Search<'_> {
 /// the timed region. Ends with the first root that fails validation, as the reference code does.
 ///
 /// Searches follow one another directly, as in GAP's harness. Their trees are kept, and validated together after the last search, or after
-/// as many searches as a quarter of the free memory has room for. A validation between two searches would leave its own edges in the caches
-/// and its threads on the processors.
+/// as many searches as a quarter of the free memory has room for or as take 10 s. A validation between two searches would leave its own
+/// edges in the caches and its threads on the processors.
 ///
 /// The time of a search is measured by the search: from its call to the parents in original numbers. `finished` is called after each
-/// search and each validation with the number of these, of which there are two for every root.
+/// search and each validation with the number of these, of which there are two for every root, and after a validation with its record.
 ///
 /// # Errors
 /// [`MeasureError`] for a root that is not a vertex, a failed device, or where memory is short.
@@ -61,35 +61,42 @@ pub fn measure(
     layout: &Layout,
     search: &mut Search<'_>,
     roots: &[Vertex],
-    finished: &mut dyn FnMut(usize),
-) -> Result<Vec<RootRecord>, MeasureError> {
+    finished: &mut dyn FnMut(usize, Option<RootRecord>),
+) -> Result<(), MeasureError> {
     measure_with(edges, layout, search, roots, finished)
 }
+
+/// Time of searches after which their trees are validated, so that an interruption loses no more.
+const UNVALIDATED: Duration = Duration::from_secs(10);
 
 fn measure_with(
     edges: &EdgeList,
     layout: &Layout,
     search: &mut impl Searcher,
     roots: &[Vertex],
-    finished: &mut dyn FnMut(usize),
-) -> Result<Vec<RootRecord>, MeasureError> {
-    let (mut records, mut done) = (Vec::with_capacity(roots.len()), 0);
-    let Some(&first) = roots.first() else { return Ok(records) };
+    finished: &mut dyn FnMut(usize, Option<RootRecord>),
+) -> Result<(), MeasureError> {
+    let Some(&first) = roots.first() else { return Ok(()) };
+    let (mut rest, mut done) = (roots, 0);
     let mut validator = Validator::new(edges, layout.directed()).map_err(|error| MeasureError::Validate(error.into()))?;
     // If the list has every undirected edge in both directions, the validator counts each edge twice.
     let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
     // Filled before any search is timed, so that no search pays for page faults.
     let mut trees = vec![vec![NONE; layout.vertices()]; batch(layout.vertices(), roots.len())];
     search.run(first)?;
-    for batch in roots.chunks(trees.len()) {
-        let mut searched = Vec::with_capacity(batch.len());
-        for (&root, tree) in batch.iter().zip(&mut trees) {
+    while !rest.is_empty() {
+        let (begin, mut searched) = (Instant::now(), Vec::with_capacity(trees.len()));
+        for (&root, tree) in rest.iter().zip(&mut trees) {
             let outcome = search.run(root)?;
             tree.copy_from_slice(search.parents());
             searched.push((outcome, search.records().to_vec()));
             done += 1;
-            finished(done);
+            finished(done, None);
+            if begin.elapsed() > UNVALIDATED {
+                break;
+            }
         }
+        rest = &rest[searched.len()..];
         for ((outcome, level_records), tree) in searched.into_iter().zip(&trees) {
             let start = Instant::now();
             let verdict = validator.validate(outcome.root, tree, None);
@@ -112,15 +119,14 @@ fn measure_with(
                 Ok(_) => None,
             };
             let passed = violation.is_none();
-            records.push(RootRecord::new(layout.order(), &outcome, violation, validation_seconds, level_records));
             done += 1;
-            finished(done);
+            finished(done, Some(RootRecord::new(layout.order(), &outcome, violation, validation_seconds, level_records)));
             if !passed {
-                return Ok(records);
+                return Ok(());
             }
         }
     }
-    Ok(records)
+    Ok(())
 }
 
 /// Number of trees of `vertices` parents that are kept at the same time, at least one.
@@ -130,10 +136,20 @@ fn batch(vertices: usize, roots: usize) -> usize {
     usize::try_from(budget / tree).unwrap_or(usize::MAX).clamp(1, roots.max(1))
 }
 
+/// The records of all roots.
+#[cfg(test)]
+pub(super) fn validated(
+    edges: &EdgeList,
+    layout: &Layout,
+    search: &mut impl Searcher,
+    roots: &[Vertex],
+) -> Result<Vec<RootRecord>, MeasureError> {
+    let mut records = Vec::new();
+    measure_with(edges, layout, search, roots, &mut |_, record| records.extend(record)).map(|()| records)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use socbfs::{
         graph::{BuildOptions, Listing, Order},
@@ -151,9 +167,13 @@ mod tests {
     fn every_root_is_measured_and_validated() {
         let (edges, layout) = built();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        let mut calls = Vec::new();
-        let records = measure(&edges, &layout, &mut search, &[1, 3], &mut |done| calls.push(done)).unwrap();
-        assert_eq!(calls, [1, 2, 3, 4]);
+        let (mut calls, mut records) = (Vec::new(), Vec::new());
+        let mut finished = |done, record: Option<RootRecord>| {
+            calls.push((done, record.is_some()));
+            records.extend(record);
+        };
+        measure(&edges, &layout, &mut search, &[1, 3], &mut finished).unwrap();
+        assert_eq!(calls, [(1, false), (2, false), (3, true), (4, true)]);
         assert_eq!(records.iter().map(|r| (r.root, r.reached, r.levels, r.edges)).collect::<Vec<_>>(), [(1, 4, 3, 3), (3, 4, 4, 3)]);
         assert!(records.iter().all(|r| r.validation.passed && r.seconds.is_some() && r.mapping_seconds.is_some()));
     }
@@ -162,8 +182,8 @@ mod tests {
     fn an_empty_list_gives_no_records_and_a_wrong_root_is_an_error() {
         let (edges, layout) = built();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        assert!(measure(&edges, &layout, &mut search, &[], &mut |_| ()).unwrap().is_empty());
-        assert!(measure(&edges, &layout, &mut search, &[5], &mut |_| ()).is_err());
+        assert!(validated(&edges, &layout, &mut search, &[]).unwrap().is_empty());
+        assert!(validated(&edges, &layout, &mut search, &[5]).is_err());
     }
 
     /// Gives right trees for its first `good` searches, the warm-up included. Then vertex 3 has the wrong parent 0.
@@ -197,7 +217,7 @@ mod tests {
     fn a_wrong_tree_ends_the_run_and_has_no_time() {
         let mut search = FaultySearch { good: 2, edges: 3, parents: Vec::new() };
         let (edges, layout) = built();
-        let records = measure_with(&edges, &layout, &mut search, &[0, 0, 0], &mut |_| ()).unwrap();
+        let records = validated(&edges, &layout, &mut search, &[0, 0, 0]).unwrap();
         assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
         assert_eq!(records[0].seconds, Some(0.002));
         assert_eq!((records[1].seconds, records[1].mapping_seconds), (None, None));
@@ -211,7 +231,7 @@ mod tests {
         for (order, seconds) in [(Order::Original, 0.0), (Order::Degree, 0.001)] {
             let layout = Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
             let mut search = FaultySearch { good: 9, edges: 3, parents: Vec::new() };
-            let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+            let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
             assert_eq!((records[0].seconds, records[0].mapping_seconds), (Some(0.002), Some(seconds)), "{order:?}");
         }
     }
@@ -221,7 +241,7 @@ mod tests {
         let edges = EdgeList::new(3, vec![[0, 1], [1, 0], [1, 2], [2, 1]], Listing::BothDirections).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
-        let records = measure(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
         assert_eq!(records[0].edges, 2);
         assert!(records[0].validation.passed, "{:?}", records[0].validation);
     }
@@ -230,7 +250,7 @@ mod tests {
     fn a_wrong_edge_count_fails_validation_and_has_no_time() {
         let mut search = FaultySearch { good: 9, edges: 4, parents: Vec::new() };
         let (edges, layout) = built();
-        let records = measure_with(&edges, &layout, &mut search, &[0], &mut |_| ()).unwrap();
+        let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
         assert!(!records[0].validation.passed && records[0].seconds.is_none());
         assert!(records[0].validation.violation.as_deref().unwrap().contains("4 edges"));
     }

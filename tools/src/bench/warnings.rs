@@ -58,8 +58,8 @@ fn green(record: &Record) -> Option<String> {
 
 fn few_roots(record: &Record) -> Option<String> {
     let (asked, found) = (record.roots_asked, record.roots.len());
-    (record.valid && found < asked)
-        .then(|| format!("{found} roots instead of {asked}: the graph has no more vertices with an edge; the spread is less certain"))
+    let why = if record.complete { "the graph has no more vertices with an edge" } else { "the run did not end" };
+    (record.valid && found < asked).then(|| format!("{found} roots instead of {asked}: {why}; the spread is less certain"))
 }
 
 fn too_many_threads(record: &Record) -> Option<String> {

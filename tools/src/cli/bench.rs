@@ -197,36 +197,58 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     let mut traced = Ok(Vec::new());
     let publish = move |record: &Option<Arc<Record>>, json, html| record.as_ref().map_or(Ok(()), |run| publish(run, json, html, quiet));
-    let so_far = SoFar::new(None, json, html, publish, |record, _| record.is_some());
+    let so_far = SoFar::new(None, json, html, publish, closed);
     let words = so_far.last_words();
-    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, Some(&so_far))?;
+    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, &so_far);
     drop(words);
     // A run whose timeline failed is published all the same.
-    let timed = traced.and_then(|traced| {
-        trace.map_or(Ok(()), |trace| trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)))
+    let timed = traced.and_then(|traced| match (trace, &record) {
+        (Some(trace), Ok(record)) => trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)),
+        _ => Ok(()),
     });
-    so_far.lock().record = Some(Arc::new(record));
-    both(timed, so_far.finish(Ok(())))
+    let ended = record.map(|record| so_far.lock().record = Some(Arc::new(record)));
+    both(timed, so_far.finish(ended))
 }
 
-/// The validated run while its energy is measured.
+/// The run with the roots that are validated, from the first one on. It is shared while its energy is measured.
 type Validated = SoFar<Option<Arc<Record>>>;
+
+/// Completes the record of a run that ended early. Returns whether there is anything to publish: a validated root.
+fn closed(record: &mut Option<Arc<Record>>, why: Option<&str>) -> bool {
+    let Some(run) = record.as_mut().filter(|run| !run.roots.is_empty()) else { return false };
+    // A run that is shared was complete before, and its energy is being measured.
+    if let (Some(why), Some(run)) = (why, Arc::get_mut(run)) {
+        run.energy = EnergyRecord::unavailable(why, None);
+        run.sum_up();
+    }
+    true
+}
+
+impl Record {
+    /// Sets what follows from the roots.
+    fn sum_up(&mut self) {
+        self.valid = self.roots.iter().all(|root| root.validation.passed);
+        self.summary = Summary::new(&self.roots, self.graph.counts.edges);
+        self.warnings = warnings(self);
+    }
+}
 
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
-        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()), None)
+        let unpublished = SoFar::new(None, None, None, |_, _, _| Ok(()), |_, _| false);
+        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()), &unpublished)
     }
 
     /// As `measure`. With --trace, then searches again from the roots of the timeline, and sets `traced` to what threads and devices did,
-    /// or to the error of a search. While that and the energy are measured, `so_far` has the validated run.
+    /// or to the error of a search. `so_far` has the roots that are validated.
     fn measure_and_trace(
         &self,
         config: &Runtime,
         environment: Environment,
         source: &Source,
         traced: &mut Result<Vec<Traced>, Failure>,
-        so_far: Option<&Validated>,
+        so_far: &Validated,
     ) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
@@ -237,10 +259,6 @@ impl BenchArgs {
             config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
-        let progress = Bar::still(&format!("{}, {} roots", source.name(), drawn.len()), 2 * drawn.len() as u64);
-        let records = measure(&edges, &layout, &mut search, &drawn, &mut |done| progress.between(done))?;
-        drop(progress);
-
         let graph = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);
         let record = SearchRecord {
             devices,
@@ -250,11 +268,28 @@ impl BenchArgs {
             calibration: calibration.as_ref().map(CalibrationRecord::from),
             ..SearchRecord::new(config, ChosenPolicy::from(&choice), threads, simd)
         };
-        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order), record, records);
-        let record = Arc::new(record);
-        if let Some(so_far) = so_far {
-            so_far.lock().record = Some(Arc::clone(&record));
-        }
+        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order), record, Vec::new());
+        so_far.lock().record = Some(Arc::new(Record { complete: false, ..record }));
+        let progress = Bar::still(&format!("{}, {} roots", source.name(), drawn.len()), 2 * drawn.len() as u64);
+        measure(&edges, &layout, &mut search, &drawn, &mut |done, root| {
+            progress.between(done);
+            if let (Some(root), Some(run)) = (root, so_far.lock().record.as_mut().and_then(Arc::get_mut)) {
+                run.roots.push(root);
+            }
+        })?;
+        drop(progress);
+        let record = {
+            // One lock, so that an interruption finds the record.
+            let mut state = so_far.lock();
+            let mut record = state.record.take().map_or_else(|| Err(Failure::new("the run has no record")), Ok)?;
+            if let Some(run) = Arc::get_mut(&mut record) {
+                run.complete = true;
+                run.search.fallen_back = search.fallen_back().map(str::to_owned);
+                run.sum_up();
+            }
+            state.record = Some(Arc::clone(&record));
+            record
+        };
 
         if self.trace.is_some() {
             search.set_traced(MOST_TRACED);
@@ -268,9 +303,7 @@ impl BenchArgs {
             None => EnergyRecord::unavailable("the run has no speed", None),
         };
 
-        if let Some(so_far) = so_far {
-            so_far.lock().record = None;
-        }
+        so_far.lock().record = None;
         let mut record = Arc::unwrap_or_clone(record);
         record.environment.temperatures_after = temperatures(Path::new(ROOT));
         record.search.fallen_back = fallen_back;
@@ -296,14 +329,15 @@ impl BenchArgs {
             search,
             cluster: None,
             roots_asked: self.roots,
-            valid: roots.iter().all(|root| root.validation.passed),
-            summary: Summary::new(&roots, graph.counts.edges),
+            complete: true,
+            valid: false,
+            summary: None,
             energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
             graph,
             roots,
             warnings: Vec::new(),
         };
-        record.warnings = warnings(&record);
+        record.sum_up();
         record
     }
 

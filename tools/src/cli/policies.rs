@@ -303,10 +303,11 @@ fn energies(
         Err(unavailable) => return no_energy(unavailable),
     };
     let search = &mut prepared.search;
-    let records = match kept(measure(edges, search.layout(), search, roots, &mut |_| ()).map_err(EnergyError::from), true)? {
-        Ok(records) => records,
-        Err(unavailable) => return no_energy(unavailable),
-    };
+    let mut records = Vec::with_capacity(roots.len());
+    let validated = measure(edges, search.layout(), search, roots, &mut |_, root| records.extend(root));
+    if let Err(unavailable) = kept(validated.map_err(EnergyError::from), true)? {
+        return no_energy(unavailable);
+    }
     if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
         let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
         say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));

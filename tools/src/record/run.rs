@@ -35,6 +35,9 @@ pub struct Record {
     pub cluster: Option<ClusterRecord>,
     /// Number of roots that were requested.
     pub roots_asked: usize,
+    /// False if the run ended before all roots were searched and validated.
+    #[serde(default = "yes")]
+    pub complete: bool,
     /// Every root passed the five checks.
     pub valid: bool,
     /// One entry for every root searched, in the order searched.
@@ -177,6 +180,10 @@ pub struct RootRecord {
 
 fn one() -> u64 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// The result of the five checks for one root.

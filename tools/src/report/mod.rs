@@ -164,6 +164,7 @@ pub(crate) mod tests {
             },
             cluster: None,
             roots_asked: roots.len(),
+            complete: true,
             valid: true,
             summary: Summary::new(&roots, 16_775_900),
             energy: EnergyRecord::unavailable("no power sensor was found on this machine", None),

@@ -148,7 +148,8 @@ impl<'a> Live<'a> {
         let Prepared { mut search, .. } = runtime.search(self.layout)?;
         // All roots at the first point, a few at the others: a window compares the levels of every search with those of its root.
         let count = if self.records.is_empty() { self.roots.len() } else { self.roots.len().min(VALIDATED) };
-        let validated = measure(self.edges, self.layout, &mut search, &self.roots[..count], &mut |_| ())?;
+        let mut validated = Vec::with_capacity(count);
+        measure(self.edges, self.layout, &mut search, &self.roots[..count], &mut |_, root| validated.extend(root))?;
         if let Some(bad) = validated.iter().find(|root| !root.validation.passed) {
             return Ok(Tried::ThrownAway(format!("the tree from root {} failed validation", bad.root)));
         }
