@@ -11,6 +11,7 @@ mod error;
 mod keys;
 mod pattern;
 mod schema;
+mod values;
 mod versioned;
 
 use std::path::Path;
@@ -30,6 +31,7 @@ pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Rail,
     Speeds, StrategyWatts, UnknownGoal, Via,
 };
+pub use values::{Fault, from_toml};
 pub use versioned::{Kind, entries};
 
 /// The version of the profile format that this build reads.

@@ -17,7 +17,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::bfs::LevelStats;
+use crate::{bfs::LevelStats, board::from_toml};
 
 /// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
@@ -254,7 +254,7 @@ impl Mlp {
     /// # Errors
     /// [`WeightsError`] if the text is not TOML of weights, or a size or value is invalid.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
-        let weights: Weights = toml::from_str(text).map_err(|error| WeightsError::Toml(error.to_string().trim_end().to_owned()))?;
+        let weights: Weights = from_toml(text).map_err(|fault| WeightsError::Toml(fault.with_line(text)))?;
         Self::new(&weights)
     }
 
@@ -376,10 +376,9 @@ impl Special for Mlp {
 
     fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError> {
         let refused = |reason| PolicyError::Weights { policy: self.form().name(), reason };
-        let weights: Weights = value
-            .clone()
-            .try_into()
-            .map_err(|error: toml::de::Error| refused(WeightsError::Toml(error.to_string().trim_end().to_owned())))?;
+        // As text, since a second reader of weights is larger.
+        let weights: Weights = from_toml(&value.as_table().map_or_else(String::new, toml::Table::to_string))
+            .map_err(|fault| refused(WeightsError::Toml(fault.message)))?;
         *self = Self::of(self.form(), &weights).map_err(refused)?;
         Ok(())
     }

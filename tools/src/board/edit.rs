@@ -1,5 +1,6 @@
 //! Changes to a profile that keep the rest of its text.
 
+use serde::de::IgnoredAny;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value};
 
 use socbfs::board::{Board, Document, DocumentError, covers, line_at};
@@ -20,7 +21,7 @@ pub struct Change {
 /// # Errors
 /// [`DocumentError`] if the text is not a profile before or after the changes.
 pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, DocumentError> {
-    let before = Board::<toml::Table>::parse(text, file)?;
+    let before = Board::<IgnoredAny>::parse(text, file)?;
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| parse_error(text, file, &error))?;
     let estimates = remaining(&before.estimates, text, file, changes)?;
     if estimates != before.estimates {
@@ -34,7 +35,7 @@ pub fn edit(text: &str, file: &str, changes: &[Change]) -> Result<String, Docume
         apply(document.as_table_mut(), &change.path, change);
     }
     let text = document.to_string();
-    Board::<toml::Table>::parse(&text, file)?;
+    Board::<IgnoredAny>::parse(&text, file)?;
     Ok(text)
 }
 
@@ -45,7 +46,7 @@ fn parse_error(text: &str, file: &str, error: &toml_edit::TomlError) -> Document
 
 /// The names of estimates after `changes`. The name of a table in which some keys are set is replaced by the names of its other keys.
 fn remaining(estimates: &[String], text: &str, file: &str, changes: &[Change]) -> Result<Vec<String>, DocumentError> {
-    let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
+    let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error.into()))?;
     let is_set = |path: &str| changes.iter().any(|change| change.path == path);
     let keys: Vec<String> = document.entries(&[]).into_iter().map(|entry| entry.key).collect();
     let mut left: Vec<String> = Vec::new();

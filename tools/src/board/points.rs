@@ -1,5 +1,6 @@
 //! Writes the best points of a sweep into a profile.
 
+use serde::de::IgnoredAny;
 use toml_edit::{InlineTable, Value};
 
 use super::{Change, edit, tune::one_line};
@@ -15,7 +16,7 @@ pub fn operating_points(text: &str, file: &str, record: &SweepRecord, best: &[Be
     let graph = record.graph.as_ref().map_or("a graph", |graph| graph.source.as_str());
     let scope = record.scope.as_deref().map_or_else(|| "no sensor".to_owned(), |scope| format!("{scope}: {}", record.sensors.join(" + ")));
     let comment = one_line(&format!("measured {day} by socbfs sweep on {graph}, {scope}"));
-    let mut goals: Vec<Goal> = Board::<toml::Table>::parse(text, file)?.operating_points.iter().map(|point| point.goal).collect();
+    let mut goals: Vec<Goal> = Board::<IgnoredAny>::parse(text, file)?.operating_points.iter().map(|point| point.goal).collect();
     let mut changes = Vec::new();
     for best in best {
         let Some(record) = record.points.get(best.place) else { continue };
