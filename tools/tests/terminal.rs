@@ -92,6 +92,15 @@ fn tables_fit_80_columns_and_have_all_columns_on_request() {
     assert!(narrow.iter().any(|line| line.contains("regret")) && !narrow.iter().any(|line| line.contains("reduced time")), "{narrow:#?}");
     let (_, wide) = session(&[&compared[..], &["--wide"]].concat(), [80, 24]);
     assert!(wide.contains("reduced time"), "{wide}");
+    let rule = "rule:frontier_edges > unvisited_edges / 14 and level > 1 or been_bottom_up and frontier_vertices > vertices / 24";
+    let ruled = lines(&["policies", "kronecker:8", "--only", "tc", "--only", rule, "--roots", "2", "--turns", "1", "--device", "cpu"]);
+    let begins = |start: &str| ruled.iter().filter(|line| line.trim_start().starts_with(start)).count();
+    assert_eq!([begins("rule 1  "), begins("rule 1 is rule:frontier_edges"), begins("rule:")], [1, 1, 0], "{ruled:#?}");
+    let analyzed = ["analyze", "kronecker:9", "--device", "cpu", "--roots", "2", "--turns", "2"];
+    let narrow = lines(&analyzed);
+    assert!(narrow.iter().any(|line| line.contains("(--wide shows further columns: ")), "{narrow:#?}");
+    let (_, wide) = session(&[&analyzed[..], &["--wide"]].concat(), [80, 24]);
+    assert!(!wide.contains("--wide shows") && pieces(&wide).iter().any(|line| line.chars().count() > 80), "{wide}");
     let folder = Folder::new();
     let nothing = folder.path("");
     let sensors = lines(&["sensors", "--sysfs-root", &nothing]);

@@ -88,6 +88,10 @@ pub(super) struct AnalyzeArgs {
     #[arg(long, value_name = "PERMILLE", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..1000))]
     share: u16,
 
+    /// All columns of tables, not only those that fit 80 characters
+    #[arg(long, help_heading = "Output")]
+    pub(super) wide: bool,
+
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -132,20 +136,27 @@ const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let (json, page) = arguments.output.open()?;
-    let so_far = so_far(json, page, closed);
+    let so_far = so_far(json, page, arguments.wide, closed);
     let words = so_far.last_words();
     let ended = analysis(arguments, matches, &so_far);
     drop(words);
     so_far.finish(ended)
 }
 
-/// An analysis without graphs, and where it goes.
+/// An analysis without graphs, and where it goes; `wide` is for its tables on the terminal.
 pub(super) fn so_far(
     json: Option<Output>,
     page: Option<Output>,
+    wide: bool,
     close: impl Fn(&mut Analysis, Option<&str>) -> bool + Send + 'static,
 ) -> SoFar<Analysis> {
-    SoFar::new(Analysis::new(Environment::default(), Vec::new()), json, page, publish, close)
+    SoFar::new(
+        Analysis::new(Environment::default(), Vec::new()),
+        json,
+        page,
+        move |analysis, json, page| publish(analysis, json, page, wide),
+        close,
+    )
 }
 
 /// Adds to the analysis why graphs are missing, if they are. Returns whether it has any.
@@ -193,7 +204,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
             analysis.graphs.push(part.graph.clone());
             Ok(())
         },
-        show_last,
+        |analysis| show_last(analysis, arguments.wide),
     );
     if arguments.wants(Kind::Surf) {
         let graphs = so_far.lock().record.graphs.clone();
@@ -211,17 +222,17 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
 }
 
 /// Prints the figures of the graph that was measured last.
-fn show_last(analysis: &Analysis) -> Result<(), Failure> {
+fn show_last(analysis: &Analysis, wide: bool) -> Result<(), Failure> {
     let graphs = analysis.graphs.last().cloned().into_iter().collect();
     let record = value(&Analysis { graphs, ..Analysis::new(analysis.environment.clone(), analysis.only.clone()) })?;
     let mut document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
     // Those over all graphs come at the end.
     document.sections.truncate(1);
-    print_documents(&[document])
+    print_documents(&[document], wide)
 }
 
 /// Writes record and page, and prints the figures that are not of a single graph: those have been printed.
-fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> Result<(), Failure> {
+fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>, wide: bool) -> Result<(), Failure> {
     // Figures are made from the record alone, so that `socbfs report` makes the same ones.
     let record = value(analysis)?;
     let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
@@ -233,7 +244,7 @@ fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>) -> R
     let paper = analysis.paper.is_some().then(|| document.sections.remove(0));
     document.sections.drain(..analysis.graphs.len());
     document.sections.extend(paper);
-    let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document)) };
+    let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document), wide) };
     both(both(written, shown), printed)
 }
 

@@ -41,6 +41,10 @@ pub(super) struct ReportArgs {
     #[arg(long, value_name = "NAME")]
     figure: Option<String>,
 
+    /// All columns of tables, not only those that fit 80 characters
+    #[arg(long)]
+    wide: bool,
+
     /// Write the chart of --figure (of the first graph that has it) as SVG
     #[arg(long, value_name = "FILE", requires = "figure")]
     svg: Option<PathBuf>,
@@ -67,7 +71,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         return Err(Failure::new(format!("these records have no figure {wanted}")).cure(format!("the records have {names}")));
     }
     if page.is_none() && svg.is_none() {
-        return print_documents(&documents);
+        return print_documents(&documents, arguments.wide);
     }
     let draw = |svg: Output| {
         let picture =

@@ -76,6 +76,10 @@ pub(super) struct ReproduceArgs {
     #[command(flatten)]
     energy: EnergyArgs,
 
+    /// All columns of tables, not only those that fit 80 characters
+    #[arg(long, help_heading = "Output")]
+    wide: bool,
+
     /// Write the page here [default: PAPER.html]
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -163,10 +167,10 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     words.extend(graphs.searched.iter().map(|(_, graph)| graph.clone()));
     let matches = parsed(&words)?;
     let mut analyze = AnalyzeArgs::from_arg_matches(&matches).map_err(|error| Failure::new(error.to_string()))?;
-    (analyze.policies, analyze.energy) = (experiments.policies, arguments.energy.clone());
+    (analyze.policies, analyze.energy, analyze.wide) = (experiments.policies, arguments.energy.clone(), arguments.wide);
     graphs.efficient = efficient(&analyze.graphs.search.resolve(&matches)?.profile.board.operating_points);
     let (paper, quick) = (arguments.paper, arguments.quick);
-    let so_far = analyze::so_far(json, Some(page), move |analysis, why| {
+    let so_far = analyze::so_far(json, Some(page), arguments.wide, move |analysis, why| {
         graphs.compare(paper, quick, analysis, why);
         analyze::closed(analysis, why)
     });

@@ -32,7 +32,7 @@ pub use effect::Effect;
 pub use figures::{point_line, sweep};
 pub use graph500::graph500;
 pub use info::info;
-pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PolicyTables, policies, policies_end, policies_of_last};
+pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PolicyTables, policies_end, policies_of_last};
 pub use table::table;
 pub use timeline::timeline;
 pub use trace::{bands, chosen, level_energies, trace};

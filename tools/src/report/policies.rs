@@ -28,6 +28,36 @@ impl PolicyGraph {
     pub fn fits(&self) -> bool {
         self.compared.evaluation.roots.iter().all(|root| root.policies.len() == self.compared.policies.len())
     }
+
+    /// The graph with numbers as names of the rules that a user wrote, whose text is too long for a table: each is called by its place
+    /// among `rules`, to which new ones are added.
+    pub(super) fn numbered(&self, rules: &mut Vec<String>) -> Self {
+        let mut graph = self.clone();
+        let PolicyComparison { policies, given_up, energy, .. } = &mut graph.compared;
+        let names = policies.iter_mut().chain(given_up.iter_mut().map(|given_up| &mut given_up.policy));
+        names.for_each(|name| number(name, rules));
+        if let Some(energy) = energy {
+            number(&mut energy.baseline, rules);
+            energy.policies.iter_mut().for_each(|of| number(&mut of.policy, rules));
+        }
+        graph
+    }
+}
+
+/// Replaces the `name` of a policy if it is a rule.
+fn number(name: &mut String, rules: &mut Vec<String>) {
+    if name.starts_with("rule:") {
+        let place = rules.iter().position(|rule| rule == name).unwrap_or(rules.len());
+        let text = std::mem::replace(name, numbered_rule(place));
+        if place == rules.len() {
+            rules.push(text);
+        }
+    }
+}
+
+/// The name of the rule at `place`.
+pub(super) fn numbered_rule(place: usize) -> String {
+    format!("rule {}", place + 1)
 }
 
 /// A policy on one graph.
@@ -170,26 +200,33 @@ fn means(form: PolicyTables, graphs: &[Vec<Line>]) -> Table {
     Table::of(rows, &form.columns(&wide, &narrow))
 }
 
-/// The report as text, with all columns.
-pub fn policies(report: &PoliciesReport) -> String {
-    let of_graphs = report.graphs.iter().map(|graph| of_graph(report, graph, PolicyTables::Wide));
-    of_graphs.collect::<String>() + &policies_end(report, PolicyTables::Wide)
-}
-
 /// The table of the graph that was measured last.
 pub fn policies_of_last(report: &PoliciesReport, form: PolicyTables) -> String {
-    report.graphs.last().map_or_else(String::new, |graph| of_graph(report, graph, form))
+    report.graphs.len().checked_sub(1).map_or_else(String::new, |last| of_graph(report, last, form))
 }
 
-fn of_graph(report: &PoliciesReport, graph: &PolicyGraph, form: PolicyTables) -> String {
+/// The table of the graph at this place. Below it stand the rules that no earlier graph has.
+fn of_graph(report: &PoliciesReport, place: usize, form: PolicyTables) -> String {
     written(|out| {
-        let (name, graph) = (&graph.name, &graph.compared);
+        let mut rules = Vec::new();
+        report.graphs[..place].iter().for_each(|graph| drop(graph.numbered(&mut rules)));
+        let told = rules.len();
+        let PolicyGraph { name, compared: graph, .. } = &report.graphs[place].numbered(&mut rules);
+        let mut default = report.default_policy.clone();
+        number(&mut default, &mut rules.clone());
         let roots = graph.evaluation.roots.len();
         let levels: usize = graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum();
         writeln!(out, "{name}, {}, {}\n", counted(roots as u64, "root", "roots"), counted(levels as u64, "level", "levels"))?;
         let lines = lines(graph);
-        form.table(out, &table_of(form, graph, &lines, &report.default_policy))?;
+        form.table(out, &table_of(form, graph, &lines, &default))?;
         writeln!(out)?;
+        for (place, rule) in rules.iter().enumerate().skip(told) {
+            let said = format!("{} is {rule}", numbered_rule(place));
+            wrapped(&said, COLUMNS - 2).iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
+        if told < rules.len() {
+            writeln!(out)?;
+        }
         hopeless(out, graph, &lines)?;
         energy(out, graph, form)
     })
@@ -198,7 +235,8 @@ fn of_graph(report: &PoliciesReport, graph: &PolicyGraph, form: PolicyTables) ->
 /// What follows the tables of the graphs: the means over several, and the warnings.
 pub fn policies_end(report: &PoliciesReport, form: PolicyTables) -> String {
     written(|out| {
-        let all: Vec<Vec<Line>> = report.graphs.iter().map(|graph| lines(&graph.compared)).collect();
+        let mut rules = Vec::new();
+        let all: Vec<Vec<Line>> = report.graphs.iter().map(|graph| lines(&graph.numbered(&mut rules).compared)).collect();
         if all.len() > 1 {
             let means = means(form, &all);
             let is_whole =
@@ -315,9 +353,12 @@ mod tests {
         }
     }
 
+    fn whole(report: &PoliciesReport, form: PolicyTables) -> String {
+        (0..report.graphs.len()).map(|place| of_graph(report, place, form)).collect::<String>() + &policies_end(report, form)
+    }
+
     fn markdown(report: &PoliciesReport) -> String {
-        let form = PolicyTables::Markdown;
-        report.graphs.iter().map(|graph| of_graph(report, graph, form)).collect::<String>() + &policies_end(report, form)
+        whole(report, PolicyTables::Markdown)
     }
 
     #[test]
@@ -344,21 +385,33 @@ mod tests {
 
     #[test]
     fn narrow_tables_fit_80_columns_and_begin_with_the_fastest() {
-        let long = "rule:frontier_edges > unvisited_edges / 14 and level > 1 on the device";
-        let mut found = graph("a", &[(long, 4.0), ("tg", 30.0), ("auto", 2.0)]);
+        let rule = "rule:frontier_edges > unvisited_edges / 14 and level > 1 or not been_bottom_up and level > 3 then gpu";
+        let mut found = graph("a", &[(rule, 4.0), ("tg", 30.0), ("auto", 2.0)]);
         found.compared.evaluation.roots[0].policies[1].table_ns = None;
         found.compared.given_up = vec![GivenUp { policy: "bc".into(), elapsed_ns: 1e9, over_oracle: 500.0 }];
-        let report = report(vec![found, graph("b", &[("auto", 2.0)])]);
-        let text = of_graph(&report, &report.graphs[0], PolicyTables::Narrow) + &policies_end(&report, PolicyTables::Narrow);
+        let mut report = report(vec![found, graph("b", &[("auto", 2.0), (rule, 4.0), ("rule:level > 2", 5.0)])]);
+        let text = whole(&report, PolicyTables::Narrow);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        let begins: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next()).collect();
-        let expected = ["policy", "oracle", "auto", "rule:frontier_edges", "tg", "bc", "policy", "oracle", "auto"];
-        assert_eq!(begins, expected, "{text}");
-        for part in ["auto (default)", "> 1.000 s", "> 49900 %", "Hopeless here, with more than 8 times the oracle's time: tg; bc"] {
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).collect();
+        let begins: Vec<String> = rows.iter().map(|row| row.trim().split("  ").next().unwrap_or_default().to_owned()).collect();
+        let told = |begin: &str| begins.iter().filter(|row| row.starts_with(begin)).count();
+        assert_eq!(begins[..6], ["policy", "oracle", "auto (default)", "rule 1", "tg", "bc"], "{text}");
+        assert_eq!(["rule 1 is rule:frontier_edges", "rule 2 is rule:level > 2"].map(told), [1, 1], "{text}");
+        // With each graph, and in the mean.
+        assert_eq!(begins.iter().filter(|row| *row == "rule 1").count(), 3, "{text}");
+        for part in ["> 1.000 s", "> 49900 %", "Hopeless here, with more than 8 times the oracle's time: tg; bc"] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        let wide = policies(&report);
-        assert!(wide.contains(long) && wide.contains("reduced time") && wide.contains(", of the policies that all of them have"), "{wide}");
+        let wide = whole(&report, PolicyTables::Wide);
+        assert!(wide.contains("reduced time") && wide.contains(", of the policies that all of them have"), "{wide}");
+        report.default_policy = rule.to_owned();
+        assert!(whole(&report, PolicyTables::Narrow).contains("rule 1 (default)"));
+        let document = figures::document("p.json", &serde_json::to_value(&report).unwrap()).unwrap();
+        let facts: Vec<&str> = document.sections.iter().flat_map(|section| &section.facts).map(|(name, _)| name.as_str()).collect();
+        assert_eq!(facts, ["rule 1", "rule 2"]);
+        let shown = figures::text(&document, false, false);
+        assert!(shown.lines().all(|line| !line.contains("rule 1") || line.chars().count() <= 80), "{shown}");
+        assert_eq!(shown.matches("rule:frontier_edges").count(), 1, "{shown}");
     }
 
     #[test]

@@ -47,9 +47,9 @@ pub(crate) fn print_json(record: &impl Serialize) -> Result<(), Failure> {
     to_stdout(|out| writeln!(out, "{}", shown::json(&json)))
 }
 
-/// Prints documents, in colours on a terminal.
-pub(crate) fn print_documents(documents: &[Document]) -> Result<(), Failure> {
-    print_coloured(|colours| documents.iter().map(|document| figures::text(document, colours)).collect())
+/// Prints documents, in colours on a terminal, and with all columns of their tables if they are `wide`.
+pub(crate) fn print_documents(documents: &[Document], wide: bool) -> Result<(), Failure> {
+    print_coloured(|colours| documents.iter().map(|document| figures::text(document, colours, wide)).collect())
 }
 
 /// Prints the text that `write` returns: on a terminal with colours, those of [`COLOURS`].

@@ -9,7 +9,7 @@ use crate::{
     record::PolicyEnergy,
     record::{Dropped, DroppedInput, PolicyComparison},
     record::{Judged, RootEvaluation},
-    report::trace::about,
+    report::{policies::numbered_rule, trace::about},
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
@@ -21,13 +21,17 @@ const MS: f64 = 1e6;
 
 pub(super) fn document(report: &PoliciesReport, record: &Value) -> Result<Document, String> {
     let mut document = begin("Policies compared", record, &[]);
+    let (mut rules, mut graphs) = (Vec::new(), Vec::new());
     for graph in &report.graphs {
-        let compared = &graph.compared;
-        check(&graph.name, compared)?;
-        let figures = [performance, energy, regret, heat, histogram].into_iter().filter_map(|figure| figure(compared)).collect();
-        document.sections.push(Section { title: graph.name.clone(), figures, ..Section::default() });
+        let told = rules.len();
+        let graph = graph.numbered(&mut rules);
+        check(&graph.name, &graph.compared)?;
+        let facts = rules.iter().enumerate().skip(told).map(|(place, rule)| (numbered_rule(place), Cell::word(rule))).collect();
+        let figures = [performance, energy, regret, heat, histogram].into_iter().filter_map(|figure| figure(&graph.compared)).collect();
+        document.sections.push(Section { title: graph.name.clone(), facts, figures });
+        graphs.push(graph);
     }
-    let all: Vec<(&str, &PolicyComparison)> = report.graphs.iter().map(|graph| (graph.name.as_str(), &graph.compared)).collect();
+    let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|graph| (graph.name.as_str(), &graph.compared)).collect();
     document.sections.extend(over_graphs(&all, None));
     Ok(document)
 }
@@ -93,13 +97,13 @@ pub(super) fn histogram(graph: &PolicyComparison) -> Option<Figure> {
         Series::new(plan_name(plan), levels().filter_map(|level| Some((level as f64, own_ns(table, level, plan)? / MS))))
     };
     let mut shown = Table::of(levels(), &[("level", &|&level| Cell::count(level as u64))]);
+    shown.add("fastest", levels().map(|level| Cell::of(fastest(level, None), |(plan, _)| Cell::word(plan_name(plan)))));
+    shown.add("best CPU / best GPU", levels().map(|level| Cell::of(ratio(level), Cell::number)));
     for &plan in &plans {
         let mean = |level: usize| Strategy::of(plan).and_then(|strategy| table.levels[level].mean_ns(strategy));
         shown.add(format!("{} first quartile", plan_name(plan)), levels().map(|level| Cell::of(own_ns(table, level, plan), Cell::ns)));
         shown.add("mean", levels().map(|level| Cell::of(mean(level), Cell::ns)));
     }
-    shown.add("fastest", levels().map(|level| Cell::of(fastest(level, None), |(plan, _)| Cell::word(plan_name(plan)))));
-    shown.add("best CPU / best GPU", levels().map(|level| Cell::of(ratio(level), Cell::number)));
     let sentence = format!("Levels, of {}, at which each is the fastest: {}.", table.levels.len(), summary.join(", "));
     let y = "first quartile of the level's own time, ms";
     Some(
@@ -153,12 +157,12 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     for (place, head) in ["vertices |F|", "arcs E"].into_iter().enumerate() {
         shown.add(head, sizes.iter().map(|sizes| sizes[place].clone()).chain([Cell::word("")]));
     }
-    for (column, &plan) in plans.iter().enumerate() {
-        shown.add(plan_name(plan), cells.iter().map(|row| Cell::of(row[column], Cell::ns)));
-    }
     for (head, places, sum) in [("oracle", &framed, Some(oracle_ns)), (policy, &dotted, judged.table_ns)] {
         let chosen = levels().map(|level| Cell::word(places[level].map_or_else(|| "n/a".to_owned(), |place| plan_name(plans[place]))));
         shown.add(head, chosen.chain([Cell::of(sum, Cell::ns)]));
+    }
+    for (column, &plan) in plans.iter().enumerate() {
+        shown.add(plan_name(plan), cells.iter().map(|row| Cell::of(row[column], Cell::ns)));
     }
     let chart = Heat {
         rows: sizes.iter().zip(0..).map(|(sizes, level)| names(sizes, level)).chain(["sum".to_owned()]).collect(),

@@ -20,7 +20,7 @@ pub fn sweep(record: &SweepRecord, all: bool) -> String {
         section.figures.retain(|figure| (all || figure.id != "points") && !figure.table.rows.is_empty());
         section.figures.iter_mut().for_each(|figure| figure.chart = None);
     }
-    shown(&document, false)
+    shown(&document, false, true)
 }
 
 /// A point in a line.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Chart, Document, Figure, Heat, Plot, Series, Table, number};
+use super::{Cell, Chart, Document, Figure, Heat, Plot, Series, Table, number};
 use crate::report::cells::{COLUMNS, aligned_by, wrapped, written};
 use socbfs::words::general;
 
@@ -14,28 +14,36 @@ const LEAST_WIDTH: usize = 10;
 const NUMBER: usize = 12;
 /// Most bars of a series and rows of a table that are shown; the record has all points and rows.
 const MOST_ROWS: usize = 40;
+/// What every line of a table begins with.
+const INDENT: &str = "  ";
+/// Blanks between two columns of a table.
+const GAP: usize = 2;
+/// Least width of a column of sentences.
+const LEAST_SENTENCE: usize = 14;
 /// Colours of series on a terminal.
 pub const COLOURS: [&str; 6] = ["\x1b[34m", "\x1b[33m", "\x1b[36m", "\x1b[35m", "\x1b[32m", "\x1b[31m"];
 /// The escape sequence that ends a colour.
 pub const PLAIN: &str = "\x1b[0m";
 
-/// The document as sentences, bars and tables, with `colours` if that is set.
-pub fn text(document: &Document, colours: bool) -> String {
-    written(|out| write(out, document, colours))
+/// The document as sentences, bars and tables, with `colours` if that is set. Unless it is `wide`, tables fit 80 characters.
+pub fn text(document: &Document, colours: bool, wide: bool) -> String {
+    written(|out| write(out, document, colours, wide))
 }
 
-fn write(out: &mut String, document: &Document, colours: bool) -> fmt::Result {
+fn write(out: &mut String, document: &Document, colours: bool, wide: bool) -> fmt::Result {
     for section in &document.sections {
         writeln!(out, "{}\n", section.title)?;
         let width = section.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
         for (name, cell) in &section.facts {
-            writeln!(out, "  {name:<width$}  {}", cell.text)?;
+            for (place, line) in wrapped(&cell.text, COLUMNS.saturating_sub(width + 4)).iter().enumerate() {
+                writeln!(out, "  {:<width$}  {line}", if place == 0 { name } else { "" })?;
+            }
         }
         if !section.facts.is_empty() {
             writeln!(out)?;
         }
         for figure in &section.figures {
-            show(out, figure, colours)?;
+            show(out, figure, colours, wide)?;
         }
     }
     for warning in &document.warnings {
@@ -44,7 +52,7 @@ fn write(out: &mut String, document: &Document, colours: bool) -> fmt::Result {
     Ok(())
 }
 
-fn show(out: &mut String, figure: &Figure, colours: bool) -> fmt::Result {
+fn show(out: &mut String, figure: &Figure, colours: bool, wide: bool) -> fmt::Result {
     let heading = format!("{} ({})", figure.title, figure.source);
     wrapped(&heading, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))?;
     writeln!(out)?;
@@ -55,10 +63,10 @@ fn show(out: &mut String, figure: &Figure, colours: bool) -> fmt::Result {
         Some(Chart::Heat(heat)) => legend(out, heat)?,
         None => {}
     }
-    table(out, &figure.table)
+    table(out, &figure.table, wide)
 }
 
-fn table(out: &mut String, table: &Table) -> fmt::Result {
+fn table(out: &mut String, table: &Table, wide: bool) -> fmt::Result {
     if table.rows.is_empty() {
         return Ok(());
     }
@@ -66,11 +74,59 @@ fn table(out: &mut String, table: &Table) -> fmt::Result {
     // The last row may be a sum.
     let rows = table.rows.iter().enumerate().filter(|(place, _)| place % each == 0 || *place == last).map(|(_, row)| row.clone());
     let shown = Table { columns: table.columns.clone(), rows: rows.collect() };
-    aligned_by(out, "  ", &shown, &|column| column == 0 || table.is_text(column))?;
+    let (shown, kept) = if wide { (shown, table.columns.len()) } else { narrowed(&shown) };
+    aligned_by(out, INDENT, &shown, &|column| column == 0 || table.is_text(column))?;
+    let mut notes = Vec::new();
     if each > 1 {
-        writeln!(out, "  (one row in {each} of {}; the record that --json writes has all)", table.rows.len())?;
+        notes.push(format!("(one row in {each} of {}; the record that --json writes has all)", table.rows.len()));
     }
+    if kept < table.columns.len() {
+        notes.push(format!("(--wide shows further columns: {})", table.columns[kept..].join(", ")));
+    }
+    let mut lines = notes.iter().flat_map(|note| wrapped(note, COLUMNS - INDENT.len()));
+    lines.try_for_each(|line| writeln!(out, "{INDENT}{line}"))?;
     writeln!(out)
+}
+
+/// The table in no more than 80 characters, and how many of its columns it has. Heads and sentences are broken into lines. If that is not
+/// enough, the last columns are left out.
+fn narrowed(table: &Table) -> (Table, usize) {
+    let length = |text: &str| text.chars().count();
+    let room = COLUMNS - INDENT.len();
+    let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+    let columns = || table.columns.iter().enumerate();
+    let cells = |column: usize| table.rows.iter().map(|row| length(&row[column].text)).max().unwrap_or(0);
+    let whole: Vec<usize> = columns().map(|(column, head)| cells(column).max(length(head))).collect();
+    if total(&whole) <= room {
+        return (table.clone(), whole.len());
+    }
+    let longest_word = |text: &str| text.split(' ').map(length).max().unwrap_or(0);
+    let least = |(column, head): (usize, &String)| {
+        let words = || table.rows.iter().map(|row| longest_word(&row[column].text)).max().unwrap_or(0);
+        let cells = if table.is_text(column) { words().max(LEAST_SENTENCE.min(cells(column))) } else { cells(column) };
+        cells.max(longest_word(head))
+    };
+    let mut widths: Vec<usize> = columns().map(least).collect();
+    while widths.len() > 1 && total(&widths) > room {
+        widths.pop();
+    }
+    let sentences: Vec<usize> = (0..widths.len()).filter(|&column| table.is_text(column)).collect();
+    let spare = room.saturating_sub(total(&widths)) / sentences.len().max(1);
+    sentences.iter().for_each(|&column| widths[column] = (widths[column] + spare).min(whole[column]));
+    let broken = |texts: Vec<&str>, is_head: bool| -> Vec<Vec<Cell>> {
+        let parts: Vec<Vec<&str>> = texts.iter().zip(&widths).map(|(text, &width)| wrapped(text, width)).collect();
+        let lines = parts.iter().map(Vec::len).max().unwrap_or(0);
+        let cell = |parts: &Vec<&str>, line: usize| {
+            // The last line of each head is above the first row.
+            let line = if is_head { (line + parts.len()).checked_sub(lines) } else { Some(line) };
+            Cell::word(line.and_then(|line| parts.get(line)).copied().unwrap_or_default())
+        };
+        (0..lines).map(|line| parts.iter().map(|parts| cell(parts, line)).collect()).collect()
+    };
+    let mut rows = broken(table.columns.iter().map(String::as_str).collect(), true);
+    let columns = if rows.is_empty() { Vec::new() } else { rows.remove(0).into_iter().map(|cell| cell.text).collect() };
+    rows.extend(table.rows.iter().flat_map(|row| broken(row.iter().map(|cell| cell.text.as_str()).collect(), false)));
+    (Table { columns, rows }, widths.len())
 }
 
 /// How many of `count` points or rows one that is shown stands for.
@@ -110,7 +166,8 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
         return Ok(());
     }
     let least = values().filter(|&y| y > 0.0).fold(most, f64::min);
-    writeln!(out, "  {} over {}{}", plot.y, plot.x, if plot.log_y { ", logarithmic" } else { "" })?;
+    let said = format!("{} over {}{}", plot.y, plot.x, if plot.log_y { ", logarithmic" } else { "" });
+    wrapped(&said, COLUMNS - INDENT.len()).iter().try_for_each(|line| writeln!(out, "{INDENT}{line}"))?;
     let names = plot.series.iter().map(|series| series.name.chars().count()).max().unwrap_or(0);
     let label = |x: f64| match plot.categories.is_empty() {
         true => general(x, 6),
@@ -166,11 +223,37 @@ mod tests {
             drawn[1].trim_start().starts_with("32-63 ") && drawn[1].ends_with(" 1") && drawn[39].trim_start().starts_with("1248-1265 ")
         );
         assert!(text.contains("each bar is the mean of 32; the record that --json writes has all 1266"), "{text}");
-        let rows = (0..1266).map(|level| vec![super::super::Cell::name(level)]).collect();
+        let rows = (0..1266).map(|level| vec![Cell::name(level)]).collect();
         let mut text = String::new();
-        table(&mut text, &Table { columns: vec!["level".into()], rows }).unwrap();
+        table(&mut text, &Table { columns: vec!["level".into()], rows }, false).unwrap();
         let shown: Vec<&str> = text.lines().map(str::trim).collect();
         assert!(shown.len() < 46 && shown[2] == "32" && shown.contains(&"1265"), "{text}");
+    }
+
+    #[test]
+    fn wide_tables_have_broken_heads_and_sentences_and_fewer_columns() {
+        let sentence = "a sentence that is far longer than the room which is left to it on a terminal";
+        let table_of = |numbers: usize, sentence: &str| Table {
+            columns: (0..numbers).map(|column| format!("head number{column}")).chain(["whether they compare".to_owned()]).collect(),
+            rows: vec![(0..numbers).map(|number| Cell::number(number as f64)).chain([Cell::word(sentence)]).collect()],
+        };
+        let shown = |of: &Table, wide| {
+            let mut text = String::new();
+            table(&mut text, of, wide).unwrap();
+            text
+        };
+        for (numbers, is_whole) in [(4, true), (9, false)] {
+            let of = table_of(numbers, sentence);
+            let text = shown(&of, false);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert_eq!(!text.contains("--wide shows further columns: "), is_whole, "{text}");
+            let words: Vec<&str> = text.split_whitespace().collect();
+            assert_eq!(sentence.split(' ').all(|word| words.contains(&word)), is_whole, "{text}");
+            assert!(text.lines().nth(1).is_some_and(|line| line.contains("number0  number1")), "{text}");
+            assert!(shown(&of, true).contains(sentence));
+        }
+        // A table that fits is as it was.
+        assert!(shown(&table_of(2, "short"), false).starts_with("  head number0  head number1  whether they compare\n"));
     }
 
     #[test]
