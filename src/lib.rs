@@ -104,7 +104,7 @@ pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
 pub use search::{End, Outcome, Output, OwnedSearch, Partial, Search, SearchError, SearchOptions, Until};
 
-pub use cpu::{CpuEngine, ParallelThresholds, Simd};
+pub use cpu::{ParallelThresholds, Simd};
 pub use engine::Team;
 pub use gpu::{GpuOptions, GpuSetup};
 pub use memory::{OutOfMemory, SharingMode};

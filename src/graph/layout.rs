@@ -12,9 +12,9 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Csr, EdgeList, EdgeStream, GraphError, Leaves, Listing, MAX_VERTICES, NONE, Stopper, Vertex,
+    Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Stopper, Vertex,
     build::{Arcs, Naming, adjacency, by_degree, count_degrees},
-    leaves::first_place,
+    leaves::{Leaves, first_place},
 };
 use crate::memory::{self, Slab};
 

@@ -31,4 +31,4 @@ pub use error::RuntimeError;
 pub use prepare::{Machine, OnStep, Prepared, SearchDevice, Step, UndividedDevice, during};
 pub use profile::Profile;
 pub use recorded::{RecordedGraph, RecordedPlans, ReplayError};
-pub use settings::{Origin, Runtime, Setting, start_threads};
+pub use settings::{Origin, Runtime, Setting};

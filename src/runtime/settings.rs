@@ -273,10 +273,8 @@ impl Runtime {
 }
 
 /// Starts the thread pool that reads files, builds graphs and validates trees (0: one thread for every usable CPU).
-///
-/// # Errors
-/// [`RuntimeError::Threads`] if the system refuses the threads, or the pool was started before.
-pub fn start_threads(threads: usize) -> Result<(), RuntimeError> {
+/// The system may refuse the threads, or the pool was started before.
+fn start_threads(threads: usize) -> Result<(), RuntimeError> {
     // With 0, rayon would obey RAYON_NUM_THREADS.
     let usable = || std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let threads = if threads == 0 { usable() } else { threads };

@@ -42,7 +42,7 @@ use super::{
 use crate::files::Temporary;
 
 pub use child::end_with;
-pub use child::is_child;
+
 pub(super) use state::mappings;
 
 /// Environment variable with the seconds that a driver may take to list or to open its devices, and a device to end its work. A driver may
@@ -80,7 +80,7 @@ pub(super) fn timeout_s() -> Option<u64> {
 /// The limit of time, or `None` if drivers are not to be tried.
 fn limit() -> Option<Duration> {
     let seconds = timeout_s().unwrap_or(LIMIT_SECONDS);
-    (seconds > 0 && !is_child()).then(|| Duration::from_secs(seconds))
+    (seconds > 0 && !child::is_child()).then(|| Duration::from_secs(seconds))
 }
 
 /// The identity of a device that can't be opened, and why.

@@ -22,5 +22,5 @@ pub use handover::mapped_levels;
 pub use ranks::rank_scaling;
 pub use record::{SCHEMA, SCHEMA_VERSION};
 pub use redundant::redundant;
-pub use repeated::{MOST_SPLITS, repeated};
+pub use repeated::repeated;
 pub use split::split_sweep;

@@ -6,7 +6,7 @@ use super::Levels;
 use socbfs::graph::{Csr, Layout, NONE, Vertex};
 
 /// Most levels at which a search is divided; in a longer search they are evenly spaced.
-pub const MOST_SPLITS: usize = 32;
+const MOST_SPLITS: usize = 32;
 
 /// Divides the search of `levels` at each level of at least two vertices that is not the last, at [`MOST_SPLITS`] levels at most. F_k is
 /// sorted by original vertex number and cut where `share_permille` of its arcs are reached.

@@ -18,7 +18,7 @@ pub struct Example {
 }
 
 /// The two directions tie if the slower one takes at most this share longer than the faster one.
-pub const TIE: f64 = 0.1;
+const TIE: f64 = 0.1;
 
 /// Share of a graph's weight that our network distributes by time.
 const STAKE: f64 = 0.5;

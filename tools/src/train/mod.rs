@@ -10,7 +10,7 @@ mod records;
 mod score;
 
 pub use collect::{Rules, collect, eligible};
-pub use examples::{Example, TIE, examples};
+pub use examples::{Example, examples};
 #[cfg(feature = "train")]
 pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit, fit_without};
 pub use graphs::{every_fifth, generated};
