@@ -44,6 +44,13 @@ fn stands_alone(page: &str) {
         let (anchor, _) = link.split_once('"').unwrap();
         assert_eq!(page.matches(&format!(" id=\"{anchor}\"")).count(), 1, "{anchor}");
     }
+    // Links differ in where they lead and in what they say.
+    let (contents, _) = page.split_once("<nav").unwrap().1.split_once("</nav>").unwrap();
+    let links: Vec<(&str, &str)> = contents.split("href=\"#").skip(1).map(|link| link.split_once("\">").unwrap()).collect();
+    for (place, (anchor, text)) in links.iter().enumerate() {
+        let text = text.split('<').next().unwrap();
+        assert!(links[..place].iter().all(|(other, said)| other != anchor && said.split('<').next().unwrap() != text), "{anchor}: {text}");
+    }
     let without_names = page.replace("http://www.w3.org/2000/svg", "");
     for part in ["http:", "https:", "<script", "src=", "@import", "url(", "<link", "javascript:"] {
         assert!(!without_names.contains(part), "{part}");

@@ -187,15 +187,18 @@ impl Scale {
     }
 }
 
-/// Formats 1,500,000 as "1.5 M".
+/// Formats 1,500,000 as "1.5 M" and 0.00015 as "1.5e-4": between an axis and its name there is room for six characters.
 fn short(value: f64) -> String {
+    if (f64::MIN_POSITIVE..1e-3).contains(&value.abs()) {
+        // Rounds off the floating-point error of a multiple of the step.
+        return format!("{value:.5e}").parse::<f64>().map_or_else(|_| String::new(), |rounded| format!("{rounded:e}"));
+    }
     let (scale, unit) = match value.abs() {
         v if v >= 1e9 => (1e9, " G"),
         v if v >= 1e6 => (1e6, " M"),
         v if v >= 1e4 => (1e3, " k"),
         _ => (1.0, ""),
     };
-    // Rounds off the floating-point error of a multiple of the step.
     format!("{}{unit}", general((value / scale * 1e9).round() / 1e9, 6))
 }
 
@@ -388,5 +391,15 @@ mod tests {
         }
         let whole: Vec<f64> = Scale { log: false, from: 0.0, to: 7.0 }.ticks(7.0).into_iter().map(|(at, _)| at).collect();
         assert_eq!(whole, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]);
+    }
+
+    #[test]
+    fn there_is_room_for_every_label_beside_the_axis() {
+        let ends = (-10..11).flat_map(|power| (10..100).map(move |digits| f64::from(digits) * 10_f64.powi(power)));
+        for (most, log) in ends.flat_map(|most| [(most, false), (most, true)]) {
+            let ticks = Scale::over([most / 3e4, most].into_iter(), log, true).ticks(7.0);
+            assert!(ticks.iter().all(|(_, name)| name.len() <= 6), "{most}: {ticks:?}");
+        }
+        assert_eq!([0.00015, 0.0001, 0.001, 0.0, -2e-5].map(short), ["1.5e-4", "1e-4", "0.001", "0", "-2e-5"]);
     }
 }
