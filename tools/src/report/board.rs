@@ -120,10 +120,14 @@ fn row(out: &mut String, run: &Record) -> fmt::Result {
         || "n/a: a search traversed no edge".to_owned(),
         |of| number(of.teps.harmonic_mean) + &of.teps.harmonic_stddev.map_or_else(String::new, |by| format!(" ± {}", number(by))),
     );
-    let [watts, per_watt] = run
-        .energy
-        .summary()
-        .map_or_else(|| ["n/a", "n/a"].map(str::to_owned), |of| [of.watts, of.mteps_per_watt].map(|of| general(of.mean, 4)));
+    let [watts, per_watt] = run.energy.summary().map_or_else(
+        || ["n/a", "n/a"].map(str::to_owned),
+        |of| {
+            let teps = run.energy.measured.iter().flat_map(|measured| &measured.windows).map(|window| window.teps);
+            let there = stats::Summary::of(&teps.collect::<Vec<_>>()).map_or_else(String::new, |of| format!(" at {}", mteps(of.mean)));
+            [general(of.watts.mean, 4) + &there, general(of.mteps_per_watt.mean, 4)]
+        },
+    );
     writeln!(out, "| {} | {} | {watts} | {per_watt} |", run.graph.scale, text(&speed))
 }
 
@@ -145,7 +149,10 @@ fn notes(record: &BoardRecord) -> Vec<String> {
     }
     let has_energy = |run: &Record| run.energy.summary().is_some();
     if record.runs.iter().any(has_energy) {
-        notes.push("Watts: mean power while nothing but searches ran, idle power included.".to_owned());
+        notes.push(
+            "Watts: mean power of windows in which nothing but searches ran, idle power included, at the speed there, of which MTEPS/W is."
+                .to_owned(),
+        );
     }
     let why = |run: &Record| run.energy.reason().unwrap_or("nothing was measured").to_owned();
     let without: Vec<Option<String>> = record.runs.iter().map(|run| (!has_energy(run)).then(|| why(run))).collect();
@@ -237,7 +244,7 @@ mod tests {
             "| Governor | ondemand |\n",
             "| Idle power | 5.000 W (cpu-package: powercap:intel-rapl:0) |\n",
             "| Command | `socbfs bench` |\n",
-            "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
+            "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 at 5,000 MTEPS | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
             "All 3 trees passed",
             "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning (scale 20): busy\n",
         ] {
@@ -274,7 +281,7 @@ mod tests {
             run
         };
         let text = board(&report(vec![run(10, None), run(11, Some("silent")), run(12, Some("silent")), run(13, Some("gated"))]));
-        let watts = "- Watts: mean power while nothing but searches ran, idle power included.\n";
+        let watts = "- Watts: mean power of windows in which nothing but searches ran, idle power included, at the speed there, of which MTEPS/W is.\n";
         assert!(text.contains(&format!("{watts}- No watts (scales 11, 12): silent.\n- No watts (scale 13): gated.\n")), "{text}");
         let text = board(&report(vec![run(10, Some("silent")), run(11, None)]));
         assert!(text.contains(&format!("{watts}- No watts (scale 10): silent.\n")), "{text}");

@@ -15,12 +15,14 @@ use super::{
 use crate::bench::measure_cluster_energy;
 use crate::{
     bench::{EnergyError, EnergyOptions, measure_energy, power_saving},
+    calibrate::PowerWindows,
     record::{EnergyRecord, Green, RootRecord},
 };
 use socbfs::{
     graph::Layout,
     runtime,
     search::{Search, SearchOptions},
+    words::general,
 };
 
 /// Where to look for sensors, and which of them to use.
@@ -45,7 +47,7 @@ pub(crate) struct EnergyArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
-    /// Minimum length of a window of searches, in seconds
+    /// Minimum length of a window of searches, in seconds: a window also lasts 200 refreshes of the slowest sensor
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().window.seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
@@ -185,7 +187,18 @@ impl EnergyArgs {
         let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
         options.window.seconds = if self.green { self.energy_seconds.max(GREEN_SECONDS) } else { self.energy_seconds };
         match self.sensors.meter(board.power().as_ref()) {
-            Ok(meter) => (meter, options),
+            Ok(meter) => {
+                let PowerWindows { seconds, refreshes } = options.window;
+                if let Some(least) = meter.as_ref().ok().map(|meter| options.window.least_seconds(meter)).filter(|&least| least > seconds) {
+                    log::warn!(
+                        "each of the {} windows takes {} s instead of {seconds} s, which is {refreshes} refreshes of the slowest sensor, and \
+                         idling before them a third of that (--energy off leaves them out)",
+                        options.repeats,
+                        general(least, 3)
+                    );
+                }
+                (meter, options)
+            }
             Err(failure) => (Err(lost(&failure, true)), options),
         }
     }
@@ -226,15 +239,6 @@ impl EnergyArgs {
             Ok(meter) => meter,
             Err(unavailable) => return Ok(unavailable),
         };
-        let window = options.window.least_seconds(&meter);
-        // Idling and two strategies take a third of a window each.
-        let minutes = window * (options.repeats as f64 + 1.0) / 60.0;
-        if minutes > 1.5 {
-            log::warn!(
-                "this sensor has a new value every {} ms: measuring takes about {minutes:.0} minutes (--energy off leaves it out)",
-                meter.slowest().as_millis()
-            );
-        }
         let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
         let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
         drop(progress);
