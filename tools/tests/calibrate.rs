@@ -258,6 +258,8 @@ fn an_interrupted_calibration_keeps_its_measurements() {
     assert!(kept >= 2 && !Path::new(&file).exists());
     let (_, error) = user.good(&arguments(&file));
     assert!(error.contains(&format!("continuing after {kept} graphs")), "{error}");
+    // The others are told as they end.
+    assert_eq!(error.lines().filter(|line| line.contains(" levels in ")).count(), 4 - kept, "{error}");
     assert!(!Path::new(&partial).exists());
     let (_, error) = user.good(&arguments(&whole));
     assert!(!error.contains("continuing after"), "{error}");

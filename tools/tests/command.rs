@@ -685,11 +685,12 @@ fn policies_are_compared_on_every_graph() {
         ["--only", "auto,tc,alpha-beta", "--only", "alpha-beta:2,3", "--only", rule, "--roots", "2", "--turns", "2", "--device", "cpu"];
     let arguments = [&["policies", "kronecker:8", "grid:9x9"], &flags[..], &["--markdown", "--json", &json]].concat();
     let text = stdout(&good(&arguments)).to_owned();
-    for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3", rule] {
+    for policy in ["oracle", "auto", "tc", "alpha-beta:15,18", "alpha-beta:2,3", "rule 1"] {
         let rows = text.lines().filter(|line| line.strip_prefix("| ").is_some_and(|row| row.replace(" (default)", "").starts_with(policy)));
         assert_eq!(rows.count(), 3, "once for each graph and once for both: {text}");
     }
     assert_eq!(text.matches("| auto (default) |").count(), 2, "{text}");
+    assert_eq!(text.matches(&format!("rule 1 is {rule}\n")).count(), 1, "{text}");
     let report: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
     for graph in report["graphs"].as_array().unwrap() {
         let roots = graph["evaluation"]["roots"].as_array().unwrap();

@@ -41,6 +41,7 @@ use socbfs::{
     runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
     search::Search,
     stats::Summary,
+    words::{counted, seconds},
 };
 
 const EXAMPLES: &str = "\
@@ -405,8 +406,9 @@ impl Measuring<'_> {
             // A graph that would probably take longer than the time left is skipped: a later one may be smaller.
             if is_needed || expected_seconds(&generator, graphs).is_none_or(|expected| expected <= left) {
                 if let Some(graph) = self.graph(&care.turns, place, &generator)? {
-                    log::info!("{}: {:.1} s", graph.graph, graph.seconds);
                     partial.add(&graph)?;
+                    let levels = graph.tables.iter().map(|table| table.levels.len() as u64).sum();
+                    progress.result(&format!("{}: {} in {}", graph.graph, counted(levels, "level", "levels"), seconds(graph.seconds)));
                     graphs.push(graph);
                 }
             }

@@ -196,7 +196,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     // Opened now, so that a calibration that is missing or can't be written does not fail after hours.
     let calibration = if for_calibration { Some(Output::open(&target(&config)?.file)?) } else { None };
-    let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs, quiet)? };
+    let records = if arguments.judge_only { RecordsFile::read(&arguments.records)? } else { measure(arguments, &config, &graphs)? };
     if arguments.collect_only {
         return Ok(());
     }
@@ -418,7 +418,7 @@ fn base_name(word: &str) -> &str {
 }
 
 /// Measures the searches that the file of records lacks.
-fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)], quiet: bool) -> Result<RecordsFile, Failure> {
+fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]) -> Result<RecordsFile, Failure> {
     let rules = Rules {
         roots: usize::from(arguments.roots),
         least_vertices: LEAST_VERTICES,
@@ -461,9 +461,7 @@ fn measure(arguments: &TrainArgs, config: &Runtime, graphs: &[(String, PathBuf)]
                 records.push(sample)?;
             }
         }
-        if !quiet {
-            say(&format!("{name}: {} searches", records.count(name)));
-        }
+        progress.result(&format!("{name}: {} searches", records.count(name)));
     }
     drop(progress);
     Ok(records)

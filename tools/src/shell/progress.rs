@@ -112,6 +112,13 @@ impl Bar {
         self.between(done as usize);
     }
 
+    /// Prints a line above the bar: a part of the work has this result.
+    pub(crate) fn result(&self, line: &str) {
+        if ENABLED.load(Ordering::Relaxed) {
+            self.bar.suspend(|| say(line));
+        }
+    }
+
     /// Adds work done.
     pub(crate) fn add(&self, done: u64) {
         self.bar.inc(done);
