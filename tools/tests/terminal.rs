@@ -126,6 +126,15 @@ fn progress_keeps_to_one_line_of_the_terminal() {
         let second = all.iter().position(|piece| piece.contains("graph 2 of 2")).unwrap();
         assert!(table < second, "{all:#?}");
     }
+    // What a part of the work has found stands above the bar, in lines of its own.
+    let folder = Folder::new();
+    let file = folder.path("c.toml");
+    let flags = ["--quick", "--graphs", "4", "--budget", "4s", "--threads", "1", "--device", "cpu", "--energy", "off", "-o", &file];
+    let (code, written) = session(&[&["calibrate"][..], &flags].concat(), [60, 20]);
+    assert_eq!(code, Some(0), "{written}");
+    let all = pieces(&written);
+    let found: Vec<&String> = all.iter().filter(|piece| piece.contains(" levels in ")).collect();
+    assert!(found.len() == 4 && found.iter().all(|piece| !piece.contains(" left: ")), "{all:#?}");
     // Where there is no terminal, a graph has a line, and --quiet silences it.
     let told = socbfs(&["policies", "kronecker:6", "grid:9x9", "--only", "tc", "--roots", "1", "--turns", "1", "--device", "cpu"]);
     let said = |mut command: Command| String::from_utf8(command.output().unwrap().stderr).unwrap();

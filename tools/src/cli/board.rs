@@ -90,6 +90,8 @@ enum BoardCommand {
         root: RootArgs,
     },
     /// Measure the work from which the GPU, or both devices, are faster, and write it into a profile
+    ///
+    /// This takes seconds once the driver has compiled the kernels, so an interruption keeps nothing.
     Tune(Box<TuneArgs>),
     /// Check profiles
     Validate {
