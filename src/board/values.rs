@@ -202,7 +202,7 @@ mod tests {
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Part {
-        number: u64,
+        size: u64,
         unit: Option<Unit>,
     }
 
@@ -217,44 +217,44 @@ mod tests {
 
     #[test]
     fn values_are_those_of_the_crate_toml() {
-        for part in ["number = 0xff_ff", "number = 18446744073709551615\nunit = 'one-word'", "number = 1"] {
-            let text = format!("floats = [1.5, -inf, 1e3, 7]\npair = [-3, true]\nparts.'a b' = {{ number = 0b11 }}\n[part]\n{part}\n");
+        for part in ["size = 0xff_ff", "size = 18446744073709551615\nunit = 'one-word'", "size = 1"] {
+            let text = format!("floats = [1.5, -inf, 1e3, 7]\npair = [-3, true]\nparts.'a b' = {{ size = 0b11 }}\n[part]\n{part}\n");
             let ours: Whole = from_toml(&text).unwrap();
             assert_eq!(ours, toml::from_str(&text).unwrap());
         }
         // Any value, as a table of the crate holds it.
         let text = "a = 1\nb = [1.5, 'x', { c = true }]\n[d.e]\nf = []\n";
         assert_eq!(from_toml::<toml::Table>(text), Ok(toml::from_str(text).unwrap()));
-        assert!(from_toml::<Whole>("floats = [nan]\npair = [1, false]\nparts = {}\npart.number = 1").unwrap().floats[0].is_nan());
+        assert!(from_toml::<Whole>("floats = [nan]\npair = [1, false]\nparts = {}\npart.size = 1").unwrap().floats[0].is_nan());
     }
 
     #[test]
     fn faults_are_at_the_same_place_as_with_the_crate_toml() {
-        let good = "floats = []\npair = [1, true]\nparts = {}\n[part]\nnumber = 3\n";
+        let good = "floats = []\npair = [1, true]\nparts = {}\n[part]\nsize = 3\n";
         for (from, to) in [
             ("= 3", "= -3"),
             ("= 3", "= 'three'"),
             ("= 3", "= 3.5"),
-            ("number = 3", "numer = 3"),
-            ("number = 3", ""),
+            ("size = 3", "sizes = 3"),
+            ("size = 3", ""),
             ("= 3\n", "= 3\nunit = 'two'\n"),
             ("[1, true]", "[1]"),
             ("[1, true]", "[300, true]"),
             ("floats = []", "floats = ['x']"),
             ("floats = []", "floats = 1"),
-            ("parts = {}", "parts = { a = { number = 1, more = 2 } }"),
+            ("parts = {}", "parts = { a = { size = 1, more = 2 } }"),
             ("parts = {}", "parts = 7"),
             ("parts = {}", "parts = {"),
-            ("[part]\nnumber = 3", "part = 3"),
+            ("[part]\nsize = 3", "part = 3"),
         ] {
             let text = good.replace(from, to);
             let (ours, theirs) = (from_toml::<Whole>(&text).unwrap_err(), toml::from_str::<Whole>(&text).unwrap_err());
             assert_eq!((ours.at, ours.message.as_str()), (theirs.span(), theirs.message()), "{text}");
         }
-        let error = from_toml::<Part>("\nnumber = 99999999999999999999").unwrap_err();
-        assert_eq!(error.with_line("\nnumber = 99999999999999999999"), "line 2: the whole number has more than 64 bits");
+        let error = from_toml::<Part>("\nsize = 99999999999999999999").unwrap_err();
+        assert_eq!(error.with_line("\nsize = 99999999999999999999"), "line 2: the whole number has more than 64 bits");
         assert_eq!(from_toml::<BTreeMap<String, f64>>("a = 1e999").unwrap_err().message, "the number is too large");
         assert_eq!(from_toml::<BTreeMap<String, String>>("a = 2026-01-02").unwrap()["a"], "2026-01-02");
-        assert!(from_toml::<Part>("number = 1\nunit = 3").is_err());
+        assert!(from_toml::<Part>("size = 1\nunit = 3").is_err());
     }
 }
