@@ -51,7 +51,7 @@ class GridTree:
             return []
         rows, columns = self.levels.shape
         diagonal, cuts = self._diagonal
-        straight_first = (0, 2, 4, 6, 1, 3, 5, 7) if diagonal else (0, 2, 4, 6)
+        straight_first = (2, 6, 0, 4, 1, 3, 5, 7) if diagonal else (2, 6, 0, 4)
         look = self.levels.item
 
         def reached(direction: int) -> Optional[int]:

@@ -15,9 +15,10 @@ pub const STAY: u8 = 8;
 /// The step of a cell that was not reached.
 pub const NO_STEP: u8 = u8::MAX;
 
-/// Which of [`DIRECTIONS`] a step may take, straight ones first: the order in which they are tried.
+/// Which of [`DIRECTIONS`] a step may take, in the order in which they are tried: straight ones first, and those within a row before all
+/// others, so that the ways of many cells run along rows, which lie together in memory.
 pub(super) fn directions(connectivity: Connectivity) -> &'static [usize] {
-    if connectivity == Connectivity::Four { &[0, 2, 4, 6] } else { &[0, 2, 4, 6, 1, 3, 5, 7] }
+    if connectivity == Connectivity::Four { &[2, 6, 0, 4] } else { &[2, 6, 0, 4, 1, 3, 5, 7] }
 }
 
 /// The distance between a cell and its neighbour in an array of distances.
