@@ -119,8 +119,8 @@ pub enum SearchError {
         /// What failed ([`Search::fallen_back`]).
         reason: String,
     },
-    /// A [`Stopper`] or the deadline ended the search before it was done.
-    #[error("the search from root {0} was stopped before it finished")]
+    /// A [`Stopper`] or the deadline ended the search before it was done. It has the root ([`NONE`]: the search has none).
+    #[error("the search{} was stopped before it finished", if *.0 == NONE { String::new() } else { format!(" from root {}", .0) })]
     Stopped(Vertex),
     /// A device failed in the middle of a search.
     #[error("the search failed on {device}")]
@@ -820,6 +820,37 @@ impl<'g> Search<'g> {
     pub fn sources_into(&self, sources: &mut [Vertex]) {
         assert_eq!(sources.len(), self.parents().len(), "one source per vertex");
         self.engine.label(self.engine.parents(), sources, self.deepest);
+    }
+
+    /// Finds the connected components; in a directed graph the weak ones, for which arcs count in both directions. Writes the number of each
+    /// vertex's component to `labels`, by original vertex, and returns how many components there are. They are numbered from 0 in the order
+    /// of their first vertices; a vertex without an edge is a component. All threads of the search take part, and no device. The first call
+    /// allocates 16 bytes for each vertex of the layout, later ones nothing. The tree of the last search stays as it is.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] if `labels` has not one entry per vertex, [`SearchError::Engine`] if memory is refused, and
+    /// [`SearchError::Stopped`].
+    ///
+    /// ```
+    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing}};
+    /// # let edges = EdgeList::new(6, vec![[4, 5], [0, 2], [2, 3]], Listing::Once)?;
+    /// # let layout = Layout::build(&edges, &BuildOptions::default())?;
+    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
+    /// // The path 0 - 2 - 3, the edge 4 - 5, and vertex 1 without an edge.
+    /// let mut labels = [0; 6];
+    /// assert_eq!(search.components_into(&mut labels)?, 3);
+    /// assert_eq!(labels, [0, 1, 0, 0, 2, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn components_into(&mut self, labels: &mut [Vertex]) -> Result<usize, SearchError> {
+        let (given, wanted) = (labels.len(), self.layout.vertices());
+        if given != wanted {
+            return Err(SearchError::Length { what: "labels", given, wanted });
+        }
+        let (stopper, deadline) = (&self.stopper, self.deadline);
+        let is_stopped = || stopper.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let found = self.engine.components_into(labels, is_stopped);
+        found.map_err(HybridError::from)?.ok_or(SearchError::Stopped(NONE))
     }
 
     fn read_off(&self, levels: &mut [u32]) {

@@ -97,6 +97,10 @@ fn main() {
                                 good = search.run_into(&sources, Until::default(), output).is_ok();
                             });
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
+                            // Nor does a search for components: its memory is mapped when it is first needed.
+                            let mut found = 0;
+                            let calls_made = calls(|| found = search.components_into(&mut arrays[0]).unwrap_or_default());
+                            assert!(found > 0 && calls_made == 0, "{kind} {threads} threads, components");
                             // Nor does a traced search, with enough room for its records or not.
                             for room in [1000, 1] {
                                 search.set_traced(room);

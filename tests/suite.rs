@@ -10,6 +10,7 @@ mod losing;
 mod reference;
 mod searches;
 
+mod components;
 mod data;
 mod examples;
 mod gpu_account;

@@ -28,7 +28,7 @@ impl CpuEngine<'_> {
         }
         self.enter_leaves(all);
         let mapped = Shared::new(&mut self.state.mapped);
-        self.map_into(mapped);
+        self.map_into(&self.state.parent, mapped);
         let mapped = &mut self.state.mapped;
         self.leaf_sources.each(|leaf| mapped[leaf as usize] = leaf);
     }
@@ -39,7 +39,7 @@ impl CpuEngine<'_> {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
         if !self.layout.internal_places().is_empty() {
             self.enter_leaves(all);
-            self.map_into(Shared::new(out));
+            self.map_into(&self.state.parent, Shared::new(out));
             self.leaf_sources.each(|leaf| out[leaf as usize] = leaf);
             return;
         }
@@ -51,9 +51,10 @@ impl CpuEngine<'_> {
         });
     }
 
-    fn map_into(&self, out: Shared<Vertex>) {
+    /// Writes what `parent` has in the place of each original vertex to `out`.
+    pub(super) fn map_into(&self, parent: &[Vertex], out: Shared<Vertex>) {
         let place = self.layout.internal_places();
-        let work = MapBack { place, parent: &self.state.parent, out };
+        let work = MapBack { place, parent, out };
         let kernel = self.kernels.map_back;
         let grain = (place.len() / (4 * self.team.size())).clamp(MAPPED.start, MAPPED.end);
         share(&self.team, place.len(), grain, place.len() < SHARED_WORDS * 64, &|_, vertices| {

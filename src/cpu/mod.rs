@@ -1,6 +1,7 @@
 //! The CPU engine: TC and BC on a team of threads. `run` runs one level, with the kernels in `top_down` and `bottom_up`.
 
 mod bottom_up;
+mod components;
 mod convert;
 mod distances;
 mod estimate;
@@ -29,7 +30,7 @@ pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
-use self::{distances::Distances, sources::LeafSources};
+use self::{components::Components, distances::Distances, sources::LeafSources};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, OnHost, SearchState, Team},
@@ -85,6 +86,8 @@ pub struct CpuEngine<'g> {
     without_frontier: Option<u64>,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
+    /// The memory of a search for components, from the first one on.
+    components: Option<Components>,
     /// When the last search began, if there are threads to wake.
     begun: Option<Instant>,
 }
@@ -157,6 +160,7 @@ impl<'g> CpuEngine<'g> {
             counts_alone: true,
             without_frontier: None,
             distances: Distances::new(layout)?,
+            components: None,
             begun: None,
             team,
         })

@@ -147,6 +147,11 @@ impl Leaves {
         self.index_of(host).map_or(&[], |index| self.of(index))
     }
 
+    /// Leaves that are each other's only neighbour, each with that neighbour; sorted original numbers.
+    pub(crate) fn pairs(&self) -> &[[Vertex; 2]] {
+        &self.pairs
+    }
+
     /// The only neighbour of `leaf` if that is a leaf as well; original numbers.
     pub(super) fn paired_with(&self, leaf: Vertex) -> Option<Vertex> {
         self.pairs.binary_search_by_key(&leaf, |&[leaf, _]| leaf).ok().map(|at| self.pairs[at][1])

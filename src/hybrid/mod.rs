@@ -337,6 +337,11 @@ impl<'g> HybridEngine<'g> {
         self.cpu.label(parents, labels, deepest);
     }
 
+    /// Writes the component of every original vertex (see [`CpuEngine::components_into`]).
+    pub(crate) fn components_into(&mut self, labels: &mut [Vertex], is_stopped: impl Fn() -> bool) -> Result<Option<usize>, OutOfMemory> {
+        self.cpu.components_into(labels, is_stopped)
+    }
+
     /// Ends a search: puts the parents into the order of the original vertices, and on the host.
     ///
     /// # Errors
