@@ -400,6 +400,18 @@ enum socbfs_code socbfs_search_sources(const struct socbfs_search *search,
                                        uint32_t *sources,
                                        size_t length);
 
+// Finds the connected components, in a directed graph the weak ones. Writes the number of each vertex's component to `labels` and how many
+// there are to `count`, which may be NULL. Components are numbered from 0 in the order of their first vertices. The threads of the search
+// take part, and no device. The first call allocates 16 bytes for each vertex that is searched, or twice as many. The result of the last
+// search stays.
+//
+// # Safety
+// `labels` has `length` entries, one for each vertex.
+enum socbfs_code socbfs_search_components(const struct socbfs_search *search,
+                                          uint32_t *labels,
+                                          size_t length,
+                                          size_t *count);
+
 // Writes what each level of the last search did to `levels`, in their order: at most `room` of them. `levels` may be null if `room` is 0.
 // `count` receives their number, which is 4096 at most (deeper levels are added up in the last entry), and may be null. A search that was
 // stopped has the levels that it ran. It allocates nothing.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "socbfs.h"
@@ -123,6 +124,12 @@ public:
         std::vector<uint32_t> levels(vertices_);
         check(socbfs_search_levels(handle_.get(), levels.data(), levels.size()));
         return levels;
+    }
+    /// The number of each vertex's connected component, and how many components there are. No search is needed before.
+    std::pair<size_t, std::vector<uint32_t>> components() const {
+        std::pair<size_t, std::vector<uint32_t>> found(0, vertices_);
+        check(socbfs_search_components(handle_.get(), found.second.data(), found.second.size(), &found.first));
+        return found;
     }
     /// What each level of the last search did.
     std::vector<socbfs_level> account() const {

@@ -806,6 +806,32 @@ pub unsafe extern "C" fn socbfs_search_sources(search: *const socbfs_search, sou
     })
 }
 
+/// Finds the connected components, in a directed graph the weak ones. Writes the number of each vertex's component to `labels` and how many
+/// there are to `count`, which may be NULL. Components are numbered from 0 in the order of their first vertices. The threads of the search
+/// take part, and no device. The first call allocates 16 bytes for each vertex that is searched, or twice as many. The result of the last
+/// search stays.
+///
+/// # Safety
+/// `labels` has `length` entries, one for each vertex.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn socbfs_search_components(
+    search: *const socbfs_search,
+    labels: *mut u32,
+    length: usize,
+    count: *mut usize,
+) -> socbfs_code {
+    entry(|| {
+        // SAFETY: the caller's promise.
+        let (search, labels) = unsafe { (pointer(search, "search")?, array_mut(labels, length, "labels")?) };
+        let found = lock(&search.search)?.with(|search| search.components_into(labels))?;
+        // SAFETY: the caller's promise.
+        if let Some(count) = unsafe { count.as_mut() } {
+            *count = found;
+        }
+        Ok(())
+    })
+}
+
 /// Writes what each level of the last search did to `levels`, in their order: at most `room` of them. `levels` may be null if `room` is 0.
 /// `count` receives their number, which is 4096 at most (deeper levels are added up in the last entry), and may be null. A search that was
 /// stopped has the levels that it ran. It allocates nothing.

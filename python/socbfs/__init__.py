@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, DTypeLike
 
-__all__ = ["Graph", "Tree", "Trees", "Grid", "GridTree", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "devices", "__version__"]
+__all__ = ["Graph", "Tree", "Trees", "Grid", "GridTree", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "connected_components", "devices", "__version__"]
 
 _Result = TypeVar("_Result")
 #: Device, policy, board, threads, operating point.
@@ -437,6 +437,19 @@ class Graph:
         found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents, _seconds(timeout))
         return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
+    def connected_components(self, *, timeout: Optional[float] = None) -> Tuple[int, np.ndarray]:
+        """The number of connected components, and the number of each vertex's component (int32).
+
+        Components are numbered from 0 in the order of their first vertices. Those of a directed graph are the weak ones: arcs count in both
+        directions. `timeout`: TimeoutError after this many seconds.
+
+        >>> import numpy, socbfs
+        >>> socbfs.Graph.from_edges(numpy.array([[0, 3], [1, 2]])).connected_components()
+        (2, array([0, 1, 1, 0], dtype=int32))
+        """
+        count, labels = self._core.components(_seconds(timeout))
+        return count, labels.view(np.int32)
+
     def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Bench:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
@@ -574,13 +587,35 @@ def breadth_first_order(
     from several vertices, use `Graph.from_scipy` once.
     """
     left = _clock(timeout)
-    if hasattr(csgraph, "tocsr"):
-        graph = Graph.from_scipy(_waiting(csgraph.tocsr, left), directed, timeout=left())
-    else:
-        graph = Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0, None), left())
+    graph = _of_matrix(csgraph, directed, left)
     parents = graph.bfs(i_start, timeout=left()).parents
     order, predecessors = _queue_order(parents.view(np.uint32), i_start, left())
     return (order, predecessors) if return_predecessors else order
+
+
+def connected_components(
+    csgraph: object, directed: bool = True, connection: str = "weak", return_labels: bool = True, *, timeout: Optional[float] = None
+) -> Union[int, Tuple[int, np.ndarray]]:
+    """Replaces `scipy.sparse.csgraph.connected_components`, with the same arguments and results, and a timeout.
+
+    Edges are those of `breadth_first_order`. Every call builds a graph: `Graph.from_scipy` and `Graph.connected_components` keep it.
+    ValueError for the strong components of a directed graph (`connection="strong"`), which are found by other algorithms.
+    """
+    if connection.lower() not in ("weak", "strong"):
+        raise ValueError("connection must be 'weak' or 'strong'")
+    if directed and connection.lower() == "strong":
+        raise ValueError("strong components are not found by socbfs: use scipy.sparse.csgraph.connected_components")
+    left = _clock(timeout)
+    # Arcs of a directed graph count in both directions, as those of any other.
+    count, labels = _of_matrix(csgraph, False, left).connected_components(timeout=left())
+    return (count, labels) if return_labels else count
+
+
+def _of_matrix(csgraph: object, directed: bool, left: Callable[[], Optional[float]]) -> Graph:
+    """The graph of a sparse or dense matrix, with the edges that SciPy takes it to have."""
+    if hasattr(csgraph, "tocsr"):
+        return Graph.from_scipy(_waiting(csgraph.tocsr, left), directed, timeout=left())
+    return Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0, None), left())
 
 
 def _rows(matrix: object, left: Callable[[], object]) -> Tuple[np.ndarray, np.ndarray]:

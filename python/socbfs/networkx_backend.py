@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any
+from typing import Dict, Iterable, Iterator, List, Optional, Protocol, Set, Tuple, Union, cast
 
 import numpy as np
 
-from . import Graph
+from . import Graph, NetworkXGraph
+
+
+class _Graph(NetworkXGraph, Protocol):
+    def is_multigraph(self) -> bool: ...
 
 
 class _Converted:
@@ -16,7 +20,7 @@ class _Converted:
 
     __networkx_backend__ = "socbfs"
 
-    def __init__(self, graph: Any):
+    def __init__(self, graph: _Graph) -> None:
         self.original = graph
 
     @cached_property
@@ -24,8 +28,21 @@ class _Converted:
         return Graph.from_networkx(self.original)
 
     @cached_property
-    def places(self) -> dict:
-        return {label: at for at, label in enumerate(self.searched.labels)}
+    def places(self) -> Dict[object, int]:
+        return {label: at for at, label in enumerate(self.labels)}
+
+    @property
+    def labels(self) -> List[object]:
+        return cast(List[object], self.searched.labels)
+
+    def named(self, are_wanted: np.ndarray) -> Set[object]:
+        """The nodes where the array is true."""
+        return {self.labels[v] for v in np.flatnonzero(are_wanted).tolist()}
+
+    def components(self) -> List[Set[object]]:
+        count, labels = self.searched.connected_components()
+        ends = np.cumsum(np.bincount(labels, minlength=count))[:-1]
+        return [{self.labels[v] for v in part.tolist()} for part in np.split(np.argsort(labels, kind="stable"), ends)] if count else []
 
     def is_directed(self) -> bool:
         return self.original.is_directed()
@@ -33,22 +50,44 @@ class _Converted:
     def is_multigraph(self) -> bool:
         return self.original.is_multigraph()
 
-    def has(self, node: Any) -> bool:
+    def has(self, node: object) -> bool:
         """Whether it is a node. What can't be hashed is none, as in NetworkX."""
         try:
             return node in self.places
         except TypeError:
             return False
 
-    def levels(self, source: Any, depth: Any = None) -> np.ndarray:
+    def distance(self, source: object, target: object) -> int:
+        """The distance between two nodes; -1: there is no path."""
+        place = self.places[target]
+        levels = self.searched.bfs(self.places[source], parents=False, levels=True, target=place).levels
+        return int(cast(np.ndarray, levels)[place])
+
+    def levels(self, source: object, depth: Optional[int] = None) -> np.ndarray:
         import networkx
 
         if not self.has(source):
             raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
+        return cast(np.ndarray, self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels)
 
 
-def _converted(graph: Any) -> _Converted:
+_Given = Union[_Converted, _Graph]
+
+
+def _depth(cutoff: Optional[float]) -> Optional[int]:
+    # NetworkX takes any number and goes on as long as the level is below it, so a negative one and NaN are as 0.
+    if cutoff is None or cutoff >= 2**32 - 1:
+        return None
+    return math.ceil(cutoff) if cutoff > 0 else 0
+
+
+def _by_distance(levels: np.ndarray) -> np.ndarray:
+    """The vertices that were reached, the nearest first."""
+    reached = np.flatnonzero(levels >= 0)
+    return cast(np.ndarray, reached[np.argsort(levels[reached], kind="stable")])
+
+
+def _converted(graph: _Given) -> _Converted:
     original = graph.original if isinstance(graph, _Converted) else graph
     # NetworkX keeps what it has converted, until the graph changes. That of a view it also keeps when the graph changes that is viewed.
     is_view = hasattr(original, "_graph")
@@ -59,29 +98,64 @@ class backend:
     """The functions, by their names in NetworkX."""
 
     @staticmethod
-    def convert_from_nx(graph: Any, *_: Any, **__: Any) -> _Converted:
+    def convert_from_nx(graph: _Given, *_: object, **__: object) -> _Converted:
         return _converted(graph)
 
     @staticmethod
-    def convert_to_nx(result: Any, **_: Any) -> Any:
+    def convert_to_nx(result: object, **_: object) -> object:
         return result.original if isinstance(result, _Converted) else result
 
     @staticmethod
-    def single_source_shortest_path_length(G: Any, source: Any, cutoff: Any = None) -> dict:
-        graph = _converted(G)
-        # NetworkX takes any number and goes on as long as the level is below it, so a negative one and NaN are as 0.
-        if cutoff is None or cutoff >= 2**32 - 1:
-            depth = None
-        else:
-            depth = math.ceil(cutoff) if cutoff > 0 else 0
-        levels = graph.levels(source, depth)
-        reached = np.flatnonzero(levels >= 0)
-        order = reached[np.argsort(levels[reached], kind="stable")]
-        labels = graph.searched.labels
-        return {labels[v]: level for v, level in zip(order.tolist(), levels[order].tolist())}
+    def can_run(name: str, args: Tuple[object, ...], kwargs: Dict[str, object]) -> Union[bool, str]:
+        if name == "shortest_path_length":
+            # By their places: graph, source, target, weight.
+            given = {**dict(zip(("G", "source", "target", "weight"), args)), **kwargs}
+            if given.get("weight") is not None or given.get("source") is None:
+                return "it takes edges without weights, and a source"
+        return True
 
     @staticmethod
-    def descendants_at_distance(G: Any, source: Any, distance: int) -> set:
+    def single_source_shortest_path_length(G: _Given, source: object, cutoff: Optional[float] = None) -> Dict[object, int]:
+        graph = _converted(G)
+        levels = graph.levels(source, _depth(cutoff))
+        order = _by_distance(levels)
+        return {graph.labels[v]: level for v, level in zip(order.tolist(), levels[order].tolist())}
+
+    @staticmethod
+    def single_source_shortest_path(G: _Given, source: object, cutoff: Optional[float] = None) -> Dict[object, List[object]]:
+        import networkx
+
+        graph = _converted(G)
+        if not graph.has(source):
+            raise networkx.NodeNotFound(f"Source {source} not in G")
+        tree = graph.searched.bfs(graph.places[source], levels=True, depth=_depth(cutoff))
+        order = _by_distance(cast(np.ndarray, tree.levels))
+        paths: Dict[object, List[object]] = {source: [source]}
+        for v, parent in zip(order.tolist()[1:], cast(np.ndarray, tree.parents)[order].tolist()[1:]):
+            paths[graph.labels[v]] = [*paths[graph.labels[parent]], graph.labels[v]]
+        return paths
+
+    @staticmethod
+    def shortest_path_length(
+        G: _Given, source: object = None, target: object = None, weight: object = None, method: str = "dijkstra"
+    ) -> Union[int, Dict[object, int]]:
+        import networkx
+
+        if method not in ("dijkstra", "bellman-ford"):
+            raise ValueError(f"method not supported: {method}")
+        if target is None:
+            return backend.single_source_shortest_path_length(G, source)
+        graph = _converted(G)
+        for what, node in (("Source", source), ("Target", target)):
+            if not graph.has(node):
+                raise networkx.NodeNotFound(f"{what} {node} is not in G")
+        length = graph.distance(source, target)
+        if length < 0:
+            raise networkx.NetworkXNoPath(f"No path between {source} and {target}.")
+        return length
+
+    @staticmethod
+    def descendants_at_distance(G: _Given, source: object, distance: int) -> Set[object]:
         import networkx
 
         graph = _converted(G)
@@ -89,10 +163,10 @@ class backend:
             raise networkx.NetworkXError(f"The node {source} is not in the graph.")
         if not 0 <= distance < 2**32 - 1:
             return set()
-        return {graph.searched.labels[v] for v in np.flatnonzero(graph.levels(source, int(distance)) == distance).tolist()}
+        return graph.named(graph.levels(source, int(distance)) == distance)
 
     @staticmethod
-    def has_path(G: Any, source: Any, target: Any) -> bool:
+    def has_path(G: _Given, source: object, target: object) -> bool:
         import networkx
 
         graph = _converted(G)
@@ -100,42 +174,52 @@ class backend:
             raise networkx.NodeNotFound(f"Target {target} is not in G")
         if not graph.has(source):
             raise networkx.NodeNotFound(f"Source {source} is not in G")
-        place = graph.places[target]
-        return bool(graph.searched.bfs(graph.places[source], parents=False, levels=True, target=place).levels[place] >= 0)
+        return graph.distance(source, target) >= 0
 
     @staticmethod
-    def node_connected_component(G: Any, n: Any) -> set:
+    def node_connected_component(G: _Given, n: object) -> Set[object]:
         graph = _converted(G)
-        levels = graph.searched.bfs(graph.places[n], parents=False, levels=True).levels
-        return {graph.searched.labels[v] for v in np.flatnonzero(levels >= 0).tolist()}
+        return graph.named(cast(np.ndarray, graph.searched.bfs(graph.places[n], parents=False, levels=True).levels) >= 0)
 
     @staticmethod
-    def is_connected(G: Any) -> bool:
+    def is_connected(G: _Given) -> bool:
         import networkx
 
         searched = _converted(G).searched
         if searched.vertices == 0:
             raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-        return searched.bfs(0).reached == searched.vertices
+        return searched.connected_components()[0] == 1
 
     @staticmethod
-    def bfs_layers(G: Any, sources: Any) -> Any:
+    def number_connected_components(G: _Given) -> int:
+        return _converted(G).searched.connected_components()[0]
+
+    @staticmethod
+    def connected_components(G: _Given) -> Iterator[Set[object]]:
+        return iter(_converted(G).components())
+
+    is_weakly_connected = is_connected
+    number_weakly_connected_components = number_connected_components
+    weakly_connected_components = connected_components
+
+    @staticmethod
+    def bfs_layers(G: _Given, sources: object) -> Iterator[List[object]]:
         import networkx
 
         graph = _converted(G)
         if graph.has(sources):
             sources = [sources]
-        sources = list(dict.fromkeys(sources))
-        for source in sources:
+        given = list(dict.fromkeys(cast(Iterable[object], sources)))
+        for source in given:
             if source not in graph.places:
                 raise networkx.NetworkXError(f"The node {source} is not in the graph.")
-        if not sources:
+        if not given:
             return iter(())
-        roots = [graph.places[source] for source in sources]
-        return _layers(graph.searched.labels, graph.searched.bfs(roots, parents=False, levels=True).levels, sources)
+        levels = graph.searched.bfs([graph.places[source] for source in given], parents=False, levels=True).levels
+        return _layers(graph.labels, cast(np.ndarray, levels), given)
 
 
-def _layers(labels: list, nearest: np.ndarray, sources: list) -> Any:
+def _layers(labels: List[object], nearest: np.ndarray, sources: List[object]) -> Iterator[List[object]]:
     yield sources
     level = 1
     while True:
@@ -146,7 +230,7 @@ def _layers(labels: list, nearest: np.ndarray, sources: list) -> Any:
         level += 1
 
 
-def info() -> dict:
+def info() -> Dict[str, object]:
     """What NetworkX shows about the backend."""
     return {
         "backend_name": "socbfs",
@@ -159,6 +243,13 @@ def info() -> dict:
             "has_path": {},
             "is_connected": {},
             "node_connected_component": {},
+            "connected_components": {},
+            "number_connected_components": {},
+            "is_weakly_connected": {},
+            "weakly_connected_components": {},
+            "number_weakly_connected_components": {},
+            "shortest_path_length": {"additional_docs": "Without weights, from a source."},
+            "single_source_shortest_path": {"additional_docs": "Of several shortest paths, another one may be returned."},
             "bfs_layers": {"additional_docs": "The nodes of a layer are in the order of the graph's nodes."},
         },
     }

@@ -490,6 +490,24 @@ impl Core {
         })
     }
 
+    /// How many connected components there are, and the number of each vertex's.
+    fn components(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<(usize, Py<PyArray1<u32>>)> {
+        at_once(|| {
+            let mut labels = Room::<u32, Ix1>::new(py, [self.0.vertices()])?;
+            let searched = Arc::clone(&self.0);
+            let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
+            lasting(py, timeout, is_short, move |stopper| {
+                let mut owned = searched.take(stopper)?;
+                let found = owned.with(|search| {
+                    search.set_stopper(stopper.clone());
+                    search.components_into(labels.entries())
+                });
+                locked(&searched.idle).push(owned);
+                Ok((found?, labels.array))
+            })
+        })
+    }
+
     /// Number of vertices reached, and of edges as they count for TEPS, from parents or levels that `bfs` has returned.
     fn reached(&self, py: Python<'_>, found: PyReadonlyArray1<'_, u32>) -> PyResult<(u64, u64)> {
         at_once(|| {

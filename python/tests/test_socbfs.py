@@ -157,6 +157,27 @@ def test_the_drop_in_reads_dense_and_masked_matrices_as_scipy_does(directed):
                 search(wrong, 0)
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_components_are_numbered_as_by_scipy(directed):
+    for entries in (0, 100, 300, 500, 5000):
+        matrix = random_matrix(400, entries, entries)
+        wanted, wanted_labels = csgraph.connected_components(matrix, directed, "weak")
+        count, labels = socbfs.Graph.from_scipy(matrix, directed).connected_components()
+        assert count == wanted and labels.dtype == wanted_labels.dtype
+        np.testing.assert_array_equal(labels, wanted_labels)
+        for form in (matrix.tocoo(), matrix.toarray()):
+            count, labels = socbfs.connected_components(form, directed)
+            assert count == wanted == socbfs.connected_components(form, directed, return_labels=False)
+            np.testing.assert_array_equal(labels, wanted_labels)
+    # Without arcs, SciPy does not look at the kind of components.
+    assert socbfs.connected_components(matrix, False, "strong")[0] == csgraph.connected_components(matrix, False, "strong")[0]
+    for wrong in ("strong", "weaker"):
+        with pytest.raises(ValueError, match="strong"):
+            socbfs.connected_components(matrix, True, wrong)
+    with pytest.raises(TimeoutError):
+        socbfs.connected_components(matrix, timeout=0)
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_a_matrix_with_spare_room_is_taken(dtype):
     tight = random_matrix(300, 900, 5, dtype)
@@ -574,6 +595,7 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
         "bfs_many": lambda **options: graph.bfs_many(range(8), **options),
         "bench": lambda **options: graph.bench(4, **options),
         "breadth_first_order": lambda **options: socbfs.breadth_first_order(matrix.tocoo(), 0, **options),
+            "connected_components": lambda **options: socbfs.connected_components(matrix.tocoo(), **options),
         "pickle": lambda: pickle.loads(pickle.dumps(graph)),
         "unpickle": lambda: pickle.loads(text),
         "queue_order": lambda: [socbfs._socbfs.queue_order(parents, 0, None) for _ in range(20)],
@@ -855,6 +877,27 @@ def test_networkx_graphs_and_its_dispatch():
             assert networkx.is_connected(graph, backend="socbfs") == networkx.is_connected(graph)
             wanted = networkx.node_connected_component(graph, source)
             assert networkx.node_connected_component(graph, source, backend="socbfs") == wanted
+        weak = "weakly_" if graph.is_directed() else ""
+        for name in (f"{weak}connected_components", f"number_{weak}connected_components", f"is_{weak}connected"):
+            wanted, found = (getattr(networkx, name)(graph, **backend) for backend in ({}, {"backend": "socbfs"}))
+            assert list(found) == list(wanted) if "components" in name and "number" not in name else found == wanted
+        for target in list(graph)[:9]:
+            if networkx.has_path(graph, source, target):
+                wanted = networkx.shortest_path_length(graph, source, target)
+                assert networkx.shortest_path_length(graph, source, target, backend="socbfs") == wanted
+            else:
+                with pytest.raises(networkx.NetworkXNoPath):
+                    networkx.shortest_path_length(graph, source, target, backend="socbfs")
+        assert networkx.shortest_path_length(graph, source, backend="socbfs") == networkx.shortest_path_length(graph, source)
+        for refused in ({"source": source, "weight": "weight"}, {"target": source}, {}):
+            with pytest.raises(NotImplementedError):
+                networkx.shortest_path_length(graph, backend="socbfs", **refused)
+        for cutoff in (None, 0, 1.5):
+            wanted = networkx.single_source_shortest_path(graph, source, cutoff)
+            found = networkx.single_source_shortest_path(graph, source, cutoff, backend="socbfs")
+            assert {node: len(path) for node, path in found.items()} == {node: len(path) for node, path in wanted.items()}
+            for node, path in found.items():
+                assert (path[0], path[-1]) == (source, node) and networkx.is_path(graph, path)
         for call in (networkx.single_source_shortest_path_length, networkx.bfs_layers):
             with pytest.raises((networkx.NodeNotFound, networkx.NetworkXError)):
                 list(call(graph, "no such node", backend="socbfs"))
@@ -879,7 +922,10 @@ def test_networkx_graphs_and_its_dispatch():
 
 def test_networkx_own_tests_of_its_searches_pass_with_the_backend():
     pytest.importorskip("networkx", reason="SKIPPED: no NetworkX")
-    modules = ("traversal.tests.test_bfs", "shortest_paths.tests.test_unweighted")
+    modules = (
+        "traversal.tests.test_bfs", "shortest_paths.tests.test_unweighted", "shortest_paths.tests.test_generic",
+        "components.tests.test_connected", "components.tests.test_weakly_connected",
+    )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "networkx_calls", "--pyargs"]
     here = str(pathlib.Path(__file__).resolve().parent)
     settings = {**os.environ, "PYTHONPATH": here, "NETWORKX_TEST_BACKEND": "socbfs", "NETWORKX_FALLBACK_TO_NX": "True"}
@@ -887,7 +933,8 @@ def test_networkx_own_tests_of_its_searches_pass_with_the_backend():
     assert done.returncode == 0, done.stdout + done.stderr
     assert int(re.search(r"(\d+) passed", done.stdout).group(1)) >= 30 and "failed" not in done.stdout
     # They were not NetworkX' own functions.
-    for name in ("single_source_shortest_path_length", "descendants_at_distance", "bfs_layers"):
+    names = ("single_source_shortest_path_length", "descendants_at_distance", "bfs_layers", "connected_components", "shortest_path_length")
+    for name in (*names, "single_source_shortest_path", "number_connected_components", "is_connected", "weakly_connected_components"):
         assert re.search(rf"'{name}': \d+", done.stdout), done.stdout
 
 

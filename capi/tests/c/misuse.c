@@ -306,12 +306,18 @@ int main(void) {
     CHECK(socbfs_search_levels(search, levels, VERTICES) == SOCBFS_OK && levels[VERTICES - 1] == 2 * SIDE - 2);
     {
         const uint32_t corners[] = {0, VERTICES - 1, 0}, bad[] = {0, VERTICES};
+        size_t count = 0;
         CHECK(socbfs_search_run_from(search, corners, 3, SOCBFS_NONE, SOCBFS_NONE, &outcome) == SOCBFS_OK);
         CHECK(outcome.end == SOCBFS_COMPLETE && outcome.reached == VERTICES);
         CHECK(outcome.levels == SIDE);
         CHECK(socbfs_search_sources(search, levels, VERTICES) == SOCBFS_OK && levels[1] == 0 && levels[VERTICES - 2] == VERTICES - 1);
         CHECK(socbfs_search_sources(search, levels, 1) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "1 sources"));
         CHECK(socbfs_search_sources(search, NULL, VERTICES) == SOCBFS_NULL);
+        CHECK(socbfs_search_components(search, levels, VERTICES, &count) == SOCBFS_OK && count == 1 && levels[VERTICES - 1] == 0);
+        CHECK(socbfs_search_components(search, levels, VERTICES, NULL) == SOCBFS_OK);
+        CHECK(socbfs_search_components(search, levels, 1, &count) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "1 labels"));
+        CHECK(socbfs_search_components(search, NULL, VERTICES, &count) == SOCBFS_NULL);
+        CHECK(socbfs_search_components(NULL, levels, VERTICES, &count) == SOCBFS_NULL);
         CHECK(socbfs_search_run_from(search, corners, 2, 1, SOCBFS_NONE, &outcome) == SOCBFS_OK && outcome.reached == 6);
         CHECK(socbfs_search_run_from(search, NULL, 0, SOCBFS_NONE, SOCBFS_NONE, &outcome) == SOCBFS_OK && outcome.reached == 0);
         CHECK(outcome.levels == 0);

@@ -65,6 +65,7 @@ int main(void) {
         if (socbfs_search_account(search, account, 8, &entries) != SOCBFS_OK) return fail("account");
         all_entries += entries;
         if (socbfs_search_levels(search, levels, VERTICES) != SOCBFS_OK) return fail("levels");
+        if (socbfs_search_components(search, levels, VERTICES, NULL) != SOCBFS_OK) return fail("components");
         if (socbfs_search_run_into(search, round, SOCBFS_NONE, 3, pairs, levels, VERTICES, &outcome) != SOCBFS_OK) return fail("run into");
         if (socbfs_grid_fill(grid, cells[2], 1, round + 1, 0) != SOCBFS_OK) return fail("fill");
         if (socbfs_grid_run(grid, cells, 2, SOCBFS_NONE, NULL, &outcome) != SOCBFS_OK) return fail("grid's run");
