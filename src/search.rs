@@ -248,6 +248,8 @@ pub struct Search<'g> {
     traced: usize,
     /// Whether the last search had levels in the layout: false if its sources are vertices that the layout leaves out.
     begins_inside: bool,
+    /// Whether it had sources that no level searches.
+    outside: bool,
     /// No vertex of its forest is deeper.
     deepest: u32,
     /// When the last search began.
@@ -313,6 +315,7 @@ impl<'g> Search<'g> {
             single_levels: false,
             traced: 0,
             begins_inside: false,
+            outside: false,
             deepest: 0,
             begun: Instant::now(),
             has_tree: false,
@@ -592,7 +595,7 @@ impl<'g> Search<'g> {
         // If a device took part, a last level of leaves is not counted yet.
         self.deepest = levels;
         if let Some(Output { parents, sources: Some(labels), .. }) = output {
-            self.engine.label(parents.as_deref().unwrap_or(self.engine.parents()), labels, self.deepest);
+            self.engine.label(parents.as_deref(), labels, self.deepest, self.outside);
         }
         let sources = sources.len() as u64;
         Ok((Outcome { root, sources, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
@@ -683,7 +686,8 @@ impl<'g> Search<'g> {
             end_of = if any_leaf { End::Depth } else { End::Complete };
             levels = u32::from(!sources.is_empty());
         }
-        if any_outside || any_leaf && !self.begins_inside {
+        self.outside = any_outside || any_leaf && !self.begins_inside;
+        if self.outside {
             let pairs = self.enter_outside(sources, goes_on, output);
             if pairs && goes_on {
                 levels = levels.max(2);
@@ -813,13 +817,14 @@ impl<'g> Search<'g> {
     }
 
     /// Writes the source from which each vertex was reached to `sources`, by original vertex ([`NONE`] where not reached): the one to which
-    /// its parents lead, which is one of the nearest. All threads take part; this time is not part of [`Outcome::elapsed`].
+    /// its parents lead, which is one of the nearest. All threads take part; this time is not part of [`Outcome::elapsed`]. If the
+    /// layout is ordered by degree, the first call maps 4 bytes for each vertex that is searched.
     ///
     /// # Panics
     /// As [`Search::levels_into`].
-    pub fn sources_into(&self, sources: &mut [Vertex]) {
+    pub fn sources_into(&mut self, sources: &mut [Vertex]) {
         assert_eq!(sources.len(), self.parents().len(), "one source per vertex");
-        self.engine.label(self.engine.parents(), sources, self.deepest);
+        self.engine.label(None, sources, self.deepest, self.outside);
     }
 
     /// Finds the connected components; in a directed graph the weak ones, for which arcs count in both directions. Writes the number of each

@@ -799,9 +799,9 @@ pub unsafe extern "C" fn socbfs_search_sources(search: *const socbfs_search, sou
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, sources) = unsafe { (pointer(search, "search")?, array_mut(sources, length, "sources")?) };
-        let search = lock(&search.search)?;
+        let mut search = lock(&search.search)?;
         fits(&search, length, "sources")?;
-        search.get().sources_into(sources);
+        search.with(|search| search.sources_into(sources));
         Ok(())
     })
 }

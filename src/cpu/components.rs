@@ -46,8 +46,6 @@ const PAIRS_OF_ROW: usize = 3;
 /// The memory of a search for components.
 #[derive(Debug)]
 pub(super) struct Components {
-    /// For each vertex of the layout a lesser one of its tree, or itself; then what mapping back to original vertices finds for the others.
-    tree: Slab<Vertex>,
     /// Pairs of vertices to be joined: as much room for each block as for any other.
     pairs: Slab<[Vertex; 2]>,
     /// Roots in the same arrangement, and at last the number of each component.
@@ -60,7 +58,6 @@ impl Components {
     fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
         let (vertices, leaves, what) = (layout.csr().vertices(), layout.leaves(), "components");
         Ok(Self {
-            tree: Slab::zeroed(layout.first_leaf() + leaves.host_of().len(), what)?,
             pairs: Slab::zeroed(vertices * pairs_of(layout), what)?,
             roots: Slab::zeroed(layout.first_leaf() + leaves.pairs().len(), what)?,
             counts: Slab::zeroed(vertices.div_ceil(BLOCK), what)?,
@@ -82,19 +79,27 @@ impl CpuEngine<'_> {
             Some(components) => components,
             None => Components::new(self.layout)?,
         };
-        let count = self.number(&mut components, labels, &is_stopped);
-        self.components = Some(components);
+        let mut tree = self.take_table()?;
+        let count = self.number(&mut components, &mut tree, labels, &is_stopped);
+        (self.components, self.table) = (Some(components), tree);
         Ok(count)
     }
 
-    fn number(&self, components: &mut Components, labels: &mut [Vertex], is_stopped: &impl Fn() -> bool) -> Option<usize> {
+    /// As [`components_into`](Self::components_into). `tree` has a number for each place of the layout.
+    fn number(
+        &self,
+        components: &mut Components,
+        tree: &mut [Vertex],
+        labels: &mut [Vertex],
+        is_stopped: &impl Fn() -> bool,
+    ) -> Option<usize> {
         let (layout, searched) = (self.layout, self.layout.csr().vertices());
         let (places, leaves) = (layout.internal_places(), layout.leaves());
-        let (tree, others) = components.tree.split_at_mut(searched);
+        let (of_searched, others) = tree.split_at_mut(searched);
         let joining = Joining {
             layout,
             team: &self.team,
-            trees: Trees(as_atomics(tree)),
+            trees: Trees(as_atomics(of_searched)),
             pairs: Shared::new(&mut components.pairs),
             roots: Shared::new(&mut components.roots),
             counts: Shared::new(&mut components.counts),
@@ -121,7 +126,7 @@ impl CpuEngine<'_> {
                 }
             });
             others[alone - searched] = alone as Vertex;
-            self.map_into(&components.tree, Shared::new(labels));
+            self.map_into(tree, Shared::new(labels));
             for (number, &[leaf, other]) in (first_leaf as Vertex..).zip(leaves.pairs()) {
                 // Each pair is listed from both ends.
                 if leaf < other {

@@ -1,6 +1,6 @@
 //! Conversions of the state: parents to a bitmap, a bitmap to a queue, and parents to the order of the original vertices.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
@@ -82,49 +82,73 @@ impl CpuEngine<'_> {
         (reached, arcs)
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached), found from its nearest ancestor with a known level. Returns
-    /// `false` if the parents are not a tree; the levels are then useless.
+    /// Writes the level of every original vertex ([`NONE`]: not reached). Returns `false` if the parents are not a tree; the levels are then
+    /// useless.
     pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
-        let vertices = levels.len();
-        let parents = &self.parents()[..vertices];
-        let levels = as_atomics(levels);
-        let alone = vertices < SHARED_WORDS * 64;
-        let is_tree = AtomicBool::new(true);
-        share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
-            levels[range].iter().for_each(|level| level.store(NONE, Relaxed));
+        let (parents, vertices) = (self.parents(), levels.len());
+        self.reset(levels);
+        self.pass_down(as_atomics(levels), vertices, |v| parents[v], |_| 0, 1)
+    }
+
+    /// Sets all entries to [`NONE`].
+    pub(super) fn reset(&self, entries: &mut [u32]) {
+        let entries = as_atomics(entries);
+        share(&self.team, entries.len(), MAPPED.end, entries.len() < SHARED_WORDS * 64, &|_, range| {
+            entries[range].iter().for_each(|entry| entry.store(NONE, Relaxed));
         });
-        // Two threads may find the level of the same vertex, but they store the same number.
-        share(&self.team, vertices, MAPPED.end, alone, &|_, range| {
-            for v in range {
-                let (mut at, mut steps) = (v, 0);
-                let top = loop {
-                    let level = levels[at].load(Relaxed);
-                    let parent = parents[at];
-                    if level != NONE || parent == NONE && steps == 0 {
-                        break level;
-                    }
-                    if parent as usize == at {
-                        break 0;
-                    }
-                    steps += 1;
-                    // A cycle, or a parent that was not reached.
-                    if parent == NONE || steps as usize > vertices || !is_tree.load(Relaxed) {
-                        is_tree.store(false, Relaxed);
-                        return;
-                    }
-                    at = parent as usize;
-                };
-                if top == NONE {
-                    continue;
+    }
+
+    /// Writes a number for each of the first `vertices` that were reached: that of its parent and `step`, or `of_source` for a source, which
+    /// is its own parent. Numbers are [`NONE`] before, except for vertices whose number is known. Returns `false` if the parents are not a
+    /// forest; the numbers are then useless.
+    pub(super) fn pass_down(
+        &self,
+        numbers: &[AtomicU32],
+        vertices: usize,
+        parent: impl Fn(usize) -> Vertex + Sync,
+        of_source: impl Fn(Vertex) -> u32 + Sync,
+        step: u32,
+    ) -> bool {
+        let (is_forest, last) = (AtomicBool::new(true), numbers.len().saturating_sub(1));
+        // Finds the number of a vertex from its nearest ancestor that has one. Threads share numbers without order: one that a thread does not
+        // see only makes its walk longer, and two threads that find the same number store the same.
+        let walk = |v: usize| {
+            let (mut at, mut steps) = (v, 0);
+            let above = loop {
+                let (number, parent) = (numbers[at].load(Relaxed), parent(at));
+                if number != NONE {
+                    break number;
                 }
-                at = v;
-                for above in (0..=steps).rev() {
-                    levels[at].store(top + above, Relaxed);
-                    at = parents[at] as usize;
+                if parent as usize == at {
+                    break of_source(parent);
+                }
+                steps += 1;
+                // A cycle, or a parent that was not reached.
+                if parent as usize > last || steps as usize > last || !is_forest.load(Relaxed) {
+                    return is_forest.store(false, Relaxed);
+                }
+                at = parent as usize;
+            };
+            // Its ancestors get their numbers too, so that no path is walked twice.
+            at = v;
+            for below in (0..=steps).rev() {
+                numbers[at].store(above + below * step, Relaxed);
+                at = parent(at) as usize;
+            }
+        };
+        share(&self.team, vertices, MAPPED.end, vertices < SHARED_WORDS * 64, &|_, range| {
+            for v in range {
+                let parent = parent(v);
+                let number = numbers[last.min(parent as usize)].load(Relaxed);
+                // No branch on whether the vertex was reached, which can't be predicted.
+                if (parent == NONE) | (number != NONE) & (parent as usize != v) {
+                    numbers[v].store(if parent == NONE { NONE } else { number + step }, Relaxed);
+                } else {
+                    walk(v);
                 }
             }
         });
-        is_tree.into_inner()
+        is_forest.into_inner()
     }
 
     /// Makes the visited bitmap from the parents; returns the number of vertices visited.

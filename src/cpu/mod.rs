@@ -86,6 +86,8 @@ pub struct CpuEngine<'g> {
     without_frontier: Option<u64>,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
+    /// A number for each place of the layout, of the length of `state.parent`. Allocated when labels are first asked for.
+    table: Slab<Vertex>,
     /// The memory of a search for components, from the first one on.
     components: Option<Components>,
     /// When the last search began, if there are threads to wake.
@@ -160,6 +162,7 @@ impl<'g> CpuEngine<'g> {
             counts_alone: true,
             without_frontier: None,
             distances: Distances::new(layout)?,
+            table: Slab::default(),
             components: None,
             begun: None,
             team,
@@ -179,6 +182,12 @@ impl<'g> CpuEngine<'g> {
     /// Vector instructions in use.
     pub fn simd(&self) -> Simd {
         self.simd
+    }
+
+    /// Takes the table of labels, to be put back after use.
+    fn take_table(&mut self) -> Result<Slab<Vertex>, OutOfMemory> {
+        let entries = self.layout.first_leaf() + self.layout.leaves().host_of().len();
+        if self.table.is_empty() { Slab::zeroed(entries, "labels") } else { Ok(std::mem::take(&mut self.table)) }
     }
 
     /// Parents by original vertex, after [`CpuEngine::map_back`].

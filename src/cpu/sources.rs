@@ -3,20 +3,17 @@
 //! A left-out leaf has one neighbour, its host. If all sources are such leaves, the search begins at their hosts, one level late. If some
 //! are, their hosts join the frontier that level 0 has found, unless they were reached before.
 
-use std::{
-    ops::Range,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
-};
+use std::{ops::Range, sync::atomic::Ordering::Relaxed};
 
 use super::{CpuEngine, share::share, tuning::SHARED_WORDS};
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
     graph::{Layout, NONE, Place, Vertex},
-    memory::{OutOfMemory, Slab, as_atomics},
+    memory::{OutOfMemory, Shared, Slab, as_atomics},
 };
 
-/// Forests of at most this depth are labelled by walks of equal length.
+/// Forests of at most this depth are labelled by walks of equal length, where the layout keeps the original order.
 const SHALLOW: u32 = 12;
 /// Vertices that such walks begin at together.
 const AT_ONCE: usize = 64;
@@ -179,17 +176,32 @@ impl CpuEngine<'_> {
         }
     }
 
-    /// Writes for each vertex the source to which its parents lead ([`NONE`]: not reached). `parents` and `labels` have one entry for each
-    /// original vertex; no vertex is deeper than `deepest`. Labels are useless if parents lead round in a cycle, which only a faulty device
-    /// writes.
-    pub(crate) fn label(&self, parents: &[Vertex], labels: &mut [Vertex], deepest: u32) {
-        assert_eq!(parents.len(), labels.len(), "one label per vertex");
-        let (vertices, labels) = (parents.len(), as_atomics(labels));
-        let alone = vertices < SHARED_WORDS * 64;
-        let Some(last) = vertices.checked_sub(1).map(|last| last as Vertex) else { return };
-        if deepest > SHALLOW {
-            return self.label_deep(parents, labels);
+    /// Writes for each vertex the source to which its parents lead ([`NONE`]: not reached). `parents` (`None`: those of the engine) and
+    /// `labels` have one entry for each original vertex; no vertex is deeper than `deepest`. `is_here`: the state holds these parents too,
+    /// except those of vertices that no level searches, which have parents if there are sources `outside`. Labels are useless if parents lead
+    /// round in a cycle, which only a faulty device writes.
+    pub(crate) fn label(&mut self, parents: Option<&[Vertex]>, labels: &mut [Vertex], deepest: u32, is_here: bool, outside: bool) {
+        if is_here && !self.layout.internal_places().is_empty() {
+            if let Ok(mut table) = self.take_table() {
+                self.label_places(&mut table, labels);
+                self.table = table;
+                if outside {
+                    // The parent of a vertex that no level searches is its source.
+                    let parents = parents.unwrap_or(self.parents());
+                    labels.iter_mut().zip(parents).filter(|(label, _)| **label == NONE).for_each(|(label, &parent)| *label = parent);
+                }
+                return;
+            }
         }
+        let (parents, vertices) = (parents.unwrap_or(self.parents()), labels.len());
+        assert_eq!(parents.len(), vertices, "one label per vertex");
+        if deepest > SHALLOW {
+            self.reset(labels);
+            self.pass_down(as_atomics(labels), vertices, |v| parents[v], |source| source, 0);
+            return;
+        }
+        let Some(last) = vertices.checked_sub(1).map(|last| last as Vertex) else { return };
+        let (labels, alone) = (as_atomics(labels), vertices < SHARED_WORDS * 64);
         // Walks of equal length from many vertices at once: the processor can't predict how many steps lead from a vertex to its source. (A
         // source leads to itself.)
         share(&self.team, vertices, LABELLED, alone, &|_, range| {
@@ -212,36 +224,25 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// As [`label`](Self::label): walks from each vertex to the first that has a label.
-    fn label_deep(&self, parents: &[Vertex], labels: &[AtomicU32]) {
-        let vertices = parents.len();
-        let (alone, is_forest) = (vertices < SHARED_WORDS * 64, AtomicBool::new(true));
-        share(&self.team, vertices, LABELLED, alone, &|_, range| {
-            labels[range].iter().for_each(|label| label.store(NONE, Relaxed));
-        });
-        // Threads share labels without order: a label that a thread does not see only makes its walk longer.
-        share(&self.team, vertices, LABELLED, alone, &|_, range| {
-            for v in range {
-                let (mut at, mut steps) = (v, 0);
-                let found = loop {
-                    let (label, parent) = (labels[at].load(Relaxed), parents[at]);
-                    if label != NONE || parent as usize == at || parent as usize >= vertices {
-                        break if label == NONE && parent as usize == at { parent } else { label };
-                    }
-                    steps += 1;
-                    if steps > vertices || !is_forest.load(Relaxed) {
-                        return is_forest.store(false, Relaxed);
-                    }
-                    at = parent as usize;
-                };
-                // Its ancestors get the label too, so that no path is walked twice.
-                let mut at = v;
-                while found != NONE && labels[at].load(Relaxed) == NONE {
-                    labels[at].store(found, Relaxed);
-                    at = parents[at] as usize;
+    /// As [`label`](Self::label), in the order of the layout, which begins with the vertices that most others have as parents: they have their
+    /// labels first, and are near each other.
+    fn label_places(&self, table: &mut [Vertex], labels: &mut [Vertex]) {
+        let (layout, leaves, parents) = (self.layout, self.layout.leaves(), &self.state.parent[..]);
+        let places = layout.internal_places();
+        self.reset(table);
+        self.leaf_sources.each(|leaf| table[places[leaf as usize] as usize] = leaf);
+        let numbers = as_atomics(table);
+        let parent = |v: usize| if parents[v] == NONE { NONE } else { places[parents[v] as usize] };
+        self.pass_down(numbers, layout.csr().vertices(), parent, |source| layout.to_original(source), 0);
+        let (of_leaves, parents) = (&numbers[layout.first_leaf()..], &parents[layout.first_leaf()..]);
+        share(&self.team, of_leaves.len(), LABELLED, of_leaves.len() < SHARED_WORDS * 64, &|_, range| {
+            for ((leaf, &host), &parent) in of_leaves[range.clone()].iter().zip(&leaves.host_of()[range.clone()]).zip(&parents[range]) {
+                if leaf.load(Relaxed) == NONE {
+                    leaf.store(if parent == NONE { NONE } else { numbers[host as usize].load(Relaxed) }, Relaxed);
                 }
             }
         });
+        self.map_into(table, Shared::new(labels));
     }
 }
 

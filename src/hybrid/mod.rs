@@ -332,9 +332,9 @@ impl<'g> HybridEngine<'g> {
         !self.failed && self.cpu.levels_into(levels)
     }
 
-    /// Writes the source of every original vertex, to which its `parents` lead, if none is deeper than `deepest`.
-    pub(crate) fn label(&self, parents: &[Vertex], labels: &mut [Vertex], deepest: u32) {
-        self.cpu.label(parents, labels, deepest);
+    /// Writes the source of every original vertex, to which its parents lead (see [`CpuEngine::label`]).
+    pub(crate) fn label(&mut self, parents: Option<&[Vertex]>, labels: &mut [Vertex], deepest: u32, outside: bool) {
+        self.cpu.label(parents, labels, deepest, self.helpers.is_empty(), outside);
     }
 
     /// Writes the component of every original vertex (see [`CpuEngine::components_into`]).
