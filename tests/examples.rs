@@ -17,6 +17,9 @@ mod choose_device;
 #[path = "../examples/energy.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
 mod energy;
+#[path = "../examples/nearest.rs"]
+#[allow(dead_code, reason = "its main is for the shell")]
+mod nearest;
 #[path = "../examples/own_policy.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]
 pub mod own_policy;
@@ -48,6 +51,16 @@ fn a_file_is_searched() {
     assert_eq!((outcome.reached, outcome.levels), (4, 3));
     let error = search_file::search_file(&path, 4).unwrap_err();
     assert!(error.to_string().contains("root 4 is not a vertex"), "{error}");
+}
+
+#[test]
+fn depots_serve_what_is_nearest() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("paths.mtx");
+    // Two paths, 0 to 5 and 6 to 7, and vertex 8 without an edge; depots at 0, 3 and 6.
+    fs::write(&path, "%%MatrixMarket matrix coordinate pattern symmetric\n9 9 6\n2 1\n3 2\n4 3\n5 4\n6 5\n8 7\n").unwrap();
+    let served = nearest::nearest(&path, 3).unwrap();
+    assert_eq!((served.components, served.farthest, served.by), ((3, 2), 2, [(0, 2), (3, 4), (6, 2)].into()));
 }
 
 #[test]
