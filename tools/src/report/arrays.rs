@@ -1,9 +1,9 @@
 //! Files of parents and levels: one number for every vertex, -1 if it was not reached.
 //!
-//! `.npy` is NumPy's format (one dimension, written in version 1.0 with little-endian 64-bit integers); it is implemented here, since the
-//! header of such an array takes ten lines. `.csv` has a header line and rows `vertex,value`. It is read without the header too, with rows
-//! in any order, and a vertex without a row was not reached. Its last line must end like the others, since a file that is cut off within a
-//! number would otherwise pass as another tree. `.txt` has one value per line; line n, counted from 0, is vertex n.
+//! `.npy` is NumPy's format (one dimension, written with little-endian 64-bit integers). `.csv` has a header line and rows `vertex,value`.
+//! It is read without the header too, with rows in any order, and a vertex without a row was not reached. Its last line must end like the
+//! others, since a file that is cut off within a number would otherwise pass as another tree. `.txt` has one value per line; line n,
+//! counted from 0, is vertex n.
 
 use std::{
     fmt::Display,
@@ -12,6 +12,7 @@ use std::{
     path::Path,
 };
 
+use super::npy::{self, Head};
 use socbfs::{
     graph::{NONE, Vertex},
     words::{numbered, plural},
@@ -109,7 +110,7 @@ impl<'o> ArrayWriter<'o> {
     /// Errors of writing to `out`.
     pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
         match format {
-            ArrayFormat::Npy => out.write_all(&npy_head(length as u64))?,
+            ArrayFormat::Npy => out.write_all(&npy::head("<i8", &[length as u64]))?,
             ArrayFormat::Csv => writeln!(out, "vertex,{}", column.name())?,
             ArrayFormat::Text => {}
         }
@@ -137,21 +138,6 @@ impl<'o> ArrayWriter<'o> {
         }
         Ok(())
     }
-}
-
-/// First bytes of every NumPy file.
-const MAGIC: &[u8; 6] = b"\x93NUMPY";
-
-fn npy_head(length: u64) -> Vec<u8> {
-    let dictionary = format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({length},), }}");
-    // The header, of which 10 bytes precede the dictionary, ends with a line feed and fills a multiple of 64 bytes.
-    let padded = (10 + dictionary.len() + 1).next_multiple_of(64) - 10;
-    let mut head = MAGIC.to_vec();
-    head.extend([1, 0]);
-    // At most 128 bytes: the longest length has 20 digits.
-    head.extend((padded as u16).to_le_bytes());
-    head.extend(format!("{dictionary:<width$}\n", width = padded - 1).bytes());
-    head
 }
 
 /// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and
@@ -308,35 +294,16 @@ impl<R: BufRead> Source<R> {
         if is_empty {
             return Err(self.empty());
         }
-        let mut start = [0; 8];
-        self.exact(&mut start)?;
-        if &start[..6] != MAGIC {
-            return Err(self.bad("not a NumPy file (it does not start as one)"));
-        }
-        let mut length = [0; 4];
-        // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
-        let digits = if start[6] == 1 { 2 } else { 4 };
-        self.exact(&mut length[..digits])?;
-        let length = u32::from_le_bytes(length);
-        if length > 4096 {
-            return Err(self.bad(format_args!("its header claims {length} bytes, far more than an array of numbers needs")));
-        }
-        let mut head = vec![0; length as usize];
-        self.exact(&mut head)?;
-        let head = String::from_utf8_lossy(&head).into_owned();
-        let descr = field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default();
+        let head = Head::read(&mut self.reader).map_err(|error| self.ended(&error))?.map_err(|reason| self.bad(reason))?;
+        let descr = &*head.descr;
         let &[order @ (b'<' | b'>'), kind @ (b'i' | b'u'), size @ (b'4' | b'8')] = descr.as_bytes() else {
             let reason = format!("its numbers are {descr:?}; they must be int32, int64, uint32 or uint64 (use .astype(\"int64\"))");
             return Err(self.bad(reason));
         };
-        let shape = field(&head, "shape").unwrap_or_default();
-        let found: u64 = shape
-            .trim_matches(['(', ')'])
-            .trim_end()
-            .trim_end_matches(',')
-            .trim()
-            .parse()
-            .map_err(|_| self.bad(format!("its shape is {shape}; it must have one dimension (use .ravel())")))?;
+        let found = match head.dimensions().as_deref() {
+            Some(&[found]) => found,
+            _ => return Err(self.bad(format!("its shape is {}; it must have one dimension (use .ravel())", head.shape))),
+        };
         if found != vertices as u64 {
             return Err(self.wrong_length(&values_of(found), vertices));
         }
@@ -360,10 +327,14 @@ impl<R: BufRead> Source<R> {
     }
 
     fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
-        self.reader.read_exact(bytes).map_err(|error| match error.kind() {
+        self.reader.read_exact(bytes).map_err(|error| self.ended(&error))
+    }
+
+    fn ended(&self, error: &io::Error) -> ArrayError {
+        match error.kind() {
             io::ErrorKind::UnexpectedEof => self.bad("the file ends before its array does; is it cut off?"),
-            _ => self.io(&error),
-        })
+            _ => self.io(error),
+        }
     }
 }
 
@@ -378,14 +349,6 @@ fn narrow(value: i64) -> Result<u32, String> {
 
 fn values_of(count: u64) -> String {
     plural(count, "value", "values")
-}
-
-/// The value of `key` in the Python dictionary of a NumPy header.
-fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
-    let (_, rest) = head.split_once(&format!("'{key}'"))?;
-    let value = rest.trim_start().strip_prefix(':')?.trim_start();
-    let end = if value.starts_with('(') { value.find(')')? + 1 } else { value.find([',', '}'])? };
-    Some(value[..end].trim())
 }
 
 #[cfg(test)]
@@ -522,7 +485,7 @@ mod tests {
         assert_eq!(read("a.txt", b"0\n-7\n", 2).unwrap_err(), format!("a.txt:2: {reason}"));
         assert_eq!(read("a.csv", b"0,0\n1,-7\n", 2).unwrap_err(), format!("a.csv:2: {reason}"));
         assert_eq!(read("a.csv", b"-7,0\n", 1).unwrap_err(), "a.csv:1: vertex -7 is not in the graph: it has 1 vertex (0)");
-        let mut npy = npy_head(2);
+        let mut npy = npy::head("<i8", &[2]);
         npy.extend([0_i64, -7].iter().flat_map(|value| value.to_le_bytes()));
         assert_eq!(read("a.npy", &npy, 2).unwrap_err(), format!("a.npy: entry 1: {reason}"));
     }
@@ -532,7 +495,7 @@ mod tests {
         let mut bytes = b"\x93NUMPY\x02\x00".to_vec();
         bytes.extend(u32::MAX.to_le_bytes());
         assert!(read("a.npy", &bytes, 2).unwrap_err().contains("claims 4294967295 bytes"));
-        let mut bytes = npy_head(1 << 40);
+        let mut bytes = npy::head("<i8", &[1 << 40]);
         bytes.extend([0; 16]);
         assert!(read("a.npy", &bytes, 2).unwrap_err().contains("1099511627776 values"));
     }

@@ -12,6 +12,7 @@ pub mod figures;
 mod graph500;
 pub mod html;
 mod info;
+pub(crate) mod npy;
 mod policies;
 mod possible;
 mod table;
