@@ -8,6 +8,7 @@ pub mod board;
 pub mod calibrate;
 mod cli;
 mod doctor;
+pub mod maps;
 pub mod record;
 pub mod report;
 mod shell;

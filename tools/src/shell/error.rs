@@ -147,6 +147,12 @@ impl From<crate::report::ComparisonError> for Failure {
     }
 }
 
+impl From<crate::maps::MapError> for Failure {
+    fn from(error: crate::maps::MapError) -> Self {
+        Self::because("", &error).cure(error.cure())
+    }
+}
+
 impl From<crate::bench::RecordError> for Failure {
     fn from(error: crate::bench::RecordError) -> Self {
         Self::because("", &error).cure("write a record with `socbfs bench GRAPH --json FILE`")
