@@ -88,18 +88,20 @@ fn every_kind_of_record_is_in_the_page() {
     let folder = Folder::new();
     let json = folder.path("r.json");
     let graph = ["kronecker:6", "--roots", "1", "--device", "cpu", "--json", &json];
-    let commands: [&[&str]; 6] = [
+    let map = folder.file("a.map", "type octile\nheight 1\nwidth 2\nmap\n..\n");
+    let commands: [&[&str]; 7] = [
         &["bench"],
         &["policies", "--only", "tc", "--turns", "1"],
         &["analyze", "--only", "redundant"],
         &["energy", "--json", &json, "--", "true"],
+        &["grid", &map, "--sources", "0,0", "--json", &json],
         &["sensors", "--json"],
         &["doctor", "--json"],
     ];
     for (index, command) in commands.iter().enumerate() {
         let arguments = if index < 3 { [command, &graph[..]].concat() } else { command.to_vec() };
         let output = socbfs(&arguments).output().unwrap();
-        let written = if index < 4 { fs::read_to_string(&json).unwrap() } else { text(&output.stdout) };
+        let written = if index < 5 { fs::read_to_string(&json).unwrap() } else { text(&output.stdout) };
         let record: Value = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{command:?}: {error}\n{}", text(&output.stderr)));
         let schema = record["schema"].as_str().unwrap();
         assert!(record["schema_version"].is_u64(), "{command:?}");

@@ -24,6 +24,7 @@ mod devices;
 mod drivers;
 mod fuzz;
 mod gpu_command;
+mod grids;
 mod lost_device;
 mod markdown;
 mod marks;

@@ -107,6 +107,11 @@ fn tables_fit_80_columns_and_have_all_columns_on_request() {
     assert!(sensors[0].starts_with("Looked in /sys for RAPL"), "{sensors:#?}");
     let doctor = lines(&["doctor", "--sysfs-root", &nothing]);
     assert_eq!(doctor.iter().filter(|line| line.starts_with("unknown ")).count(), 1, "{doctor:#?}");
+    // A map of one column: as many levels as rows, of which the table shows a part in each of its rows.
+    let tall = format!("type octile\nheight 5000\nwidth 1\nmap\n{}", ".\n".repeat(5000));
+    let map = folder.file("tall.map", tall);
+    let grid = lines(&["grid", &map, "--sources", "0,0", "--target", "4999,0", "--trace"]);
+    assert!(grid.len() <= 22 && grid.iter().any(|line| line.starts_with("4588-4999")), "{grid:#?}");
     let road = lines(&["analyze", "grid:100x100", "--only", "profile", "--roots", "1", "--device", "cpu"]);
     assert!(road.iter().any(|line| line.contains("each bar is the mean of ")), "{road:#?}");
 }

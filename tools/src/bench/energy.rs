@@ -154,6 +154,45 @@ pub fn measure_energy(
     Ok(EnergyRecord { measured: Some(measured), skipped: meter.skipped().to_vec(), ..EnergyRecord::default() })
 }
 
+/// Measures the energy of a search that is repeated: `run` searches once and returns the seconds, and has run before. Each search traverses
+/// `edges`. Otherwise as [`measure_energy`], without a model.
+///
+/// # Errors
+/// Those of `run`.
+///
+/// # Panics
+/// If the seconds of `options` are negative or not finite.
+pub fn measure_repeated_energy<E>(
+    edges: u64,
+    meter: &Meter,
+    options: &EnergyOptions,
+    finished: &mut dyn FnMut(usize),
+    mut run: impl FnMut() -> Result<f64, E>,
+) -> Result<EnergyRecord, E> {
+    let idle = options.window.third().idle(meter);
+    finished(1);
+    run()?;
+    let mut windows = Vec::with_capacity(options.repeats);
+    for done in 0..options.repeats {
+        let (mut searches, mut search_seconds) = (0, 0.0);
+        let (energy, refreshes) = options.window.searching(
+            Some(meter),
+            |enough| enough,
+            || {
+                search_seconds += run()?;
+                searches += 1;
+                Ok(())
+            },
+        )?;
+        let teps = searches as f64 * edges as f64 / search_seconds;
+        windows.push(EnergyWindow { energy, searches, search_seconds, teps, refreshes, strategies: Vec::new() });
+        finished(2 + done);
+    }
+    let mut measured = MeasuredEnergy::new(meter.scope(), meter.sensors(), options, idle, windows);
+    measured.model.unavailable.get_or_insert_with(|| "levels of this search are not modelled".to_owned());
+    Ok(EnergyRecord { measured: Some(measured), skipped: meter.skipped().to_vec(), ..EnergyRecord::default() })
+}
+
 /// Measures `contestants` in turn, A B A B, by searches from the validated roots of `records`: a window of each, `options.repeats` times.
 /// `baseline` is the index of the contestant with which the others are compared. `finished` is called with the number of windows done, the
 /// idle one included. Leaves the policy of the search changed.

@@ -17,6 +17,7 @@ mod devices;
 mod doctor;
 mod energy;
 mod generate;
+mod grid;
 mod info;
 mod man;
 mod policies;
@@ -46,6 +47,7 @@ Examples:
   socbfs bench web.mtx.gz --threads 4 --json r.json
   socbfs run kronecker:18 --root 5 --trace     one search, level by level
   socbfs run road.gr --root 0 --parents tree.npy
+  socbfs grid map.yaml --sources 9,4 --picture d.png    a map, no graph
   socbfs validate road.gr tree.npy --root 0    check a BFS tree
   socbfs compare --a '--policy auto' --b '--policy tc' road.gr    in turn
   socbfs analyze kronecker:18 --html k.html    the papers' plots of a graph
@@ -103,6 +105,7 @@ enum Command {
     Report(report::ReportArgs),
     Reproduce(reproduce::ReproduceArgs),
     Run(run::RunArgs),
+    Grid(grid::GridArgs),
     Validate(validate::ValidateArgs),
     Compare(compare::CompareArgs),
     Generate(generate::GenerateArgs),
@@ -180,6 +183,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
             | Command::Train(_)
             | Command::Compare(_)
             | Command::Sweep(_)
+            | Command::Grid(_)
     );
     if in_one && socbfs_cluster::is_launched() {
         return Err(Failure::new("mpirun started this command, which runs in one process").cure("start it without mpirun"));
@@ -204,6 +208,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches) -> Result<(), Failure> {
         Command::Report(arguments) => report::run(arguments),
         Command::Reproduce(arguments) => reproduce::run(arguments, matches),
         Command::Run(arguments) => run::run(arguments, matches),
+        Command::Grid(arguments) => grid::run(arguments, matches),
         Command::Validate(arguments) => validate::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
         Command::Generate(arguments) => generate::run(arguments, cli.quiet),

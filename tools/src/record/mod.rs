@@ -5,6 +5,7 @@ mod board;
 mod cluster;
 mod energy;
 mod environment;
+mod grid;
 mod policies;
 mod run;
 mod sweep;
@@ -21,6 +22,7 @@ pub use energy::{
     StrategyPower, StrategyTime,
 };
 pub use environment::{Build, Cpu, Environment, System, Temperature};
+pub use grid::{GridRecord, MapRecord};
 pub(crate) use policies::STRATEGIES;
 pub use policies::{
     Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES,

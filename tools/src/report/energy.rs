@@ -43,6 +43,12 @@ pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
 /// Writes the figures of the energy, if there are any.
 pub(super) fn figures(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     let (Some(summary), Some(measured)) = (energy.summary(), &energy.measured) else { return Ok(()) };
+    of_summary(out, summary)?;
+    model(out, &measured.model)
+}
+
+/// Writes the statistics of the windows.
+pub(super) fn of_summary(out: &mut String, summary: &EnergySummary) -> fmt::Result {
     let spread = |q: &stats::Summary| q.stddev.map_or_else(String::new, |spread| format!("  +/- {}", general(spread, 3)));
     let mut line = |name: &str, value: String| writeln!(out, "  {name:<26}{value}");
     let total = &summary.mteps_per_watt;
@@ -57,8 +63,7 @@ pub(super) fn figures(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
         let note = if domain.counted { "" } else { "  (not in the sum by itself)" };
         line(&format!("  {}", domain.domain), format!("{}{note}", domain.watts))?;
     }
-    per_search(out, summary)?;
-    model(out, &measured.model)
+    per_search(out, summary)
 }
 
 fn per_search(out: &mut String, summary: &EnergySummary) -> fmt::Result {

@@ -112,10 +112,10 @@ fn unpacked(file: &Path) -> Result<Root, String> {
     Ok(Root { path: folder.path().to_owned(), _unpacked: Some(Arc::new(folder)) })
 }
 
-/// Flags of every command that searches.
+/// Flags of every command that searches, also over a grid.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Search")]
-pub(crate) struct SearchArgs {
+pub(crate) struct HostArgs {
     /// Threads; 0 is the default [default: one for every CPU the process may run on]
     #[arg(long, value_name = "N", env = "SOCBFS_THREADS", hide_env_values = true)]
     threads: Option<usize>,
@@ -124,13 +124,25 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "LIST", env = "SOCBFS_CPUS", hide_env_values = true)]
     cpus: Option<CpuList>,
 
-    /// Policy that decides direction and device of each level; parameters follow a colon, as in alpha-beta:15,18 [default: auto]
-    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = POLICIES)]
-    policy: Option<PolicyArg>,
-
     /// Vector instructions: scalar, neon, avx2, avx512 [default: the best that this CPU and this build have]
     #[arg(long, value_name = "KIND", env = "SOCBFS_SIMD", hide_env_values = true)]
     simd: Option<Simd>,
+
+    /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
+    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
+    board: Option<PathBuf>,
+}
+
+/// Flags of every command that searches a graph.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Search")]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    host: HostArgs,
+
+    /// Policy that decides direction and device of each level; parameters follow a colon, as in alpha-beta:15,18 [default: auto]
+    #[arg(long, value_name = "POLICY", env = "SOCBFS_POLICY", hide_env_values = true, value_parser = POLICIES)]
+    policy: Option<PolicyArg>,
 
     /// OpenCL device: auto (a GPU, if there is one and the policy can use it), cpu (none), gpu, or NAME: the name of a device or of its
     /// platform, or a part of it (the largest of several; NAME#2: the second in the list of `socbfs devices`). NAME,NAME gives two devices
@@ -175,10 +187,6 @@ pub(crate) struct SearchArgs {
     /// error, Ctrl-C or SIGKILL
     #[arg(long, requires = "at")]
     set_clocks: bool,
-
-    /// Board profile with defaults for this machine: a name of `socbfs board list`, or a TOML file [default: the one detected]
-    #[arg(long, value_name = "NAME|FILE", env = "SOCBFS_BOARD", hide_env_values = true)]
-    board: Option<PathBuf>,
 }
 
 fn parse_work_group(text: &str) -> Result<usize, String> {
@@ -351,6 +359,30 @@ impl LayoutArgs {
     }
 }
 
+/// Replaces a setting by the value of its flag, or of its environment variable.
+fn give<T>(setting: &mut Setting<T>, value: Option<T>, id: &str, matches: &ArgMatches) {
+    if let Some(value) = value {
+        let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
+        *setting = Setting { value, origin: if environment { Origin::Environment } else { Origin::Flag } };
+    }
+}
+
+impl HostArgs {
+    /// Resolves these settings; the others keep their defaults. `matches` as for [`SearchArgs::resolve`].
+    pub(crate) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
+        let mut runtime = Runtime::new(profile(self.board.as_deref())?);
+        self.give(&mut runtime, matches);
+        runtime.check_threads()?;
+        Ok(runtime)
+    }
+
+    fn give(&self, runtime: &mut Runtime, matches: &ArgMatches) {
+        give(&mut runtime.threads, self.threads, "threads", matches);
+        give(&mut runtime.cpus, self.cpus.clone(), "cpus", matches);
+        give(&mut runtime.simd, self.simd.map(Some), "simd", matches);
+    }
+}
+
 impl SearchArgs {
     /// Resolves the settings; `matches` are those of the subcommand, and distinguish a flag from an environment variable.
     pub(crate) fn resolve(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
@@ -362,7 +394,7 @@ impl SearchArgs {
 
     /// As [`SearchArgs::resolve`], for a command that may write the calibration that it is given.
     pub(crate) fn resolve_for_calibration(&self, matches: &ArgMatches) -> Result<Runtime, Failure> {
-        self.resolve_with(profile(self.board.as_deref())?, matches)
+        self.resolve_with(profile(self.host.board.as_deref())?, matches)
     }
 
     /// As [`SearchArgs::resolve`], on this board instead of that of `--board`. The command may write its file.
@@ -375,20 +407,11 @@ impl SearchArgs {
             let of_devices = ["memory_way", "work_group", "parts", "device_times"];
             without_effect(matches, &of_devices, "--device cpu searches without a device", "omit --FLAG, or give --device auto")?;
         }
-        /// Replaces a setting by the value of its flag, or of its environment variable.
-        fn give<T>(setting: &mut Setting<T>, value: Option<T>, id: &str, matches: &ArgMatches) {
-            if let Some(value) = value {
-                let environment = matches.value_source(id) == Some(ValueSource::EnvVariable);
-                *setting = Setting { value, origin: if environment { Origin::Environment } else { Origin::Flag } };
-            }
-        }
         let (policy, recorded) = self.policy.as_ref().map(PolicyArg::read).transpose()?.unzip();
         // `batch` is set by the arguments of searches over ranks (`ClusterArgs`).
         let mut runtime = Runtime { recorded: recorded.flatten(), device_times: self.device_times, ..Runtime::new(profile) };
-        give(&mut runtime.threads, self.threads, "threads", matches);
-        give(&mut runtime.cpus, self.cpus.clone(), "cpus", matches);
+        self.host.give(&mut runtime, matches);
         give(&mut runtime.policy, policy, "policy", matches);
-        give(&mut runtime.simd, self.simd.map(Some), "simd", matches);
         give(&mut runtime.device, self.device.clone(), "device", matches);
         give(&mut runtime.memory_way, self.memory_way.map(Some), "memory_way", matches);
         give(&mut runtime.work_group, self.work_group.map(Some), "work_group", matches);

@@ -40,10 +40,10 @@ pub(crate) struct SensorArgs {
     sysfs_root: Root,
 }
 
-/// The energy flags of `bench`.
+/// Windows of searches, in which energy is measured.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Energy")]
-pub(crate) struct EnergyArgs {
+pub(crate) struct WindowArgs {
     #[command(flatten)]
     sensors: SensorArgs,
 
@@ -51,14 +51,22 @@ pub(crate) struct EnergyArgs {
     #[arg(long, value_name = "S", default_value_t = EnergyOptions::default().window.seconds, value_parser = parse_seconds)]
     energy_seconds: f64,
 
+    /// Number of windows, over which the spread of the result is taken
+    #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
+    energy_repeats: usize,
+}
+
+/// The energy flags of `bench`.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Energy")]
+pub(crate) struct EnergyArgs {
+    #[command(flatten)]
+    windows: WindowArgs,
+
     /// Measure as the rules of Green Graph500 ask: windows of 100 s and more, the power of the whole system (else the run is refused), and
     /// the state of clocks and power saving in the record
     #[arg(long)]
     green: bool,
-
-    /// Number of windows, over which the spread of the result is taken
-    #[arg(long, value_name = "N", default_value_t = EnergyOptions::default().repeats, value_parser = parse_count)]
-    energy_repeats: usize,
 }
 
 fn parse_seconds(text: &str) -> Result<f64, String> {
@@ -161,31 +169,17 @@ pub(crate) fn profile_at(path: Option<&Path>) -> Result<Option<Profile>, Failure
     Ok(config::profile(path)?.power())
 }
 
-impl EnergyArgs {
+impl WindowArgs {
     /// As [`SensorArgs::is_asked`].
     pub(crate) fn is_asked(&self, matches: &ArgMatches) -> bool {
         self.sensors.is_asked(matches)
     }
 
-    /// Checks before the work begins that the sensors named in `--energy` can be used.
-    pub(crate) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
-        let named = matches!(self.sensors.wish()?, Wish::Named(_));
-        if !named && !self.green {
-            return Ok(());
-        }
-        match self.sensors.meter(board.power().as_ref())? {
-            Ok(meter) if self.green => whole_system(meter.scope()),
-            Err(none) if self.green => Err(green_refused(none.reason().unwrap_or("nothing measures power"))),
-            Ok(_) => Ok(()),
-            Err(_) => Err(Failure::new("no sensor")),
-        }
-    }
-
     /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
-    /// the windows to measure.
-    pub(crate) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
+    /// the windows to measure, of `least` seconds at least.
+    pub(crate) fn windows(&self, board: &runtime::Profile, least: f64) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
         let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
-        options.window.seconds = if self.green { self.energy_seconds.max(GREEN_SECONDS) } else { self.energy_seconds };
+        options.window.seconds = self.energy_seconds.max(least);
         match self.sensors.meter(board.power().as_ref()) {
             Ok(meter) => {
                 let PowerWindows { seconds, refreshes } = options.window;
@@ -202,6 +196,32 @@ impl EnergyArgs {
             Err(failure) => (Err(lost(&failure, true)), options),
         }
     }
+}
+
+impl EnergyArgs {
+    /// As [`SensorArgs::is_asked`].
+    pub(crate) fn is_asked(&self, matches: &ArgMatches) -> bool {
+        self.windows.is_asked(matches)
+    }
+
+    /// Checks before the work begins that the sensors named in `--energy` can be used.
+    pub(crate) fn check(&self, board: &runtime::Profile) -> Result<(), Failure> {
+        let named = matches!(self.windows.sensors.wish()?, Wish::Named(_));
+        if !named && !self.green {
+            return Ok(());
+        }
+        match self.windows.sensors.meter(board.power().as_ref())? {
+            Ok(meter) if self.green => whole_system(meter.scope()),
+            Err(none) if self.green => Err(green_refused(none.reason().unwrap_or("nothing measures power"))),
+            Ok(_) => Ok(()),
+            Err(_) => Err(Failure::new("no sensor")),
+        }
+    }
+
+    /// As [`WindowArgs::windows`], with windows as long as `--green` asks.
+    pub(crate) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
+        self.windows.windows(board, if self.green { GREEN_SECONDS } else { 0.0 })
+    }
 
     /// Measures the energy of searches over ranks from the roots of `records`, by the sensors of every rank's board.
     #[cfg(feature = "mpi")]
@@ -213,7 +233,7 @@ impl EnergyArgs {
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
         let (meter, options) = self.windows(board);
-        let host = socbfs_cluster::Host::read(&self.sensors.sysfs_root);
+        let host = socbfs_cluster::Host::read(&self.windows.sensors.sysfs_root);
         let progress = (ranks.rank() == 0).then(|| Bar::still("Measuring energy", options.repeats as u64 + 1));
         let mut finished = |done| {
             if let Some(progress) = &progress {
@@ -242,7 +262,7 @@ impl EnergyArgs {
         let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
         let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
         drop(progress);
-        let green = self.green.then(|| Green { power_saving: power_saving(self.sensors.root()) });
+        let green = self.green.then(|| Green { power_saving: power_saving(self.windows.sensors.root()) });
         Ok(EnergyRecord { green, ..kept(measured, true)?.unwrap_or_else(|unavailable| unavailable) })
     }
 }
@@ -315,7 +335,8 @@ mod tests {
             std::fs::write(chip.join("name"), "ina219").unwrap();
             std::fs::write(chip.join("power1_input"), "5000000").unwrap();
             let sensors = SensorArgs { energy: vec![sensor.to_owned()], sysfs_root: root.path().to_owned().into() };
-            let arguments = EnergyArgs { sensors, energy_seconds: 1.0, energy_repeats: 1, green: true };
+            let windows = WindowArgs { sensors, energy_seconds: 1.0, energy_repeats: 1 };
+            let arguments = EnergyArgs { windows, green: true };
             let text = format!("schema = 1\n[board]\nname = 'b'\n{profile}");
             let board = socbfs::board::Board::parse(&text, "b.toml").unwrap();
             let origin = runtime::Origin::Board;
