@@ -161,6 +161,8 @@ fn distances_steps_and_sources_are_those_of_a_queue() {
     let changes = proptest::collection::vec((any::<proptest::sample::Index>(), sides(), sides(), any::<bool>()), 0..4);
     let result = runner.run(&(input, changes), |((mut plain, kind, threads, simd, picks), changes)| {
         let mut search = search_of(&plain, KINDS[kind], threads, Some(*simd.get(&simds)));
+        // Also levels of one tile, and levels that are shared and not in turn.
+        search.shared_tiles = [1, 3, 9][picks.len() % 3];
         let mut changes = changes.into_iter();
         loop {
             let free: Vec<usize> = (0..plain.free.len()).filter(|&at| plain.free[at] != 0).collect();
@@ -227,6 +229,7 @@ fn threads_share_large_levels() {
         let mut alone = search_of(&plain, kind, 1, None);
         let mut shared = search_of(&plain, kind, 4, None);
         shared.set_traced(100_000);
+        shared.shared_tiles = 60;
         let cells: Vec<Cell> = sources.iter().map(|&source| cell(&plain, source)).collect();
         let outcome = alone.run(&cells).unwrap();
         for _ in 0..2 {

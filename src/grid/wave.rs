@@ -1,19 +1,21 @@
 //! The kernel of a level: every tile of a list finds the cells that are one step from the frontier.
 
-use std::{
-    ops::Range,
-    sync::atomic::{
-        AtomicU32, AtomicUsize,
-        Ordering::{AcqRel, Relaxed},
-    },
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicUsize,
+    Ordering::{AcqRel, Relaxed},
 };
+
+use crossbeam_utils::CachePadded;
 
 use super::{
     ROWS, Shape,
     distances::Decode,
     lanes::{self, Lanes},
 };
-use crate::{cpu::Simd, memory::Shared};
+use crate::{
+    cpu::Simd,
+    memory::{OutOfMemory, Shared, Slab},
+};
 
 /// 16 rows of a strip: a vector.
 pub(super) type Tile = [u32; ROWS];
@@ -24,8 +26,8 @@ pub(super) const CLOSED: u32 = u32::MAX;
 pub(super) const DECODED: u32 = u32::MAX;
 /// [`TileState::begin`] before the wave has reached the tile.
 pub(super) const UNTOUCHED: u32 = u32::MAX;
-/// Tiles that a thread takes at a time if threads share a level.
-pub(super) const PIECE: usize = 32;
+/// Tiles that a thread visits before it appends what it has listed to the parts.
+const PIECE: usize = 32;
 
 /// What the search knows of a tile. Only `stamp` is written by threads that do not visit the tile.
 #[derive(Debug, Default)]
@@ -40,6 +42,48 @@ pub(super) struct TileState {
     pub(super) planes: AtomicU32,
     /// Where its first cell stands in an array of distances; [`BORDER_CELL`] for tiles of the border.
     pub(super) cell: u32,
+    /// The [`Part`] that it belongs to, and [`AT_BORDER`].
+    pub(super) part: u32,
+}
+
+/// Set in [`TileState::part`] if a neighbour belongs to another part, whose thread may list this tile too.
+pub(super) const AT_BORDER: u32 = 1 << 31;
+
+/// The tiles of a level that one thread visits, if it is in time. A tile always belongs to the same part, so that what a level writes stays
+/// in the cache of the thread that reads it in the next one. (Tiles that any thread could take were slower on two threads than on one.)
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) tiles: Slab<u32>,
+    pub(super) len: CachePadded<AtomicUsize>,
+    /// Whether a thread has taken it.
+    pub(super) taken: AtomicBool,
+}
+
+impl Part {
+    /// With room for `tiles` tiles.
+    pub(super) fn new(tiles: usize) -> Result<Self, OutOfMemory> {
+        let tiles = Slab::zeroed(tiles, "the tiles of a level")?;
+        Ok(Self { tiles, len: CachePadded::new(AtomicUsize::new(0)), taken: AtomicBool::new(false) })
+    }
+
+    /// The tiles that it has.
+    pub(super) fn listed(&self) -> &[u32] {
+        &self.tiles[..self.len.load(Relaxed)]
+    }
+
+    /// Appends tiles, while other threads do.
+    pub(super) fn append(&self, tiles: &[u32]) {
+        let at = self.len.fetch_add(tiles.len(), Relaxed);
+        debug_assert!(at + tiles.len() <= self.tiles.len());
+        // SAFETY: each tile of the part is listed once in a level, so there is room; no thread has the same place.
+        unsafe { self.tiles.shared().get().add(at).copy_from_nonoverlapping(tiles.as_ptr(), tiles.len()) };
+    }
+
+    /// Makes it empty.
+    pub(super) fn clear(&self) {
+        self.len.store(0, Relaxed);
+        self.taken.store(false, Relaxed);
+    }
 }
 
 /// [`TileState::cell`] of tiles of the border.
@@ -74,13 +118,16 @@ impl TileState {
 ///
 /// # Safety (of [`Level::visit`])
 /// All bitmaps have [`Shape::words`] words, `planes` has the cells of an array of distances of the same shape and lies behind its first
-/// row of padding. The list holds tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes its
-/// words and planes. No one writes `frontier`.
+/// row of padding. List and parts hold tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes
+/// its words and planes. No one writes `frontier`.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) shape: Shape,
     pub(super) level: u32,
+    /// The tiles to visit, if one thread visits them all.
     pub(super) list: &'a [u32],
+    /// Otherwise the parts that they are in, and those of the next level, both as many as there are threads.
+    pub(super) parts: [&'a [Part]; 2],
     pub(super) free: &'a [u32],
     /// The cells that the level before has reached.
     pub(super) frontier: &'a [u32],
@@ -100,30 +147,42 @@ pub(super) struct Level<'a> {
 }
 
 impl Level<'_> {
-    /// Visits a range of the list; returns whether it has reached a cell. `ALONE`: no other thread visits tiles at the same time.
-    /// `KIND` is the connectivity.
+    /// Visits all tiles of the list or, unless it is `ALONE`, of the parts that no other thread has taken, beginning with that of `thread`.
+    /// Returns whether it has reached a cell. `KIND` is the connectivity.
     #[inline(always)]
-    unsafe fn visit<V: Lanes, const KIND: u8, const ALONE: bool>(&self, range: Range<usize>) -> bool {
+    unsafe fn visit<V: Lanes, const KIND: u8, const ALONE: bool>(&self, thread: usize) -> bool {
         let mut any = false;
         if ALONE {
-            let mut len = self.listed_len.load(Relaxed);
-            for &tile in &self.list[range] {
+            let mut len = 0;
+            for &tile in self.list {
                 // SAFETY: the caller's promise. A tile is listed once, so there is room for it, and for one entry that does not count.
                 any |= unsafe { self.tile::<V, KIND, true>(tile as usize, self.listed.get(), &mut len) };
             }
             self.listed_len.store(len, Relaxed);
-        } else {
-            // A tile lists itself and eight neighbours.
-            let mut own = [0; 9 * PIECE + 1];
-            for piece in self.list[range].chunks(PIECE) {
-                let mut len = 0;
+            return any;
+        }
+        // A tile lists itself and eight neighbours.
+        let (mut own, [parts, next]) = ([0; 9 * PIECE + 1], self.parts);
+        for number in (0..parts.len()).map(|i| (thread + i) % parts.len()) {
+            if parts[number].taken.swap(true, AcqRel) {
+                continue;
+            }
+            for piece in parts[number].listed().chunks(PIECE) {
+                let (mut len, mut same) = (0, 0);
                 for &tile in piece {
                     // SAFETY: the caller's promise.
                     any |= unsafe { self.tile::<V, KIND, false>(tile as usize, own.as_mut_ptr(), &mut len) };
                 }
-                let at = self.listed_len.fetch_add(len, Relaxed);
-                // SAFETY: all threads together list each tile once, so there is room.
-                unsafe { self.listed.get().add(at).copy_from_nonoverlapping(own.as_ptr(), len) };
+                for i in 0..len {
+                    let part = (self.states[own[i] as usize].part & !AT_BORDER) as usize;
+                    if part == number {
+                        own[same] = own[i];
+                        same += 1;
+                    } else {
+                        next[part].append(&own[i..=i]);
+                    }
+                }
+                next[number].append(&own[..same]);
             }
         }
         any
@@ -198,16 +257,16 @@ impl Level<'_> {
         let after = self.level + 1;
         // SAFETY: tiles around a tile inside the border exist, and there is room for one more.
         unsafe {
-            let stamp = &self.states.get_unchecked(tile).stamp;
-            let first = if ALONE {
+            let state = self.states.get_unchecked(tile);
+            let first = if ALONE || state.part & AT_BORDER == 0 {
                 // Without a branch: whether a wave leaves its tile is hard to predict.
-                let before = stamp.load(Relaxed);
+                let before = state.stamp.load(Relaxed);
                 let first = (before < after) & wanted;
-                stamp.store(if first { after } else { before }, Relaxed);
+                state.stamp.store(if first { after } else { before }, Relaxed);
                 first
             } else {
                 // AcqRel: it orders nothing but itself; each tile must be listed by one thread.
-                wanted && stamp.load(Relaxed) < after && stamp.fetch_max(after, AcqRel) < after
+                wanted && state.stamp.load(Relaxed) < after && state.stamp.fetch_max(after, AcqRel) < after
             };
             *listed.add(*len) = tile as u32;
             *len += usize::from(first);
@@ -268,7 +327,7 @@ pub(super) const EIGHT: u8 = 8;
 pub(super) const CORNERS: u8 = 9;
 
 /// [`Level::visit`] for one kind of vector instructions.
-pub(super) type Visit = unsafe fn(&Level<'_>, Range<usize>) -> bool;
+pub(super) type Visit = unsafe fn(&Level<'_>, usize) -> bool;
 
 /// The kernels of one connectivity: alone, and beside other threads.
 pub(super) fn kernels<const KIND: u8>(simd: Simd) -> [Visit; 2] {
@@ -281,21 +340,21 @@ pub(super) fn kernels<const KIND: u8>(simd: Simd) -> [Visit; 2] {
     }
 }
 
-unsafe fn plain<const KIND: u8, const ALONE: bool>(level: &Level<'_>, range: Range<usize>) -> bool {
+unsafe fn plain<const KIND: u8, const ALONE: bool>(level: &Level<'_>, thread: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { level.visit::<lanes::Plain, KIND, ALONE>(range) }
+    unsafe { level.visit::<lanes::Plain, KIND, ALONE>(thread) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn avx2<const KIND: u8, const ALONE: bool>(level: &Level<'_>, range: Range<usize>) -> bool {
+unsafe fn avx2<const KIND: u8, const ALONE: bool>(level: &Level<'_>, thread: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { level.visit::<lanes::Avx2, KIND, ALONE>(range) }
+    unsafe { level.visit::<lanes::Avx2, KIND, ALONE>(thread) }
 }
 
 #[cfg(target_arch = "aarch64")]
 #[target_feature(enable = "neon")]
-unsafe fn neon<const KIND: u8, const ALONE: bool>(level: &Level<'_>, range: Range<usize>) -> bool {
+unsafe fn neon<const KIND: u8, const ALONE: bool>(level: &Level<'_>, thread: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { level.visit::<lanes::Neon, KIND, ALONE>(range) }
+    unsafe { level.visit::<lanes::Neon, KIND, ALONE>(thread) }
 }
