@@ -1,11 +1,13 @@
 //! Connected components, of a directed graph the weak ones, without a search: searches would need one level after another where a graph is
 //! deep, and one search after another where it has many components.
 //!
-//! The vertices form trees, in which each points to a lesser one or is a root. At the end every component is a tree. As in Afforest (Sutton,
-//! Ben-Nun and Barak 2018), trees join along a few edges of each vertex first, and the vertices of the largest tree look at no others:
+//! The vertices form trees, in which each points to a lesser one or is a root. At the end every component is a tree. As in Afforest
+//! (Sutton, Ben-Nun and Barak 2018), trees join along a few edges of each vertex first, and the vertices of the largest tree look at no
+//! others:
 //! 1. Every vertex points to the least of its first neighbours (the rows of the layout, or two columns), if that is less. No pointer needs
 //!    another one, and all point downwards, so nothing is synchronised. Of Kronecker 20, two trees are left.
-//! 2. If no tree has nearly all vertices, [rounds](Joining::round) join trees along the other first neighbours, without a branch that depends
+//! 2. If no tree has nearly all vertices, [rounds](Joining::round) join trees along the other first neighbours, without a branch that
+//! depends
 //!    on the trees. (Roads of the north-east of the USA: 330,000 trees of 1.5 million vertices become 23,000, 1,700, 60 and 5. Walks up the
 //!    trees for each edge, as in Afforest, take four times as long.)
 //! 3. Vertices outside of the largest tree look at all their neighbours.
@@ -344,12 +346,12 @@ impl Joining<'_> {
         found
     }
 
-    /// For each pair whose roots differ, the greater root points to the lesser or to a lesser one still, and the roots become the pair. Then
-    /// all vertices that were roots point to their new roots. Returns the numbers of pairs and of roots that are left.
+    /// For each pair whose roots differ, the greater root points to the lesser or to a lesser one still, and the roots become the pair.
+    /// Then all vertices that were roots point to their new roots. Returns the numbers of pairs and of roots that are left.
     ///
     /// A pointer that was written may be overwritten, by this thread or another one: the root is then pointed to the root of another pair.
-    /// What it meant is not lost, since the pair is still there. A pair is dropped only if both ends point to the same vertex: each of these
-    /// two pointers is either older than the round, and is not overwritten, or belongs to a pair that stays.
+    /// What it meant is not lost, since the pair is still there. A pair is dropped only if both ends point to the same vertex: each of
+    /// these two pointers is either older than the round, and is not overwritten, or belongs to a pair that stays.
     fn round(&self) -> [u64; 2] {
         let trees = self.trees;
         self.blocks(&|Block { pairs, counts, .. }| {
@@ -378,8 +380,8 @@ impl Joining<'_> {
         })
     }
 
-    /// Joins the trees of all neighbours, but does not look at the neighbours of the vertices of the largest tree: an edge to another tree is
-    /// found at its other end. Returns the number of trees that were joined to others.
+    /// Joins the trees of all neighbours, but does not look at the neighbours of the vertices of the largest tree: an edge to another tree
+    /// is found at its other end. Returns the number of trees that were joined to others.
     fn join_rest(&self) -> u64 {
         let (layout, trees, (largest, _)) = (self.layout, self.trees, self.largest());
         let [joined, _] = self.blocks(&|Block { vertices, .. }| {

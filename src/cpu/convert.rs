@@ -82,8 +82,8 @@ impl CpuEngine<'_> {
         (reached, arcs)
     }
 
-    /// Writes the level of every original vertex ([`NONE`]: not reached). Returns `false` if the parents are not a tree; the levels are then
-    /// useless.
+    /// Writes the level of every original vertex ([`NONE`]: not reached). Returns `false` if the parents are not a tree; the levels are
+    /// then useless.
     pub(crate) fn levels_into(&self, levels: &mut [u32]) -> bool {
         let (parents, vertices) = (self.parents(), levels.len());
         self.reset(levels);
@@ -98,9 +98,9 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// Writes a number for each of the first `vertices` that were reached: that of its parent and `step`, or `of_source` for a source, which
-    /// is its own parent. Numbers are [`NONE`] before, except for vertices whose number is known. Returns `false` if the parents are not a
-    /// forest; the numbers are then useless.
+    /// Writes a number for each of the first `vertices` that were reached: that of its parent and `step`, or `of_source` for a source,
+    /// which is its own parent. Numbers are [`NONE`] before, except for vertices whose number is known. Returns `false` if the parents are
+    /// not a forest; the numbers are then useless.
     pub(super) fn pass_down(
         &self,
         numbers: &[AtomicU32],
@@ -110,8 +110,8 @@ impl CpuEngine<'_> {
         step: u32,
     ) -> bool {
         let (is_forest, last) = (AtomicBool::new(true), numbers.len().saturating_sub(1));
-        // Finds the number of a vertex from its nearest ancestor that has one. Threads share numbers without order: one that a thread does not
-        // see only makes its walk longer, and two threads that find the same number store the same.
+        // Finds the number of a vertex from its nearest ancestor that has one. Threads share numbers without order: one that a thread does
+        // not see only makes its walk longer, and two threads that find the same number store the same.
         let walk = |v: usize| {
             let (mut at, mut steps) = (v, 0);
             let above = loop {

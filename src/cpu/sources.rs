@@ -178,8 +178,8 @@ impl CpuEngine<'_> {
 
     /// Writes for each vertex the source to which its parents lead ([`NONE`]: not reached). `parents` (`None`: those of the engine) and
     /// `labels` have one entry for each original vertex; no vertex is deeper than `deepest`. `is_here`: the state holds these parents too,
-    /// except those of vertices that no level searches, which have parents if there are sources `outside`. Labels are useless if parents lead
-    /// round in a cycle, which only a faulty device writes.
+    /// except those of vertices that no level searches, which have parents if there are sources `outside`. Labels are useless if parents
+    /// lead round in a cycle, which only a faulty device writes.
     pub(crate) fn label(&mut self, parents: Option<&[Vertex]>, labels: &mut [Vertex], deepest: u32, is_here: bool, outside: bool) {
         if is_here && !self.layout.internal_places().is_empty() {
             if let Ok(mut table) = self.take_table() {
@@ -224,8 +224,8 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// As [`label`](Self::label), in the order of the layout, which begins with the vertices that most others have as parents: they have their
-    /// labels first, and are near each other.
+    /// As [`label`](Self::label), in the order of the layout, which begins with the vertices that most others have as parents: they have
+    /// their labels first, and are near each other.
     fn label_places(&self, table: &mut [Vertex], labels: &mut [Vertex]) {
         let (layout, leaves, parents) = (self.layout, self.layout.leaves(), &self.state.parent[..]);
         let places = layout.internal_places();
