@@ -358,27 +358,37 @@ fn judge_all(networks: &[Mlp], searches: &[&SearchSample]) -> Vec<Judgement> {
         .collect()
 }
 
-/// Formats the scores as in table 3 of SURF.
+/// Characters of the name of a graph in the table; the ends of longer names stay.
+const NAME: usize = 32;
+
+/// Formats the scores of table 3 of SURF, one below the other so that they fit a terminal.
 fn table(judged: &[Judgement]) -> String {
     let Some(first) = judged.first() else { return String::new() };
-    let mut columns = vec![String::new(); 2];
-    for title in ["accuracy (%)", "reduced time (%)"] {
-        columns.extend(judged.iter().enumerate().map(|(index, _)| if index == 0 { title.to_owned() } else { String::new() }));
-    }
-    let row = |graph: &str, levels: String, accuracy: &dyn Fn(&Judgement) -> f64, reduced_time: &dyn Fn(&Judgement) -> f64| {
-        let shares = judged.iter().map(accuracy).chain(judged.iter().map(reduced_time));
-        [graph.to_owned(), levels].into_iter().chain(shares.map(|share| format!("{:.2}", 100.0 * share))).map(Cell::word).collect()
+    let short = |name: &str| match name.chars().count() {
+        length if length > NAME => format!("..{}", name.chars().skip(length + 2 - NAME).collect::<String>()),
+        _ => name.to_owned(),
     };
-    let names = judged.iter().chain(judged).map(|judgement| judgement.policy.clone());
-    let mut rows: Vec<Vec<Cell>> = vec![["graph".to_owned(), "levels".to_owned()].into_iter().chain(names).map(Cell::word).collect()];
-    rows.extend(first.graphs.iter().enumerate().map(|(index, graph)| {
-        let of = |judgement: &Judgement| judgement.graphs[index].directions;
-        row(&graph.graph, graph.directions.levels.to_string(), &|j| of(j).accuracy(), &|j| of(j).reduced_time())
-    }));
-    rows.push(row("mean", String::new(), &|j| j.mean.accuracy, &|j| j.mean.reduced_time));
     let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = aligned(&mut text, &Table { columns, rows });
+    let scores: [(&str, fn(&GraphScore) -> f64, fn(&Mean) -> f64); 2] = [
+        ("accuracy (%)", |graph| graph.directions.accuracy(), |mean| mean.accuracy),
+        ("reduced time (%)", |graph| graph.directions.reduced_time(), |mean| mean.reduced_time),
+    ];
+    for (title, of, mean) in scores {
+        let row = |graph: String, levels: String, shares: &mut dyn Iterator<Item = f64>| {
+            [graph, levels].into_iter().chain(shares.map(|share| format!("{:.2}", 100.0 * share))).map(Cell::word).collect::<Vec<Cell>>()
+        };
+        let columns = [title, "levels"].into_iter().chain(judged.iter().map(|judgement| &*judgement.policy)).map(str::to_owned).collect();
+        let mut rows: Vec<Vec<Cell>> = (0..first.graphs.len())
+            .map(|index| {
+                let (graph, levels) = (&first.graphs[index].graph, first.graphs[index].directions.levels);
+                row(short(graph), levels.to_string(), &mut judged.iter().map(|judgement| of(&judgement.graphs[index])))
+            })
+            .collect();
+        rows.push(row("mean".to_owned(), String::new(), &mut judged.iter().map(|judgement| mean(&judgement.mean))));
+        // Writing to a String can't fail.
+        let _ = aligned(&mut text, &Table { columns, rows });
+        text.push('\n');
+    }
     text
 }
 
