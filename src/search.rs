@@ -830,7 +830,8 @@ impl<'g> Search<'g> {
     /// Finds the connected components; in a directed graph the weak ones, for which arcs count in both directions. Writes the number of
     /// each vertex's component to `labels`, by original vertex, and returns how many components there are. They are numbered from 0 in the
     /// order of their first vertices; a vertex without an edge is a component. All threads of the search take part, and no device. The
-    /// first call allocates 16 bytes for each vertex of the layout, later ones nothing. The tree of the last search stays as it is.
+    /// first call allocates 16 bytes for each vertex of the layout (32 in roads and grids), later ones nothing. The tree of the last search
+    /// stays as it is.
     ///
     /// # Errors
     /// [`SearchError::Length`] if `labels` has not one entry per vertex, [`SearchError::Engine`] if memory is refused, and

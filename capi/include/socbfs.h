@@ -392,7 +392,7 @@ enum socbfs_code socbfs_search_levels(const struct socbfs_search *search,
                                       size_t length);
 
 // Writes the source from which the last search reached each vertex to `sources`, one of the nearest: SOCBFS_NONE for a vertex not reached.
-// `length` must be the number of vertices. It allocates nothing.
+// `length` must be the number of vertices. It allocates nothing but the first time.
 //
 // # Safety
 // `search` is a search, `sources` has room for `length` numbers.

@@ -13,7 +13,7 @@ use crate::{
     handle::{array, array_mut, free, give, lock, out, pointer},
     hold,
     message::{Failure, entry},
-    socbfs_code, socbfs_outcome, stopped_by,
+    refuse_too_many, socbfs_code, socbfs_outcome, stopped_by,
 };
 
 /// A cell of a grid.
@@ -91,6 +91,7 @@ pub unsafe extern "C" fn socbfs_grid_new(
             SOCBFS_EIGHT_AROUND_CORNERS => Connectivity::EightAroundCorners,
             other => return Err(Failure::argument(format!("connectivity {other} is none of 4, 8 and 9"))),
         };
+        refuse_too_many(threads)?;
         let made = if cells.is_null() {
             Grid::free(rows as usize, columns as usize)?
         } else {
@@ -149,7 +150,7 @@ pub unsafe extern "C" fn socbfs_grid_fill(
     entry(|| {
         // SAFETY: the caller's promise.
         let grid = unsafe { pointer(grid, "grid") }?;
-        let range = |begin: u32, length: u32| begin as usize..begin as usize + length as usize;
+        let range = |begin: u32, length: u32| begin as usize..(begin as usize).saturating_add(length as usize);
         let (rows, columns) = (range(first.row, rows), range(first.column, columns));
         Ok(lock(&grid.search)?.0.grid_mut().fill(rows, columns, is_free != 0)?)
     })

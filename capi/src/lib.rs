@@ -790,7 +790,7 @@ pub unsafe extern "C" fn socbfs_search_levels(search: *const socbfs_search, leve
 }
 
 /// Writes the source from which the last search reached each vertex to `sources`, one of the nearest: SOCBFS_NONE for a vertex not reached.
-/// `length` must be the number of vertices. It allocates nothing.
+/// `length` must be the number of vertices. It allocates nothing but the first time.
 ///
 /// # Safety
 /// `search` is a search, `sources` has room for `length` numbers.

@@ -23,8 +23,8 @@ _TURN = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 class GridTree:
     """What one search over a grid found. Arrays have the shape of the grid."""
 
-    #: The distance of each cell from the nearest source, in steps: uint16, or uint32 if one does not fit; the type's largest number for a
-    #: cell that was not reached.
+    #: The distance of each cell from the nearest source, in steps: uint16, or uint32 from the grid's first search on in which one does not
+    #: fit; the type's largest number for a cell that was not reached.
     levels: np.ndarray
     #: The direction of the next step from each cell to the nearest source (uint8): 0 up, 1 up and right, and so on clockwise to 7; 8 at a
     #: source, 255 where not reached. None unless requested.
@@ -96,7 +96,7 @@ class Grid:
     def __init__(self, free: "ArrayLike", *, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> None:
         if connectivity not in (4, 8):
             raise ValueError(f"connectivity must be 4 or 8, not {connectivity}")
-        if not 0 <= threads < 2**32:
+        if not 0 <= threads <= 4096:
             raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
         self._diagonal = connectivity == 8, cut_corners
         self._core = _GridCore(_cells(free), connectivity, cut_corners, threads, _seconds(timeout))
@@ -143,7 +143,9 @@ class Grid:
             raise ValueError(f"sources must be a cell (row, column) or an array of shape (sources, 2), not {given.shape}")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        pairs = given.astype(np.int64, copy=False).reshape(-1, 2)
+        pairs = np.array(given, np.int64).reshape(-1, 2)
+        if (pairs < 0).any():
+            _cell(tuple(pairs[(pairs < 0).any(1)][0].tolist()), self.shape)
         to = None if target is None else _cell(target, self.shape)
         short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, _seconds(timeout))
         return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal)

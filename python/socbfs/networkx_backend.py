@@ -39,6 +39,13 @@ class _Converted:
         """The nodes where the array is true."""
         return {self.labels[v] for v in np.flatnonzero(are_wanted).tolist()}
 
+    def is_connected(self) -> bool:
+        import networkx
+
+        if self.searched.vertices == 0:
+            raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
+        return self.searched.connected_components()[0] == 1
+
     def components(self) -> List[Set[object]]:
         count, labels = self.searched.connected_components()
         ends = np.cumsum(np.bincount(labels, minlength=count))[:-1]
@@ -188,17 +195,16 @@ class backend:
 
     @staticmethod
     def node_connected_component(G: _Given, n: object) -> Set[object]:
-        graph = _converted(G)
+        graph = _of_kind(G, directed=False)
         return graph.named(cast(np.ndarray, graph.searched.bfs(graph.places[n], parents=False, levels=True).levels) >= 0)
 
     @staticmethod
     def is_connected(G: _Given) -> bool:
-        import networkx
+        return _of_kind(G, directed=False).is_connected()
 
-        searched = _converted(G).searched
-        if searched.vertices == 0:
-            raise networkx.NetworkXPointlessConcept("Connectivity is undefined for the null graph.")
-        return searched.connected_components()[0] == 1
+    @staticmethod
+    def is_weakly_connected(G: _Given) -> bool:
+        return _of_kind(G, directed=True).is_connected()
 
     @staticmethod
     def number_connected_components(G: _Given) -> int:
@@ -207,8 +213,6 @@ class backend:
     @staticmethod
     def connected_components(G: _Given) -> Iterator[Set[object]]:
         return iter(_of_kind(G, directed=False).components())
-
-    is_weakly_connected = is_connected
 
     @staticmethod
     def number_weakly_connected_components(G: _Given) -> int:

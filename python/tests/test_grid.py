@@ -93,6 +93,13 @@ def test_a_long_path_has_distances_of_32_bits():
     assert len(tree.path((298, 499))) == tree.levels[298, 499] + 1
 
 
+def test_sources_may_lie_anywhere_in_memory():
+    rows = np.zeros(3, dtype=[("before", "u1"), ("cell", "<i8", (2,))])
+    rows["cell"] = [(0, 3), (7, 1), (2, 2)]
+    tree = socbfs.Grid(np.ones((9, 9), bool)).bfs(rows["cell"])
+    assert sorted(map(tuple, np.argwhere(tree.levels == 0))) == [(0, 3), (2, 2), (7, 1)]
+
+
 def test_searches_end_early():
     grid = socbfs.Grid(np.ones((60, 60), np.uint8))
     tree = grid.bfs(np.array([[0, 0]]), target=(3, 4))
@@ -135,7 +142,8 @@ def test_threads_share_a_grid():
         (lambda grid: grid.assign(np.ones((4, 4), bool)), ValueError, "shape"),
         (lambda grid: grid.bfs([]), ValueError, "at least one source"),
         (lambda grid: grid.bfs((0, 5)), IndexError, "outside"),
-        (lambda grid: grid.bfs((-1, 0)), IndexError, "outside"),
+        (lambda grid: grid.bfs([(0, 0), (-1, 0)]), IndexError, r"\(-1, 0\) lies outside"),
+        (lambda grid: socbfs.Grid(np.ones((2, 2), bool), threads=5000), ValueError, "4096"),
         (lambda grid: grid.bfs((1, 1)), ValueError, "blocked"),
         (lambda grid: grid.bfs((0.5, 1.0)), TypeError, "integers"),
         (lambda grid: grid.bfs([1, 2, 3]), ValueError, "shape"),

@@ -143,7 +143,7 @@ impl CpuEngine<'_> {
             let is_new = number == NONE;
             *label = if is_new { next } else { number };
             // Several components have the root `alone`.
-            if is_new && (root != alone || places.is_empty()) {
+            if is_new && root != alone {
                 numbers[root] = next;
             }
             next += Vertex::from(is_new);
@@ -177,7 +177,8 @@ impl Trees<'_> {
     #[inline]
     fn root(self, v: Vertex) -> Vertex {
         // The first of these is the root, if all lesser vertices point to theirs.
-        let (mut v, mut above) = (self.at(v), self.at(self.at(v)));
+        let first = self.at(v);
+        let (mut v, mut above) = (first, self.at(first));
         loop {
             let next = self.at(above);
             if next == above {
@@ -186,6 +187,16 @@ impl Trees<'_> {
             self.point(v, next);
             (v, above) = (above, next);
         }
+    }
+
+    /// As [`root`](Self::root), without a change: no pointer is written but by the thread whose vertex it is.
+    #[inline]
+    fn found(self, v: Vertex) -> Vertex {
+        let (mut root, mut above) = (v, self.at(v));
+        while above != root {
+            (root, above) = (above, self.at(above));
+        }
+        root
     }
 
     /// Joins the trees of two vertices; returns whether they were two.
@@ -386,7 +397,9 @@ impl Joining<'_> {
         let [joined, _] = self.blocks(&|Block { vertices, .. }| {
             let mut joined = 0;
             for v in vertices.start as Vertex..vertices.end as Vertex {
-                if trees.root(v) == largest {
+                // The largest tree may have been joined to a lesser one.
+                let root = trees.root(v);
+                if root == largest || root == trees.root(largest) {
                     continue;
                 }
                 let incoming = if layout.directed() { layout.incoming().neighbours(v) } else { &[] };
@@ -411,7 +424,7 @@ impl Joining<'_> {
     fn each_vertex(&self, visit: &(dyn Fn(usize, Vertex) + Sync)) {
         let trees = self.trees;
         self.blocks(&|Block { vertices, .. }| {
-            vertices.for_each(|v| visit(v, trees.root(v as Vertex)));
+            vertices.for_each(|v| visit(v, trees.found(v as Vertex)));
             [0; 2]
         });
     }

@@ -57,8 +57,8 @@ pub(super) fn steps<D: Distance>(shape: Shape, connectivity: Connectivity, dista
                 }
             }
             for i in 0..COLUMNS {
-                let step = if own[i] == D::NONE { NO_STEP } else { step[i] };
-                steps[i] = if own[i].into() == 0 { STAY } else { step };
+                // A cell that was not reached has no neighbour that is nearer by one: no distance is as large.
+                steps[i] = if own[i].into() == 0 { STAY } else { step[i] };
             }
         }
     }

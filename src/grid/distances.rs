@@ -13,7 +13,7 @@ use crate::{cpu::Simd, memory::Plain};
 pub(super) trait Distance: Plain + Eq + Into<u32> {
     /// The distance of cells that were not reached.
     const NONE: Self;
-    /// Words per cell, times two.
+    /// Half-words per cell.
     const HALVES: usize;
     /// As [`Lanes::sum_of_planes`].
     unsafe fn decode<V: Lanes>(planes: &[Tile], row: usize, shift: u32, begin: u32, reached: u32) -> [Self; SHORTS];

@@ -139,7 +139,7 @@ lanes!(Plain: 16 of u32, 0; from => *from; (to, value) => *to = value; (a, b) =>
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as x86;
 
-// AVX-512 would halve the instructions for a tile, and was not faster (Zen 4): a visit waits for the lists, not for the vectors.
+// AVX-512 would halve the instructions for a tile, and was not faster (Zen 5): a visit waits for the lists, not for the vectors.
 #[cfg(target_arch = "x86_64")]
 lanes!(Avx2: 2 of x86::__m256i, x86::_mm256_setzero_si256();
     from => x86::_mm256_loadu_si256(from.cast());

@@ -6,7 +6,8 @@
 //! the left and right. A level visits only tiles that its wave crosses (`wave`). Times of arrival are kept as bit planes in the memory
 //! where the distances will stand, one plane changed per visit, and become distances when the wave has ended (`distances`).
 //!
-//! Space: half a byte per cell for four bitmaps, and the distances (2 bytes, or 4 if a path is longer than 65,533 steps).
+//! Space: half a byte per cell for four bitmaps, a twelfth for tiles, and the distances (2 bytes, or 4 from the first search on in which a
+//! path is longer than 65,533 steps); on request a byte for steps and 4 for sources. Rows are padded by up to 64 cells.
 
 mod answers;
 mod distances;
@@ -96,6 +97,14 @@ pub enum GridError {
         /// Rows of the grid.
         rows: usize,
         /// Columns of the grid.
+        columns: usize,
+    },
+    /// The grid was replaced by one of another shape.
+    #[error("the grid was replaced by one of {rows} by {columns} cells, another shape: make a new search for it")]
+    Replaced {
+        /// Rows of the new grid.
+        rows: usize,
+        /// Columns of the new grid.
         columns: usize,
     },
     /// A source is not free.

@@ -15,18 +15,18 @@ use crate::{
     cpu::{Simd, share, share_and_sum},
     engine::Team,
     graph::{NONE, Stopper},
-    memory::{Shared, Slab, as_atomics},
+    memory::{Shared, Slab, as_atomics, check_available},
     search::threads_of,
 };
 
 /// Threads share a level that visits at least this many tiles, and the decoding of as many. (Two threads need 21 us for a level of 700
 /// tiles, as one does alone, and 38 us instead of 65 for one of 1,400: a meeting takes 2 us, and what a thread visits is further away.)
 const SHARED_TILES: usize = 1024;
-/// Tiles of a block, in both directions (256 rows, 512 columns): a block belongs to one thread, and so do those diagonally below it, one to
-/// the left or right. The sides of a block are not equal, so that a wave that runs in diagonals crosses the blocks of all threads too.
+/// Tiles of a block, in both directions (256 rows, 512 columns): a block belongs to one thread, and so do those diagonally below it to the
+/// left. The sides of a block are not equal, so that a wave that runs in diagonals crosses the blocks of all threads too.
 const BLOCK: usize = 16;
 /// Rows of tiles that a thread turns into distances at a time.
-const DECODED: usize = 2;
+const TILE_ROWS: usize = 2;
 /// Rows that a thread answers for at a time.
 const ANSWERED: usize = 64;
 /// The longest distance that 16 bits hold: one more would be taken for the neighbour of a cell that was not reached.
@@ -86,7 +86,7 @@ pub struct GridLevel {
     pub found: u64,
     /// Tiles visited.
     pub tiles: u64,
-    /// Threads that took part.
+    /// Threads that found cells.
     pub threads: u32,
     /// Its time in nanoseconds.
     pub elapsed_ns: u64,
@@ -97,7 +97,7 @@ pub struct GridLevel {
 pub enum Distances<'a> {
     /// Of 16 bits; `u16::MAX` where not reached.
     Short(&'a [u16]),
-    /// Of 32 bits, if a distance does not fit 16; `u32::MAX` where not reached.
+    /// Of 32 bits, from the first search on of which a distance does not fit 16; `u32::MAX` where not reached.
     Long(&'a [u32]),
 }
 
@@ -105,6 +105,8 @@ pub enum Distances<'a> {
 #[derive(Debug)]
 pub struct GridSearch {
     grid: Grid,
+    /// The shape that everything else here has, whatever grid was put in the place of the first one.
+    shape: Shape,
     connectivity: Connectivity,
     team: Team,
     kernels: [Visit; 2],
@@ -113,7 +115,7 @@ pub struct GridSearch {
     deadline: Option<Instant>,
     states: Box<[TileState]>,
     unvisited: Slab<u32>,
-    /// The cells of the last level and of the next, in turn. No bit is set between two searches.
+    /// The cells of the last level and of the next, in turn.
     waves: [Slab<u32>; 2],
     lists: [Slab<u32>; 2],
     /// Least number of tiles of a level that threads share.
@@ -191,6 +193,7 @@ impl GridSearch {
             has_sources: false,
             trace: Vec::new(),
             team,
+            shape,
             grid,
         })
     }
@@ -200,7 +203,7 @@ impl GridSearch {
         &self.grid
     }
 
-    /// The grid, to change it before the next search.
+    /// The grid, to change it before the next search. It may be replaced by another one of the same shape.
     pub fn grid_mut(&mut self) -> &mut Grid {
         &mut self.grid
     }
@@ -261,7 +264,10 @@ impl GridSearch {
     /// As [`run`](Self::run); a target outside of the grid is [`GridError::Outside`]. One that is blocked is never reached.
     pub fn run_until(&mut self, sources: &[Cell], until: GridUntil) -> Result<GridOutcome, GridError> {
         let begin = Instant::now();
-        let shape = self.grid.shape;
+        let shape = self.shape;
+        if self.grid.shape != shape {
+            return Err(GridError::Replaced { rows: self.grid.rows(), columns: self.grid.columns() });
+        }
         for &source in sources {
             if !self.grid.is_free(shape.check(source)?) {
                 return Err(GridError::Blocked(source));
@@ -275,6 +281,7 @@ impl GridSearch {
         let (mut ended, mut visits) = self.wave(sources, until.depth, target)?;
         if ended.is_none() {
             // The path is too long for distances of 16 bits. So it is for later searches of most such grids.
+            check_available(4 * shape.padded() as u64, "distances")?;
             self.long = Slab::zeroed(shape.padded(), "distances")?;
             self.long.fill(u32::NONE);
             self.short = Slab::default();
@@ -288,7 +295,7 @@ impl GridSearch {
 
     /// The array of distances as words, behind its first padding, and the words of a cell, times two.
     fn planes(&mut self) -> (Shared<u32>, usize) {
-        let first = self.grid.shape.first();
+        let first = self.shape.first();
         if self.long.is_empty() {
             // SAFETY: the cells are aligned to pages, and `first` is a multiple of 32: words of two cells each.
             let words = unsafe { self.short.align_to_mut::<u32>().1 };
@@ -301,11 +308,12 @@ impl GridSearch {
     /// Lets the wave run. Returns why and after how many levels it ended (`None`: a distance does not fit), and the number of visits.
     #[allow(clippy::type_complexity, reason = "two results of one private function")]
     fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(GridEnd, u32)>, u64), GridError> {
-        let shape = self.grid.shape;
+        let shape = self.shape;
         let ((planes, halves), decode) = (self.planes(), self.decoder());
         self.trace.clear();
         self.states.iter_mut().for_each(TileState::reset);
         self.unvisited.copy_from_slice(&self.grid.free);
+        self.waves.iter_mut().for_each(|wave| wave.fill(0));
         let mut len = 0;
         for &source in sources {
             let (word, bit) = shape.place(source);
@@ -407,15 +415,6 @@ impl GridSearch {
                 break Ok(None);
             }
         };
-        if in_parts {
-            gather(&self.parts[0], &mut self.lists[0]);
-        }
-        // What the last levels have set lies in the tiles of the list.
-        for &tile in &self.lists[0][..len] {
-            for wave in &mut self.waves {
-                wave[tile as usize * ROWS..][..ROWS].fill(0);
-            }
-        }
         Ok((end?.map(|end| (end, level + 1)), visits))
     }
 
@@ -426,11 +425,11 @@ impl GridSearch {
 
     /// Turns the planes of all tiles into distances; returns the number of cells reached.
     fn decode(&mut self) -> u64 {
-        let (shape, (words, _), decode) = (self.grid.shape, self.planes(), self.decoder());
+        let (shape, (words, _), decode) = (self.shape, self.planes(), self.decoder());
         let (states, free, unvisited) = (&self.states, &self.grid.free, &self.unvisited);
         let alone = shape.height * shape.strips < SHARED_TILES;
         let count = |words: &[u32]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
-        let ([reached, _], _) = share_and_sum(&self.team, shape.height, DECODED, alone, &|_, range| {
+        let ([reached, _], _) = share_and_sum(&self.team, shape.height, TILE_ROWS, alone, &|_, range| {
             let tiles = range.flat_map(|number| (0..shape.strips).map(move |strip| Cell::new(number * ROWS, strip * super::COLUMNS)));
             let reached = tiles.map(|cell| {
                 let tile = shape.tile(cell);
@@ -447,12 +446,12 @@ impl GridSearch {
 
     /// Entries from a row to the next in [`distances`](Self::distances), [`steps`](Self::steps) and [`sources`](Self::sources).
     pub fn line(&self) -> usize {
-        self.grid.shape.line()
+        self.shape.line()
     }
 
     /// The distances of the last search (empty before the first one, and if it was stopped).
     pub fn distances(&self) -> Distances<'_> {
-        let shape = self.grid.shape;
+        let shape = self.shape;
         let (first, len) = (shape.first(), if self.has_distances { shape.line() * shape.rows } else { 0 });
         if self.long.is_empty() {
             Distances::Short(&self.short[first..first + len])
@@ -463,7 +462,7 @@ impl GridSearch {
 
     /// The distance of `cell` from the nearest source, in steps (`None`: not reached).
     pub fn distance(&self, cell: Cell) -> Option<u32> {
-        let shape = self.grid.shape;
+        let shape = self.shape;
         if !self.has_distances || shape.check(cell).is_err() {
             return None;
         }
@@ -500,7 +499,7 @@ impl GridSearch {
     /// # Errors
     /// [`GridError::Memory`], the first time.
     pub fn steps(&mut self) -> Result<&[u8], GridError> {
-        let shape = self.grid.shape;
+        let shape = self.shape;
         let line = shape.line();
         if !self.has_distances {
             return Ok(&[]);
@@ -531,7 +530,7 @@ impl GridSearch {
     /// # Errors
     /// [`GridError::Memory`], the first time.
     pub fn sources(&mut self) -> Result<&[u32], GridError> {
-        let shape = self.grid.shape;
+        let shape = self.shape;
         self.steps()?;
         if !self.has_distances {
             return Ok(&[]);
@@ -551,7 +550,7 @@ impl GridSearch {
     }
 
     fn team_over_rows(&self, work: &(dyn Fn(std::ops::Range<usize>) + Sync)) {
-        let Shape { rows, columns, .. } = self.grid.shape;
+        let Shape { rows, columns, .. } = self.shape;
         share(&self.team, rows, ANSWERED, rows * columns < 1 << 16, &|_, range| work(range));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use proptest::{
@@ -298,6 +298,38 @@ fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
     assert!(matches!(search.run(&from), Err(GridError::Stopped)));
     search.set_deadline(None);
     check(&plain, &mut search, &[910]);
+}
+
+/// A search that is stopped in its middle, also while threads share its levels, leaves nothing behind.
+#[test]
+fn a_search_after_a_stopped_one_is_right() {
+    let plain = Plain { rows: 700, columns: 700, free: vec![1; 490_000] };
+    let mut search = search_of(&plain, Connectivity::Four, 2, None);
+    for shared_tiles in [1, 20, 1 << 20] {
+        search.shared_tiles = shared_tiles;
+        search.set_deadline(Some(Instant::now() + Duration::from_micros(300)));
+        assert!(matches!(search.run(&[Cell::new(350, 350)]), Err(GridError::Stopped)), "700 levels in 0.3 ms");
+        search.set_deadline(None);
+        check(&plain, &mut search, &[3 * 700 + 690]);
+    }
+    // A target and a depth, while threads share levels.
+    search.shared_tiles = 1;
+    let until = GridUntil { target: Some(Cell::new(400, 500)), ..GridUntil::default() };
+    let outcome = search.run_until(&[Cell::new(350, 350)], until).unwrap();
+    assert_eq!((outcome.end, outcome.levels), (GridEnd::Target, 201));
+    assert_eq!((search.distance(Cell::new(350, 550)), search.distance(Cell::new(350, 551))), (Some(200), None));
+}
+
+#[test]
+fn a_grid_of_another_shape_is_refused() {
+    let mut search = GridSearch::new(Grid::free(16, 64).unwrap(), &GridOptions { threads: 1, ..GridOptions::default() }).unwrap();
+    search.run(&[Cell::new(0, 0)]).unwrap();
+    *search.grid_mut() = Grid::free(32, 32).unwrap();
+    assert_eq!(search.steps().unwrap().len(), search.line() * 16);
+    assert!(matches!(search.run(&[Cell::new(0, 0)]), Err(GridError::Replaced { rows: 32, columns: 32 })));
+    assert_eq!(search.distance(Cell::new(15, 63)), Some(78));
+    *search.grid_mut() = Grid::free(16, 64).unwrap();
+    assert_eq!(search.run(&[Cell::new(15, 63)]).unwrap().levels, 79);
 }
 
 #[test]

@@ -117,8 +117,8 @@ impl TileState {
 /// One level.
 ///
 /// # Safety (of [`Level::visit`])
-/// All bitmaps have [`Shape::words`] words, `planes` has the cells of an array of distances of the same shape and lies behind its first
-/// row of padding. List and parts hold tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes
+/// All bitmaps have [`Shape::words`] words, and `planes` has the cells of an array of distances of the same shape from
+/// [`Shape::first`] on. List and parts hold tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes
 /// its words and planes. No one writes `frontier`.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
@@ -137,7 +137,7 @@ pub(super) struct Level<'a> {
     pub(super) states: &'a [TileState],
     /// The array of distances, as words.
     pub(super) planes: Shared<u32>,
-    /// Words per cell of that array, times two: 1 for u16, 2 for u32.
+    /// Half-words per cell of that array: 1 for u16, 2 for u32.
     pub(super) halves: usize,
     /// Turns the planes of a tile into distances.
     pub(super) decode: Decode,

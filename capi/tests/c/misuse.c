@@ -64,7 +64,7 @@ static void grids(void) {
     socbfs_grid *grid = (socbfs_grid *)path;
     CHECK(socbfs_grid_new(2, 0, NULL, SOCBFS_FOUR, 1, &grid) == SOCBFS_ARGUMENT && !grid);
     CHECK(socbfs_grid_new(2, 3, cells, 6, 1, &grid) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "4, 8 and 9"));
-    CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 5000, &grid) == SOCBFS_MEMORY);
+    CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 5000, &grid) == SOCBFS_ARGUMENT);
     CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, NULL) == SOCBFS_NULL);
     CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, &grid) == SOCBFS_OK);
     CHECK(socbfs_grid_levels(grid, levels, 6) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no search"));

@@ -200,14 +200,20 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     let so_far = SoFar::new(None, json, html, publish, closed);
     let words = so_far.last_words();
     let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, &so_far);
-    drop(words);
-    // A run whose timeline failed is published all the same.
-    let timed = traced.and_then(|traced| match (trace, &record) {
-        (Some(trace), Ok(record)) => trace.finish(|out| report::json(&report::timeline(&record.search.board, &traced), out)),
-        _ => Ok(()),
+    let ended = record.map(|record| {
+        let board = record.search.board.clone();
+        so_far.lock().record = Some(Arc::new(record));
+        board
     });
-    let ended = record.map(|record| so_far.lock().record = Some(Arc::new(record)));
-    both(timed, so_far.finish(ended))
+    drop(words);
+    // A run whose timeline fails is published all the same.
+    let timeline = ended.as_ref().ok().cloned().zip(trace);
+    let published = so_far.finish(ended.map(drop));
+    let timed = traced.and_then(|traced| match timeline {
+        Some((board, trace)) => trace.finish(|out| report::json(&report::timeline(&board, &traced), out)),
+        None => Ok(()),
+    });
+    both(timed, published)
 }
 
 /// The run with the roots that are validated, from the first one on. It is shared while its energy is measured.
@@ -283,7 +289,7 @@ impl BenchArgs {
             let mut state = so_far.lock();
             let mut record = state.record.take().map_or_else(|| Err(Failure::new("the run has no record")), Ok)?;
             if let Some(run) = Arc::get_mut(&mut record) {
-                run.complete = true;
+                run.complete = run.roots.len() == drawn.len();
                 run.search.fallen_back = search.fallen_back().map(str::to_owned);
                 run.sum_up();
             }
@@ -303,8 +309,7 @@ impl BenchArgs {
             None => EnergyRecord::unavailable("the run has no speed", None),
         };
 
-        so_far.lock().record = None;
-        let mut record = Arc::unwrap_or_clone(record);
+        let mut record = Record::clone(&record);
         record.environment.temperatures_after = temperatures(Path::new(ROOT));
         record.search.fallen_back = fallen_back;
         record.energy = energy;

@@ -369,7 +369,8 @@ fn table(judged: &[Judgement]) -> String {
         _ => name.to_owned(),
     };
     let mut text = String::new();
-    let scores: [(&str, fn(&GraphScore) -> f64, fn(&Mean) -> f64); 2] = [
+    type Score = (&'static str, fn(&GraphScore) -> f64, fn(&Mean) -> f64);
+    let scores: [Score; 2] = [
         ("accuracy (%)", |graph| graph.directions.accuracy(), |mean| mean.accuracy),
         ("reduced time (%)", |graph| graph.directions.reduced_time(), |mean| mean.reduced_time),
     ];

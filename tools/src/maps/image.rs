@@ -83,6 +83,10 @@ impl<'b> Words<'b> {
                 return Err(self.fault(at, reason, "correct the size in the header, or remove what follows the cells"));
             }
         } else {
+            if self.bytes.get(self.at) == Some(&b'\r') {
+                let reason = "a carriage return stands before the pixels, where one white space belongs".to_owned();
+                return Err(Fault::at_byte(self.at, reason, "save it with line feeds alone, or as P2"));
+            }
             let raster = self.bytes.get(self.at + 1..).unwrap_or_default();
             let depth = if most < 256 { 1 } else { 2 };
             let needs = rows.checked_mul(columns).and_then(|count| count.checked_mul(depth)).unwrap_or(usize::MAX);

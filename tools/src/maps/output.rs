@@ -102,7 +102,8 @@ pub fn write_picture(out: &mut dyn Write, kind: &str, search: &GridSearch, level
     encoder.set_palette(OTHERS.into_iter().chain((0..SHADES).map(shade)).flatten().collect::<Vec<u8>>());
     let mut writer = encoder.write_header()?;
     let mut pixels = writer.stream_writer()?;
-    let shade = |level: u32| (OTHERS.len() + level as usize * (SHADES - 1) / deepest.max(1) as usize) as u8;
+    let share = |level: u32| u64::from(level) * (SHADES as u64 - 1) / u64::from(deepest.max(1));
+    let shade = |level: u32| (OTHERS.len() as u64 + share(level)) as u8;
     let mut line = vec![0; columns];
     let mut marked: Vec<Cell> = path.to_vec();
     marked.sort_unstable();
