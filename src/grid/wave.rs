@@ -117,9 +117,9 @@ impl TileState {
 /// One level.
 ///
 /// # Safety (of [`Level::visit`])
-/// All bitmaps have [`Shape::words`] words, and `planes` has the cells of an array of distances of the same shape from
-/// [`Shape::first`] on. List and parts hold tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes
-/// its words and planes. No one writes `frontier`.
+/// All bitmaps have [`Shape::words`] words, and `planes` has the cells of an array of distances of the same shape from [`Shape::first`] on.
+/// List and parts hold tiles inside the border, none of them twice; so a tile has one visitor, and only that visitor writes its words and
+/// planes. No one writes `frontier`.
 #[derive(Debug)]
 pub(super) struct Level<'a> {
     pub(super) shape: Shape,
