@@ -146,11 +146,17 @@ fn grids() -> impl Strategy<Value = Plain> {
     })
 }
 
+/// An emulated CPU tries fewer cases.
+fn runner(cases: u32) -> TestRunner {
+    let cases = if std::env::var_os("SOCBFS_TEST_EMULATED").is_some() { cases.div_ceil(20) } else { cases };
+    TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) })
+}
+
 #[test]
 fn distances_steps_and_sources_are_those_of_a_queue() {
     let cases = if std::env::var_os("SOCBFS_TEST_ALL").is_some() { 20_000 } else { 400 };
+    let mut runner = runner(cases);
     let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(cases) });
     let input = (
         grids(),
         0..KINDS.len(),
@@ -195,7 +201,7 @@ fn distances_steps_and_sources_are_those_of_a_queue() {
 
 #[test]
 fn a_grid_as_a_graph_has_the_same_distances() {
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::with_cases(100) });
+    let mut runner = runner(100);
     let result = runner.run(&(grids(), 0..KINDS.len(), any::<proptest::sample::Index>()), |(plain, kind, pick)| {
         let free: Vec<usize> = (0..plain.free.len()).filter(|&at| plain.free[at] != 0).collect();
         if free.is_empty() {
