@@ -8,7 +8,7 @@ use socbfs::graph::{Csr, Layout, NONE, Vertex};
 /// Most levels at which a search is divided; in a longer search they are evenly spaced.
 const MOST_SPLITS: usize = 32;
 
-/// Divides the search of `levels` at each level of at least two vertices that is not the last, at [`MOST_SPLITS`] levels at most. F_k is
+/// Divides the search of `levels` at each level of at least two vertices that is not the last, at `MOST_SPLITS` levels at most. F_k is
 /// sorted by original vertex number and cut where `share_permille` of its arcs are reached.
 pub fn repeated(layout: &Layout, levels: &Levels, share_permille: u16) -> Repeated {
     let mut sizes = vec![0_u64; levels.last as usize + 1];

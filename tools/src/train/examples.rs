@@ -27,7 +27,7 @@ const STAKE: f64 = 0.5;
 ///
 /// SURF learns from equally many levels of each graph; here instead each graph has the same weight, and its levels share it. Our network
 /// distributes half of this weight equally, and the other half in proportion to the time between both directions: a wrong decision is as
-/// bad as the time it costs. It does not learn from levels on which the directions tie ([`TIE`]), since their labels are chance.
+/// bad as the time it costs. It does not learn from levels on which the directions tie (`TIE`), since their labels are chance.
 pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
     let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
