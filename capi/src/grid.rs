@@ -190,28 +190,22 @@ pub unsafe extern "C" fn socbfs_grid_run(
     })
 }
 
-/// Rows and columns of a grid, and entries from a row to the next in its arrays.
-fn shape(search: &GridSearch) -> [usize; 3] {
-    [search.grid().rows(), search.grid().columns(), search.line()]
+/// Checks that an array has `length` entries, one for each cell.
+fn fits(search: &GridSearch, length: usize, what: &str) -> Result<(), Failure> {
+    let cells = search.grid().rows() * search.grid().columns();
+    if length == cells { Ok(()) } else { Err(Failure::argument(format!("{length} {what} are given for {cells} cells"))) }
 }
 
-/// Copies the first `columns` of lines of `line` entries to `to`, each made by `value`.
-fn copy<T: Copy, U>(
-    [rows, columns, line]: [usize; 3],
-    from: &[T],
-    to: &mut [U],
-    what: &str,
-    value: impl Fn(T) -> U,
-) -> Result<(), Failure> {
-    if to.len() != rows * columns {
-        return Err(Failure::argument(format!("{} {what} are given for {} cells", to.len(), rows * columns)));
-    }
+fn no_search() -> Failure {
+    Failure::argument("no search was run, or the last one was stopped".to_owned())
+}
+
+/// Copies the first `columns` of lines of `line` entries to `to`.
+fn copy<T: Copy>(from: &[T], [columns, line]: [usize; 2], to: &mut [T]) -> Result<(), Failure> {
     if from.is_empty() {
-        return Err(Failure::argument("no search was run, or the last one was stopped".to_owned()));
+        return Err(no_search());
     }
-    for (to, from) in to.chunks_exact_mut(columns).zip(from.chunks(line)) {
-        to.iter_mut().zip(from).for_each(|(to, &from)| *to = value(from));
-    }
+    to.chunks_exact_mut(columns).zip(from.chunks(line)).for_each(|(to, from)| to.copy_from_slice(&from[..columns]));
     Ok(())
 }
 
@@ -226,11 +220,12 @@ pub unsafe extern "C" fn socbfs_grid_levels(grid: *const socbfs_grid, levels: *m
         // SAFETY: the caller's promise.
         let (grid, levels) = unsafe { (pointer(grid, "grid")?, array_mut(levels, length, "levels")?) };
         let (search, _) = &*lock(&grid.search)?;
-        let wide = |level: u16| if level == u16::MAX { SOCBFS_NONE } else { level.into() };
-        match search.distances() {
-            Distances::Short(cells) => copy(shape(search), cells, levels, "levels", wide),
-            Distances::Long(cells) => copy(shape(search), cells, levels, "levels", |level| level),
+        fits(search, length, "levels")?;
+        if matches!(search.distances(), Distances::Short([]) | Distances::Long([])) {
+            return Err(no_search());
         }
+        search.levels_into(levels);
+        Ok(())
     })
 }
 
@@ -245,7 +240,9 @@ pub unsafe extern "C" fn socbfs_grid_steps(grid: *const socbfs_grid, steps: *mut
         // SAFETY: the caller's promise.
         let (grid, steps) = unsafe { (pointer(grid, "grid")?, array_mut(steps, length, "steps")?) };
         let (search, _) = &mut *lock(&grid.search)?;
-        copy(shape(search), search.steps()?, steps, "steps", |step| step)
+        fits(search, length, "steps")?;
+        let lines = [search.grid().columns(), search.line()];
+        copy(search.steps()?, lines, steps)
     })
 }
 
@@ -260,7 +257,9 @@ pub unsafe extern "C" fn socbfs_grid_sources(grid: *const socbfs_grid, sources: 
         // SAFETY: the caller's promise.
         let (grid, sources) = unsafe { (pointer(grid, "grid")?, array_mut(sources, length, "sources")?) };
         let (search, _) = &mut *lock(&grid.search)?;
-        copy(shape(search), search.sources()?, sources, "sources", |source| source)
+        fits(search, length, "sources")?;
+        let lines = [search.grid().columns(), search.line()];
+        copy(search.sources()?, lines, sources)
     })
 }
 

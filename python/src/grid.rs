@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use bfs::{
     grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil},
-    search::End,
     words::with_causes,
 };
 use numpy::{Ix2, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -16,7 +15,7 @@ use pyo3::{
 use crate::{
     Lent, Room,
     call::{Failure, at_once, lasting, locked},
-    vector,
+    end_name, vector,
 };
 
 /// A search over fewer cells is over before Ctrl-C could be missed, also in a maze on a slow board.
@@ -161,13 +160,8 @@ impl GridCore {
                 if let Some(nearest) = &mut nearest {
                     rows(nearest.entries(), search.sources()?, line, columns);
                 }
-                let end = match outcome.end {
-                    End::Complete => "complete",
-                    End::Depth => "depth",
-                    End::Target => "target",
-                };
                 let arrays = (short.array, long, steps.map(|room| room.array), nearest.map(|room| room.array));
-                Ok((arrays, (outcome.reached, outcome.levels, outcome.elapsed.as_secs_f64(), end)))
+                Ok((arrays, (outcome.reached, outcome.levels, outcome.elapsed.as_secs_f64(), end_name(outcome.end))))
             };
             let ((short, long, steps, nearest), counts) = lasting(py, timeout, height * columns < SHORT, run)?;
             let long = (!long.is_empty()).then(|| PyArray1::from_vec(py, long).reshape(shape)).transpose()?;

@@ -190,6 +190,15 @@ fn account(records: &[LevelRecord]) -> Vec<u8> {
     bytes
 }
 
+/// Why a search ended, as Python names it.
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Complete => "complete",
+        End::Depth => "depth",
+        End::Target => "target",
+    }
+}
+
 /// The settings with these names, as on the command line.
 fn runtime((device, policy, board, threads, at): Settings) -> Result<Runtime, Failure> {
     let refused = |error: &(dyn Error + 'static)| Failure(PyValueError::new_err(with_causes("", error)));
@@ -477,11 +486,7 @@ impl Core {
                 let account = account(owned.get().records());
                 locked(&searched.idle).push(owned);
                 let partial = done?;
-                let end = match partial.end {
-                    End::Complete => "complete",
-                    End::Depth => "depth",
-                    End::Target => "target",
-                };
+                let end = end_name(partial.end);
                 let seconds = partial.outcome.elapsed.as_secs_f64();
                 let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(|room| room.array));
                 Ok((parents, levels, sources, partial.outcome.levels, seconds, end, fallen_back, account))

@@ -232,6 +232,24 @@ struct Block<'a> {
     counts: &'a mut [u32; 2],
 }
 
+impl Block<'_> {
+    /// Lets `count` vertices point to their roots, and notes which of them are roots. Vertex `i` is what `vertex` returns, which is given
+    /// the roots noted before. Returns how many are roots.
+    #[inline]
+    fn keep_roots(&mut self, trees: Trees<'_>, count: usize, vertex: impl Fn(&[Vertex], usize) -> Vertex) -> u64 {
+        let mut left = 0;
+        for i in 0..count {
+            let v = vertex(self.roots, i);
+            let root = trees.root(v);
+            trees.point(v, root);
+            self.roots[left] = v;
+            left += usize::from(root == v);
+        }
+        self.counts[1] = left as u32;
+        left as u64
+    }
+}
+
 impl Joining<'_> {
     /// Joins all trees of a component, and returns the number of trees (`None`: stopped).
     fn join(&self, is_stopped: &impl Fn() -> bool) -> Option<u64> {
@@ -303,9 +321,8 @@ impl Joining<'_> {
         pairs
     }
 
-    /// Every vertex forms pairs with all neighbours that are less, except the least. (Neighbours that are greater have
-    /// the vertex among theirs.)
-    /// Returns the number of pairs.
+    /// Every vertex forms pairs with all neighbours that are less, except the least. (Neighbours that are greater have the vertex among
+    /// theirs.) Returns the number of pairs.
     fn pair_rows(&self) -> u64 {
         let layout = self.layout;
         let [pairs, _] = self.blocks(&|Block { vertices, pairs, counts, .. }| {
@@ -342,16 +359,9 @@ impl Joining<'_> {
     /// Lets every vertex point to its root and notes the roots. Returns their number.
     fn find_roots(&self) -> u64 {
         let trees = self.trees;
-        let [found, _] = self.blocks(&|Block { vertices, roots, counts, .. }| {
-            let mut count = 0;
-            for v in vertices.start as Vertex..vertices.end as Vertex {
-                let root = trees.root(v);
-                trees.point(v, root);
-                roots[count] = v;
-                count += usize::from(root == v);
-            }
-            counts[1] = count as u32;
-            [count as u64, 0]
+        let [found, _] = self.blocks(&|mut block| {
+            let Range { start, end } = block.vertices;
+            [block.keep_roots(trees, end - start, |_, i| (start + i) as Vertex), 0]
         });
         found
     }
@@ -376,17 +386,9 @@ impl Joining<'_> {
             counts[0] = left as u32;
             [0; 2]
         });
-        self.blocks(&|Block { roots, counts, .. }| {
-            let mut left = 0;
-            for i in 0..counts[1] as usize {
-                let v = roots[i];
-                let root = trees.root(v);
-                trees.point(v, root);
-                roots[left] = v;
-                left += usize::from(root == v);
-            }
-            counts[1] = left as u32;
-            [u64::from(counts[0]), left as u64]
+        self.blocks(&|mut block| {
+            let [pairs, roots] = *block.counts;
+            [u64::from(pairs), block.keep_roots(trees, roots as usize, |roots, i| roots[i])]
         })
     }
 

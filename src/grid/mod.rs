@@ -273,7 +273,7 @@ impl Grid {
 
     /// Number of free cells.
     pub fn free_cells(&self) -> u64 {
-        self.free.iter().map(|word| u64::from(word.count_ones())).sum()
+        ones(&self.free)
     }
 
     /// Makes `cell` free or blocked.
@@ -327,6 +327,11 @@ impl Grid {
         }
         Ok(())
     }
+}
+
+/// Number of bits set.
+fn ones(words: &[u32]) -> u64 {
+    words.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
 /// A bit for each of up to 32 bytes, set where the byte is not 0.

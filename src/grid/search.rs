@@ -9,6 +9,7 @@ use super::{
     Cell, Connectivity, Grid, GridError, ROWS, Shape,
     answers::{self, DIRECTIONS, GridPath, STAY},
     distances::{Decode, Distance, decoder},
+    ones,
     wave::{AT_BORDER, BORDER_CELL, CORNERS, EIGHT, FOUR, Level, Part, TileState, Visit, kernels},
 };
 use crate::{
@@ -149,21 +150,17 @@ impl GridSearch {
             Connectivity::EightAroundCorners => kernels::<CORNERS>(simd),
         };
         let mut states: Box<[TileState]> = (0..shape.tiles()).map(|_| TileState { cell: BORDER_CELL, ..TileState::default() }).collect();
-        for strip in 0..shape.strips {
-            for tile in 0..shape.height {
-                let cell = Cell::new(tile * ROWS, strip * super::COLUMNS);
-                states[shape.tile(cell)].cell = (cell.row * shape.line() + cell.column) as u32;
-            }
-        }
         let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(GridError::Threads)?;
         let part = |strip: usize, tile: usize| (tile / BLOCK + strip / BLOCK) % team.size();
         let mut counts = vec![0; team.size()];
         for strip in 0..shape.strips {
             for tile in 0..shape.height {
-                let (own, state) = (part(strip, tile), &mut states[shape.tile(Cell::new(tile * ROWS, strip * super::COLUMNS))]);
+                let (cell, own) = (Cell::new(tile * ROWS, strip * super::COLUMNS), part(strip, tile));
                 let beside = |at: usize, sides: usize| at.saturating_sub(1)..=(at + 1).min(sides - 1);
                 let mut around = beside(strip, shape.strips).flat_map(|strip| beside(tile, shape.height).map(move |tile| (strip, tile)));
-                state.part = own as u32 | if around.any(|(strip, tile)| part(strip, tile) != own) { AT_BORDER } else { 0 };
+                let border = if around.any(|(strip, tile)| part(strip, tile) != own) { AT_BORDER } else { 0 };
+                let state = &mut states[shape.tile(cell)];
+                (state.cell, state.part) = ((cell.row * shape.line() + cell.column) as u32, own as u32 | border);
                 counts[own] += 1;
             }
         }
@@ -293,7 +290,7 @@ impl GridSearch {
         Ok(GridOutcome { sources: sources.len() as u64, reached, levels, visits, end, elapsed: begin.elapsed() })
     }
 
-    /// The array of distances as words, behind its first padding, and the words of a cell, times two.
+    /// The array of distances as words, behind its first padding, and the half-words of a cell.
     fn planes(&mut self) -> (Shared<u32>, usize) {
         let first = self.shape.first();
         if self.long.is_empty() {
@@ -396,7 +393,7 @@ impl GridSearch {
             visits += len as u64;
             if let Some(begin) = begin {
                 let elapsed_ns = begin.elapsed().as_nanos() as u64;
-                let cells = |&tile: &u32| next[tile as usize * ROWS..][..ROWS].iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
+                let cells = |&tile: &u32| ones(&next[tile as usize * ROWS..][..ROWS]);
                 let found =
                     if in_parts { parts.iter().flat_map(Part::listed).map(cells).sum() } else { list[..len].iter().map(cells).sum() };
                 if found > 0 {
@@ -428,7 +425,6 @@ impl GridSearch {
         let (shape, (words, _), decode) = (self.shape, self.planes(), self.decoder());
         let (states, free, unvisited) = (&self.states, &self.grid.free, &self.unvisited);
         let alone = shape.height * shape.strips < SHARED_TILES;
-        let count = |words: &[u32]| words.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         let ([reached, _], _) = share_and_sum(&self.team, shape.height, TILE_ROWS, alone, &|_, range| {
             let tiles = range.flat_map(|number| (0..shape.strips).map(move |strip| Cell::new(number * ROWS, strip * super::COLUMNS)));
             let reached = tiles.map(|cell| {
@@ -437,7 +433,7 @@ impl GridSearch {
                 let (free, mut left) = (&free[at..at + ROWS], [0; ROWS]);
                 left.copy_from_slice(&unvisited[at..at + ROWS]);
                 // SAFETY: the arrays are of this shape, ranges are disjoint, and the wave has ended.
-                unsafe { decode(&states[tile], words.get(), shape.line(), free, &left) }.unwrap_or_else(|| count(free))
+                unsafe { decode(&states[tile], words.get(), shape.line(), free, &left) }.unwrap_or_else(|| ones(free))
             });
             [reached.sum(), 0]
         });
@@ -457,6 +453,28 @@ impl GridSearch {
             Distances::Short(&self.short[first..first + len])
         } else {
             Distances::Long(&self.long[first..first + len])
+        }
+    }
+
+    /// Writes the distance of each cell, row by row without padding; [`NONE`] where not reached, and everywhere before the first search.
+    ///
+    /// # Panics
+    /// If `levels` does not have an entry for each cell.
+    pub fn levels_into(&self, levels: &mut [u32]) {
+        let Shape { rows, columns, .. } = self.shape;
+        assert_eq!(levels.len(), rows * columns, "one level per cell");
+        if !self.has_distances {
+            levels.fill(NONE);
+        }
+        let lines = levels.chunks_exact_mut(columns);
+        match self.distances() {
+            Distances::Short(cells) => lines.zip(cells.chunks(self.line())).for_each(|(line, cells)| {
+                let wide = |distance: u16| if distance == u16::NONE { NONE } else { distance.into() };
+                line.iter_mut().zip(cells).for_each(|(level, &distance)| *level = wide(distance));
+            }),
+            Distances::Long(cells) => {
+                lines.zip(cells.chunks(self.line())).for_each(|(line, cells)| line.copy_from_slice(&cells[..columns]))
+            }
         }
     }
 

@@ -71,14 +71,9 @@ fn cell(plain: &Plain, cell: usize) -> Cell {
 }
 
 fn found(search: &GridSearch) -> Vec<u32> {
-    let (rows, columns, line) = (search.grid().rows(), search.grid().columns(), search.line());
-    let wide = |value: &u16| if *value == u16::MAX { u32::MAX } else { u32::from(*value) };
-    (0..rows)
-        .flat_map(|row| match search.distances() {
-            Distances::Short(cells) => cells[row * line..][..columns].iter().map(wide).collect::<Vec<u32>>(),
-            Distances::Long(cells) => cells[row * line..][..columns].to_vec(),
-        })
-        .collect()
+    let mut levels = vec![0; search.grid().rows() * search.grid().columns()];
+    search.levels_into(&mut levels);
+    levels
 }
 
 /// Checks everything that a search answers against the queue's distances.

@@ -28,15 +28,8 @@ pub fn kind_of(path: &Path, known: &[&'static str]) -> Result<&'static str, MapE
 
 /// The distances of the last search, row by row; [`NONE`] where it did not reach a cell.
 pub fn levels(search: &GridSearch) -> Vec<u32> {
-    let (rows, columns, line) = (search.grid().rows(), search.grid().columns(), search.line());
-    let mut levels = Vec::with_capacity(rows * columns);
-    match search.distances() {
-        Distances::Short(cells) => {
-            let wide = |&level: &u16| if level == u16::MAX { NONE } else { level.into() };
-            cells.chunks(line).for_each(|row| levels.extend(row[..columns].iter().map(wide)));
-        }
-        Distances::Long(cells) => cells.chunks(line).for_each(|row| levels.extend_from_slice(&row[..columns])),
-    }
+    let mut levels = vec![0; search.grid().rows() * search.grid().columns()];
+    search.levels_into(&mut levels);
     levels
 }
 
