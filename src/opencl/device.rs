@@ -27,7 +27,7 @@ use super::{
     error::{Called, DEVICE_TIMEOUT, DeviceError, OpenClError},
     forked::is_forked,
     held::Held,
-    info::{DeviceInfo, KnownDriver},
+    info::{DeviceInfo, DeviceKind, KnownDriver},
     kept,
     kernel::LAUNCH,
     probe,
@@ -232,7 +232,7 @@ impl Device {
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            waiter: Mutex::new(Waiter::new()),
+            waiter: Mutex::new(Waiter::new(info.kind == DeviceKind::Cpu)),
             queued: Mutex::default(),
             ran: Mutex::new(SLOWEST),
             lost: OnceLock::new(),
@@ -634,7 +634,7 @@ impl fmt::Debug for Device {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::opencl::{DeviceKind, info::tests::invented};
+    use crate::opencl::info::tests::invented;
 
     #[test]
     fn the_smaller_limit_applies() {
