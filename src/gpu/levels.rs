@@ -275,7 +275,10 @@ impl GpuEngine<'_> {
         if self.guarded != Some(self.ahead) {
             self.guarded = None;
             self.guard_words.copy_from_slice(&guards(&self.ahead));
-            self.guards.write(0..GUARDS, &self.guard_words)?;
+            self.in_flight = true;
+            // SAFETY: every chain ends with a wait, before the next one writes to `guard_words`. After a failure, `recover` waits. `drop`
+            // waits too, or keeps the memory.
+            unsafe { self.guards.write_later(0..GUARDS, &self.guard_words) }?;
             self.guarded = Some(self.ahead);
         }
         Ok(())
@@ -468,7 +471,7 @@ impl GpuEngine<'_> {
     /// Number of vertices that `kernel`, the last one started, has found. To be called after [`call_slots`](Self::call_slots) and a wait
     /// for the device.
     pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
-        self.slots_in_flight = false;
+        self.in_flight = false;
         self.completions.check(&self.arrived)?;
         let last = self.read_slot(self.slot);
         // The step after TGM has converted the mask to a queue.

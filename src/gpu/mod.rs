@@ -202,14 +202,15 @@ pub struct GpuEngine<'g> {
     /// Slots of counters: see [`slots`].
     counters: Buffer<u32>,
     /// Destination of reads of `counters`. It is not on the stack, since a read that failed may still write to it later.
-    arrived: Slab<u32>,
-    slots_in_flight: bool,
+    arrived: SharedSlice<u32>,
+    /// Whether a transfer from or to these arrays may not have ended.
+    in_flight: bool,
     /// Launches of kernels that complete the work of another one; see [`slots::COMPLETIONS`].
     completions: Completions,
     /// Conditions under which steps apply that are launched before they are planned.
     guards: Buffer<u32>,
     /// Source of writes to `guards`; not on the stack for the same reason.
-    guard_words: Slab<u32>,
+    guard_words: SharedSlice<u32>,
     /// The slot of the last step.
     slot: u32,
     /// Whether that slot holds the current state of the search.
@@ -327,8 +328,8 @@ impl GpuEngine<'_> {
 
     /// Starts to read the slots of all steps, without waiting.
     pub(crate) fn call_slots(&mut self) -> Result<(), DeviceError> {
-        self.slots_in_flight = true;
-        // SAFETY: `arrived` is not accessed before a wait: `found` is called after one, and `read_slots` blocks. `drop` waits for the read,
+        self.in_flight = true;
+        // SAFETY: `arrived` is not accessed before a wait: `found` is called after one, and `read_slots` waits. `drop` waits for the read,
         // or keeps the memory.
         unsafe { self.counters.read_later(0..self.arrived.len(), &mut self.arrived) }
     }
@@ -336,6 +337,7 @@ impl GpuEngine<'_> {
     /// Waits for the slots of all steps, and reads them.
     fn read_slots(&mut self) -> Result<(), DeviceError> {
         self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
+        self.in_flight = false;
         self.completions.check(&self.arrived)
     }
 
@@ -360,8 +362,9 @@ impl GpuEngine<'_> {
 
 impl Drop for GpuEngine<'_> {
     fn drop(&mut self) {
-        if self.slots_in_flight {
-            let _ = self.counters.end_transfers(&self.arrived);
+        if self.in_flight {
+            // If this fails, the memory of both sides is kept.
+            let _ = self.device.finish();
         }
     }
 }

@@ -121,7 +121,7 @@ pub struct PartGpu<'g> {
     kernels: Kernels,
     /// Slots of counters, and where they are read to: see [`GpuEngine`](super::GpuEngine).
     counters: Buffer<u32>,
-    arrived: Slab<u32>,
+    arrived: SharedSlice<u32>,
     /// Launches of `tg_pieces`; see [`slots::COMPLETIONS`].
     completions: Completions,
     slot: u32,
@@ -151,7 +151,7 @@ impl<'g> PartGpu<'g> {
         let longest = (0..by_source.vertices()).map(|v| by_source.degree(v as Vertex) as usize).max().unwrap_or(0);
         let gpu = Self {
             counters: Buffer::new(device, COUNTERS, "counters")?,
-            arrived: Slab::zeroed(COUNTERS, "counters")?,
+            arrived: SharedSlice::for_transfers(device, COUNTERS, "counters")?,
             completions: Completions::default(),
             slot: 0,
             // Four more entries for what kernels write and do not keep, as in other searches.

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     bfs::Ahead,
     graph::{Layout, Vertex},
-    memory::Slab,
+    memory::{SharedSlice, Slab},
     opencl::{Buffer, Device, DeviceKind, Kernel, OpenClError, Program},
 };
 
@@ -261,11 +261,11 @@ impl<'g> GpuEngine<'g> {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
             host_closed: Slab::copy_of(excluded, "bitmaps")?,
             counters: Buffer::new(device, COUNTERS, "counters")?,
-            arrived: Slab::zeroed(COUNTERS, "counters")?,
-            slots_in_flight: false,
+            arrived: SharedSlice::for_transfers(device, COUNTERS, "counters")?,
+            in_flight: false,
             completions: Completions::default(),
             guards: Buffer::new(device, slots::GUARDS, "conditions")?,
-            guard_words: Slab::zeroed(slots::GUARDS, "conditions")?,
+            guard_words: SharedSlice::for_transfers(device, slots::GUARDS, "conditions")?,
             slot: 0,
             seeded: false,
             device_state: 0,

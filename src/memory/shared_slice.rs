@@ -193,6 +193,16 @@ impl<T: Plain> SharedSlice<T> {
         Ok(slice)
     }
 
+    /// `len` zeroed values of the host in memory that the driver can transfer from and to directly. They stay the host's.
+    ///
+    /// (NVIDIA's driver 580 on an H100: an empty launch and a read of 1 KiB take 18 us to such memory, and 35 to 60 us to other memory.)
+    ///
+    /// # Errors
+    /// As [`on`](Self::on).
+    pub(crate) fn for_transfers(device: &Arc<Device>, len: usize, what: &'static str) -> Result<Self, ShareError> {
+        Self::on(device, SharingMode::AllocHostPtr, len, what)
+    }
+
     /// Makes the host the owner without transferring any value.
     fn begin(&mut self) -> Result<(), DeviceError> {
         let start = match &mut self.backing {

@@ -148,10 +148,22 @@ impl<T: Plain> Buffer<T> {
     /// # Errors
     /// [`OUT_OF_RANGE`]; errors of the driver.
     pub fn write(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
-        let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
-        // SAFETY: start and length are those of the slice.
-        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from)) }?;
+        // SAFETY: the wait ends within this borrow; else the memory is kept.
+        unsafe { self.write_later(range, from) }?;
         self.end_transfers(from)
+    }
+
+    /// Starts to copy `from` to the values of `range`, which are as many, after everything launched before. Does not wait.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    ///
+    /// # Safety
+    /// As [`read_later`](Self::read_later); others may read `from`.
+    pub(crate) unsafe fn write_later(&self, range: Range<usize>, from: &[T]) -> Result<(), DeviceError> {
+        let offset = self.offset(&range, from.len(), "clEnqueueWriteBuffer")?;
+        // SAFETY: start and length are those of the slice, and the caller does not change it.
+        unsafe { self.memory.write(offset, from.as_ptr().cast(), size_of_val(from)) }
     }
 
     fn offset(&self, range: &Range<usize>, len: usize, call: &'static str) -> Result<usize, DeviceError> {
