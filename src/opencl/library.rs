@@ -1,8 +1,11 @@
 //! The OpenCL library: what it may be called, and which one was opened.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsString,
+    fs,
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use super::probe::mappings;
@@ -14,9 +17,23 @@ const VARIABLE: &str = "OPENCL_DYLIB_PATH";
 /// The libraries that are tried if the variable is not set. Qualcomm's driver has no version in its name; Android's are in these folders.
 const LIBRARIES: &str = "libOpenCL.so.1;libOpenCL.so;/vendor/lib64/libOpenCL.so;/vendor/lib/libOpenCL.so";
 
+/// The variable that names drivers beside those that are registered, separated by colons. Khronos' loader ends the first name by a zero byte
+/// in the environment itself, so that a process that is started later would get that name alone.
+const DRIVERS: &str = "OCL_ICD_FILENAMES";
+
+/// The value of [`DRIVERS`] before `main`.
+static GIVEN: OnceLock<Option<OsString>> = OnceLock::new();
+
+/// The environment variable that an OpenCL library may have cut, with its value before `main`. Whoever starts a process that uses OpenCL
+/// should set it.
+pub fn given_drivers() -> Option<(&'static str, OsString)> {
+    GIVEN.get_or_init(|| env::var_os(DRIVERS)).clone().map(|names| (DRIVERS, names))
+}
+
 /// Sets the variable to [`LIBRARIES`] unless the user has set it. To be called before `main`. A program that loads socbfs later and has
 /// threads by then keeps its environment, since they may be reading it.
 pub(super) fn offer() {
+    given_drivers();
     let has_one_thread = || fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     if env::var_os(VARIABLE).is_none() && has_one_thread() {
         // SAFETY: there is no other thread.

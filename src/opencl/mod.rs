@@ -48,7 +48,7 @@ pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
-pub use library::{named_library, opened_library};
+pub use library::{given_drivers, named_library, opened_library};
 pub use probe::{end_with, probe_with};
 pub use program::Program;
 

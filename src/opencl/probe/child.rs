@@ -103,7 +103,7 @@ pub(super) fn command(program: Option<&Path>) -> io::Result<Command> {
         command.env(PRELOAD, OsStr::from_bytes(&[path, b" ", others.as_bytes()].concat()));
         command
     };
-    command.arg0("socbfs-probe").env(ASKED_BY, std::process::id().to_string());
+    command.arg0("socbfs-probe").env(ASKED_BY, std::process::id().to_string()).envs(library::given_drivers());
     Ok(command)
 }
 
