@@ -51,6 +51,18 @@ impl CpuEngine<'_> {
         });
     }
 
+    /// Whether `holds` for all ranges of the parents that a device has mapped back, and which no thread has in its cache.
+    pub(crate) fn parents_hold(&self, holds: impl Fn(&[Vertex]) -> bool + Sync) -> bool {
+        let (parents, all_hold) = (self.parents(), AtomicBool::new(true));
+        // The threads sleep while a device searches: a smaller array is read before they are awake.
+        share(&self.team, parents.len(), MAPPED.end, parents.len() < 4 * MAPPED.end, &|_, range| {
+            if !holds(&parents[range]) {
+                all_hold.store(false, Relaxed);
+            }
+        });
+        all_hold.into_inner()
+    }
+
     /// Writes what `parent` has in the place of each original vertex to `out`.
     pub(super) fn map_into(&self, parent: &[Vertex], out: Shared<Vertex>) {
         let place = self.layout.internal_places();

@@ -364,11 +364,11 @@ impl<'g> HybridEngine<'g> {
                 return Ok(());
             }
             // The caller may use parents as indices.
-            let parents = engine.cpu.parents();
-            check_parents(parents, engine.layout.vertices())?;
+            let vertices = engine.layout.vertices();
+            let is_wrong = !engine.cpu.parents_hold(|parents| check_parents(parents, vertices).is_ok());
             // If the driver gave up the kernel that writes the parents, they are those of an earlier search.
-            let is_stale = engine.on_device && parents.get(engine.source as usize) != Some(&engine.source);
-            if is_stale { Err(DeviceError::WRONG) } else { Ok(()) }
+            let is_stale = engine.on_device && engine.cpu.parents().get(engine.source as usize) != Some(&engine.source);
+            if is_wrong || is_stale { Err(DeviceError::WRONG) } else { Ok(()) }
         })
     }
 
