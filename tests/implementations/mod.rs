@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use socbfs::opencl::{Device, DeviceError, DeviceInfo, Kernel, Limits, OpenClError, choose, devices};
+use socbfs::opencl::{Device, DeviceError, DeviceInfo, DeviceKind, Kernel, Limits, OpenClError, choose, devices};
 
 /// The name in messages, and a part of the name of its device or platform.
 pub const IMPLEMENTATIONS: [(&str, &str); 3] = [("PoCL", "Portable Computing Language"), ("rusticl", "rusticl"), ("Oclgrind", "Oclgrind")];
@@ -45,7 +45,7 @@ pub fn device_of(test: &str, wanted: &str) -> Option<DeviceInfo> {
     None
 }
 
-/// Every installed implementation. Prints SKIPPED for the others.
+/// Every installed implementation, and every GPU of another one. Prints SKIPPED for the implementations that are not installed.
 pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     let mut found = Vec::new();
     for (name, wanted) in IMPLEMENTATIONS {
@@ -54,6 +54,9 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
             None => skipped(test, &format!("{name} is not installed, or not found without tests/opencl_env")),
         }
     }
+    let of_others = |info: &DeviceInfo| IMPLEMENTATIONS.iter().all(|(_, wanted)| !info.platform.contains(wanted));
+    let gpus = devices().unwrap_or_default().into_iter().filter(|info| info.kind == DeviceKind::Gpu && of_others(info));
+    found.extend(gpus.map(|info| (&*info.name.clone().leak(), info)));
     found
 }
 
