@@ -163,8 +163,13 @@ fn run(arguments: &Arguments) -> Result<Vec<String>, String> {
     let names: Vec<&str> = found.iter().map(|info| info.name.as_str()).collect();
     let exact = opencl::exact_choices(&names);
     let wanted = arguments.device.as_deref().unwrap_or("gpu");
-    let mut chosen = opencl::choose(&found, &wanted.parse().expect("any text is a choice")).map_err(|error| error.to_string())?;
-    let info = (!chosen.is_empty()).then(|| chosen.remove(0)).ok_or("--device cpu is no OpenCL device")?;
+    let mut chosen = match opencl::choose(&found, &wanted.parse().expect("any text is a choice")) {
+        Err(_) if arguments.any_device && arguments.device.is_none() => {
+            found.iter().filter(|info| info.unusable.is_none()).max_by_key(|info| info.compute_units).cloned().into_iter().collect()
+        }
+        chosen => chosen.map_err(|error| error.to_string())?,
+    };
+    let info = (!chosen.is_empty()).then(|| chosen.remove(0)).ok_or("no OpenCL device is chosen or can be used")?;
     if info.kind != DeviceKind::Gpu && !arguments.any_device {
         return Err(format!("{} is no GPU ({}); --any-device measures it all the same", info.name, info.kind));
     }
@@ -426,6 +431,24 @@ impl Run<'_> {
         );
         let all: Vec<Value> = all.collect();
         self.json.insert("levels", json!({ "scale": scale, "root": root, "kernels": all }));
+        self.launches_ahead(&layout, root)
+    }
+
+    /// Measures searches on the device by the number of steps that are launched together. The more there are, the less is waited for, and
+    /// the more launches find nothing to do.
+    fn launches_ahead(&mut self, layout: &Layout, root: Vertex) -> Result<(), String> {
+        self.markdown +=
+            "\n## Steps launched together\n\nThe same search by the policy `sampled`, in us.\n\n| steps | search |\n|---:|---:|\n";
+        let mut all = Vec::new();
+        for steps in [1, 2, 4, 8, 16] {
+            let devices = vec![self.setup(GpuOptions { steps: Some(steps), ..GpuOptions::default() }, self.way)];
+            let policy = "sampled".parse().expect("a policy");
+            let options = SearchOptions { policy, runs: LevelDevice::Gpu(GpuKernel::Bgc), devices, ..SearchOptions::default() };
+            let search = self.timed(layout, &options, root, false)?.search;
+            let _ = writeln!(self.markdown, "| {steps} | {search:.1} |");
+            all.push(json!({ "steps": steps, "search_us": search }));
+        }
+        self.json.insert("steps", Value::Array(all));
         Ok(())
     }
 
@@ -602,7 +625,11 @@ impl Run<'_> {
         let device = self.choice.clone();
         let mut all = Vec::new();
         self.markdown += "\n## Energy\n\n| on | MTEPS | MTEPS/W | what |\n|---|---:|---:|---|\n";
-        for (kind, device) in [("CPU", "cpu"), ("device", &device)] {
+        // Without a board profile, nothing says what a GPU's own sensor adds up to, so it is named.
+        for (kind, device, sensors) in [("CPU", "cpu", "auto"), ("device", &device, "auto"), ("device", &device, "nvml")] {
+            if sensors == "nvml" && all.last().is_none_or(|last: &Value| !last["energy"]["measured"].is_null()) {
+                continue;
+            }
             let policy = if kind == "CPU" { "auto" } else { "sampled" };
             let arguments = [
                 "bench",
@@ -615,14 +642,21 @@ impl Run<'_> {
                 "--device",
                 device,
                 "--energy",
-                "auto",
+                sensors,
                 "--energy-seconds",
                 self.pick("2", "2", "1"),
+                // A window lasts 200 refreshes of the sensor, 20 s with NVML.
+                "--energy-repeats",
+                "1",
                 "-q",
                 "--json",
                 "-",
             ];
-            let record: Value = serde_json::from_str(&self.socbfs(&arguments)?).map_err(|error| error.to_string())?;
+            let record = match self.socbfs(&arguments) {
+                // There need not be such a sensor.
+                Err(_) if sensors == "nvml" => continue,
+                text => serde_json::from_str::<Value>(&text?).map_err(|error| error.to_string())?,
+            };
             let energy = &record["energy"];
             let per_watt = energy["measured"]["summary"]["mteps_per_watt"]["median"].as_f64();
             let what = energy["unavailable"].as_str().or(energy["measured"]["scope"].as_str()).unwrap_or("");
@@ -725,7 +759,7 @@ fn output(command: &mut Command, most: Duration) -> Result<String, String> {
     let mut child = Command::new("timeout");
     // Both stay in this process group, so that they end with it.
     child.args(["--foreground", "--kill-after", "5"]).arg(most.as_secs().max(1).to_string());
-    child.arg(command.get_program()).args(command.get_args());
+    child.arg(command.get_program()).args(command.get_args()).envs(opencl::given_drivers());
     if let Some(folder) = command.get_current_dir() {
         child.current_dir(folder);
     }
