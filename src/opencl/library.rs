@@ -17,8 +17,8 @@ const VARIABLE: &str = "OPENCL_DYLIB_PATH";
 /// The libraries that are tried if the variable is not set. Qualcomm's driver has no version in its name; Android's are in these folders.
 const LIBRARIES: &str = "libOpenCL.so.1;libOpenCL.so;/vendor/lib64/libOpenCL.so;/vendor/lib/libOpenCL.so";
 
-/// The variable that names drivers beside those that are registered, separated by colons. Khronos' loader ends the first name by a zero byte
-/// in the environment itself, so that a process that is started later would get that name alone.
+/// The variable that names drivers beside those that are registered, separated by colons. Khronos' loader ends the first name by a zero
+/// byte in the environment itself, so that a process that is started later would get that name alone.
 const DRIVERS: &str = "OCL_ICD_FILENAMES";
 
 /// The value of [`DRIVERS`] before `main`.
