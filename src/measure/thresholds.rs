@@ -38,6 +38,10 @@ pub struct Measured {
     pub cpu_ns: u64,
     /// Nanoseconds of the searches from the same roots on the GPU alone.
     pub gpu_ns: u64,
+    /// Whether searches that ran every level on the GPU, in the direction that a sample of the unvisited vertices says, took less time than
+    /// those with any bands. They look further ahead.
+    #[serde(default)]
+    pub gpu_alone: bool,
 }
 
 impl Measured {
@@ -90,7 +94,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     let roots = roots(search);
     let sampled = Policy::Sampled(SampledCosts::default());
     let changing = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
-    let mut kinds = vec![(sampled.clone(), LevelDevice::Cpu), (sampled, runs), (changing, runs)];
+    let mut kinds = vec![(sampled.clone(), LevelDevice::Cpu), (sampled.clone(), runs), (changing, runs)];
     kinds.extend(splits.then(|| (together(), runs)));
     let mut searches = in_turn(search, &kinds, &roots, false)?.into_iter();
     let mut next = || searches.next().unwrap_or_default();
@@ -143,6 +147,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
         handover_ns,
         cpu_ns,
         gpu_ns,
+        gpu_alone: false,
     };
     let mut candidates = vec![(Bands::CPU, 1.0), (always, 1.0)];
     for (bands, is_possible) in [(alone, true), (lines, splits)] {
@@ -154,13 +159,16 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
         let adaptive = Measured { bands, ..measured }.adaptive();
         (if splits { Policy::Adaptive(Box::new(adaptive)) } else { selective(adaptive) }, runs)
     };
-    let searches = in_turn(search, &candidates.iter().map(policy).collect::<Vec<_>>(), &roots, true)?;
+    let kinds: Vec<_> = candidates.iter().map(policy).chain([(sampled, runs)]).collect();
+    let mut searches = in_turn(search, &kinds, &roots, true)?;
+    let gpu_alone = searches.pop().unwrap_or_default();
     let mut least = f64::INFINITY;
     for ((bands, gain), searches) in candidates.into_iter().zip(searches) {
         if (searches.elapsed_ns as f64) < gain * least {
             (measured.bands, least) = (bands, searches.elapsed_ns as f64);
         }
     }
+    measured.gpu_alone = (gpu_alone.elapsed_ns as f64) < least;
     // The share is worth knowing even if splitting does not pay here.
     measured.bands.top_down.gpu_permille = lines.top_down.gpu_permille;
     measured.bands.bottom_up.gpu_permille = lines.bottom_up.gpu_permille;

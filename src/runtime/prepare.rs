@@ -257,6 +257,7 @@ impl Runtime {
         }
         if every_policy || !is_complete {
             costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?);
+            choice = self.choose(calibration.as_ref(), true, costs)?;
         }
         if costs.bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
             let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs))?;
