@@ -292,7 +292,7 @@ fn pocl_searches_as_two_devices() {
     {
         let devices = devices(TEST, Limits::default());
         let names: Vec<_> = devices.all.iter().map(|device| device.info().name.as_str()).collect();
-        assert!(names.len() == 2 && names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
+        assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
         let edges = edges(2000, 9000, 5, 1);
         let layout = layout(2000, &edges);
         let reference = Reference::new(2000, &edges, false, &[0, 5, 1999]);

@@ -12,7 +12,7 @@ use socbfs::{
     },
 };
 
-use crate::implementations::{on_each, run};
+use crate::implementations::{hides_local_memory, on_each, run, skipped};
 
 const SOURCE: &str = "
 kernel void add(global uint *values, uint count, uint number) {
@@ -254,6 +254,7 @@ fn arrays_of_the_host_are_read_in_place() {
 
 #[test]
 fn limits_apply_even_if_the_driver_allows_more() {
+    const TEST: &str = "limits_apply_even_if_the_driver_allows_more";
     let limits = Limits {
         max_alloc_bytes: Some((1 << 20) - 4),
         max_work_group: Some(8),
@@ -261,7 +262,7 @@ fn limits_apply_even_if_the_driver_allows_more() {
         global_bytes: Some(3 << 20),
         ..Limits::default()
     };
-    on_each("limits_apply_even_if_the_driver_allows_more", limits, |name, device| {
+    on_each(TEST, limits, |name, device| {
         let error = Buffer::<u32>::new(device, 1 << 18, "a test").unwrap_err();
         assert_eq!(
             error,
@@ -298,8 +299,13 @@ fn limits_apply_even_if_the_driver_allows_more() {
         run(&sum, 1, 8).unwrap();
         device.finish().unwrap();
 
-        let error = device.program(SOURCE, "").unwrap().kernel("large").unwrap_err();
-        assert!(matches!(error, OpenClError::LocalMemory { bytes: 8_000.., limit: 4_096, .. }), "{name}: {error}");
+        match device.program(SOURCE, "").unwrap().kernel("large") {
+            Ok(large) if large.local_bytes() == 0 && hides_local_memory(device.info()) => {
+                skipped(TEST, "in part: this version of PoCL reports 0 bytes of local memory for every kernel");
+            }
+            Ok(large) => panic!("{name}: a kernel with {} bytes of local memory", large.local_bytes()),
+            Err(error) => assert!(matches!(error, OpenClError::LocalMemory { bytes: 8_000.., limit: 4_096, .. }), "{name}: {error}"),
+        }
         assert_eq!(buffer.read(15..17, &mut [0; 2]).unwrap_err().code, OUT_OF_RANGE);
         assert_eq!(buffer.write(0..3, &[0; 2]).unwrap_err().code, OUT_OF_RANGE);
     });

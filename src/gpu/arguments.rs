@@ -50,7 +50,10 @@ arguments! {
 mod tests {
     use super::*;
     use crate::{
-        gpu::{setup::SOURCES, slots},
+        gpu::{
+            setup::{SOURCES, scratch_words},
+            slots,
+        },
         opencl::{Device, Limits, devices},
     };
 
@@ -91,6 +94,12 @@ mod tests {
                     let names: Vec<_> = (0..kernel.arguments()).map(|index| kernel.argument_name(index).unwrap()).collect();
                     let wanted: Vec<_> = named.iter().map(|&name| name.to_owned()).chain(rest(name, columns, parts)).collect();
                     assert_eq!(names, wanted, "{name} with groups of {group}");
+                    // PoCL 5.0 and 6.0 report 0.
+                    let reported = kernel.local_bytes();
+                    assert!(
+                        !name.starts_with("bg") || reported <= 4 * scratch_words(group) as u64,
+                        "{name} with groups of {group}: {reported}"
+                    );
                     compared += 1;
                 }
             }

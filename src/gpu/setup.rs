@@ -159,6 +159,10 @@ impl Built {
         // Words of local memory that one kernel may declare.
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
+        // Not left to the driver alone, for PoCL 5.0 and 6.0 report 0 bytes for every kernel.
+        while group > 1 && fixed_words(group) + least_collected(group) > words {
+            group = GpuEngine::fitting(group / 2, device.max_work_group());
+        }
         let kernels = loop {
             let ProgramOptions { options, collected, least } = ProgramOptions::new(group, room, &graph.options());
             let built = device.kernels(&SOURCES, &options, |program| Kernels::new(program, group > 1));
@@ -209,9 +213,26 @@ impl Built {
 
     /// Number of words of the visited bitmap, of `words`, that BGC keeps in local memory.
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
-        let free_local = (device.local_bytes().saturating_sub(self.kernels.bgc.local_bytes()) / 4) as usize;
+        let declared = self.kernels.bgc.local_bytes().max(4 * scratch_words(self.group) as u64);
+        let free_local = (device.local_bytes().saturating_sub(declared) / 4) as usize;
         wanted.unwrap_or(CACHED_WORDS).min(words).min(free_local).max(1)
     }
+}
+
+/// Words of local memory that a kernel for groups of `group` > 1 work-items declares besides the vertices that it collects: a batch has three
+/// per work-item, and the rest is a reserve (`Batch` and `Found` in `kernels/top_down.cl`).
+const fn fixed_words(group: usize) -> usize {
+    3 * group + 64
+}
+
+/// The least number of vertices that a group of `group` > 1 work-items collects.
+const fn least_collected(group: usize) -> usize {
+    2 * group
+}
+
+/// Words of local memory that the bottom-up kernels declare (`Scratch` in `kernels/bottom_up.cl`).
+pub(super) const fn scratch_words(group: usize) -> usize {
+    if group == 1 { 0 } else { group + group / 32 + 4 }
 }
 
 /// The compiler options for work-groups of one size, on a device with some local memory, for a kind of graph.
@@ -226,12 +247,11 @@ impl ProgramOptions {
     /// The options for work-groups of `group` items if a kernel may declare `room` words of local memory. `of_graph` are
     /// [`DeviceGraph::options`].
     fn new(group: usize, room: usize, of_graph: &str) -> Self {
-        // A batch takes three words per work-item. The rest, less a reserve, holds the vertices found. A group of one work-item has two
-        // words for each vertex found, and three for each vertex that it expands.
+        // A group of one work-item has two words for each vertex found, and three for each vertex that it expands.
         let (left, most, least) = if group == 1 {
             (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
         } else {
-            ((room / GROUPS_AT_ONCE).saturating_sub(3 * group + 64), COLLECTED, 2 * group)
+            ((room / GROUPS_AT_ONCE).saturating_sub(fixed_words(group)), COLLECTED, least_collected(group))
         };
         let collected = (left.min(most) / group * group).max(least);
         let round = (collected / COLLECTED_PER_ROUND).max(1);

@@ -103,7 +103,8 @@ impl Kernel {
         self.object.get_arg_name(index).ok().filter(|name| !name.is_empty())
     }
 
-    /// Bytes of local memory that it takes: what it declares and what [`set_local`](Self::set_local) gave it.
+    /// Bytes of local memory that it takes: what it declares (0 under PoCL 5.0 and 6.0, which do not report it) and what
+    /// [`set_local`](Self::set_local) gave it.
     pub fn local_bytes(&self) -> u64 {
         let given = |slot: &Slot| if let Slot::Local(bytes) = slot { *bytes } else { 0 };
         self.declared_local + self.slots.borrow().iter().map(given).sum::<u64>()

@@ -60,6 +60,11 @@ pub fn installed(test: &str) -> Vec<(&'static str, DeviceInfo)> {
     found
 }
 
+/// Whether the driver reports 0 bytes of local memory for every kernel (`CL_KERNEL_LOCAL_MEM_SIZE`), as PoCL 5.0 and 6.0 do.
+pub fn hides_local_memory(info: &DeviceInfo) -> bool {
+    info.platform == POCL && !info.driver.starts_with("3.")
+}
+
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Lets only one test of a process use the devices at a time: Oclgrind mixes up the work-groups of contexts that run at the same time,

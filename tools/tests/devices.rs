@@ -113,8 +113,7 @@ fn two_devices_of_one_platform_have_different_names() {
     let all = json(socbfs(&["--quick", "--json"]).env("POCL_DEVICES", "basic pthread"));
     let pocl = all["platforms"].as_array().unwrap().iter().find(|platform| platform["name"] == "Portable Computing Language").unwrap();
     let names: Vec<&str> = pocl["devices"].as_array().unwrap().iter().map(|device| device["name"].as_str().unwrap()).collect();
-    assert_eq!(names.len(), 2, "{names:?}");
-    assert!(names[0].contains("basic") && names[1].contains("pthread"), "{names:?}");
+    assert!(names.len() == 2 && names[0] != names[1], "{names:?}");
 }
 
 #[test]

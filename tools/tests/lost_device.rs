@@ -64,7 +64,7 @@ fn points() -> &'static [u32] {
 
 /// Whether `error` has the name of a device of any implementation used in tests.
 fn names_a_device(error: &str) -> bool {
-    ["pthread", "llvmpipe", "Oclgrind"].iter().any(|name| error.contains(name))
+    ["pthread", "cpu-", "llvmpipe", "Oclgrind"].iter().any(|name| error.contains(name))
 }
 
 #[test]
