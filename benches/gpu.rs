@@ -625,9 +625,10 @@ impl Run<'_> {
         let device = self.choice.clone();
         let mut all = Vec::new();
         self.markdown += "\n## Energy\n\n| on | MTEPS | MTEPS/W | what |\n|---|---:|---:|---|\n";
-        // Without a board profile, nothing says what a GPU's own sensor adds up to, so it is named.
         for (kind, device, sensors) in [("CPU", "cpu", "auto"), ("device", &device, "auto"), ("device", &device, "nvml")] {
-            if sensors == "nvml" && all.last().is_none_or(|last: &Value| !last["energy"]["measured"].is_null()) {
+            // Without a board profile, nothing says what a GPU's own sensor is a part of, so it is named.
+            let is_measured = all.last().is_none_or(|last: &Value| !last["energy"]["measured"].is_null());
+            if sensors == "nvml" && (is_measured || !self.device.info().platform.contains("NVIDIA")) {
                 continue;
             }
             let policy = if kind == "CPU" { "auto" } else { "sampled" };
@@ -652,11 +653,7 @@ impl Run<'_> {
                 "--json",
                 "-",
             ];
-            let record = match self.socbfs(&arguments) {
-                // There need not be such a sensor.
-                Err(_) if sensors == "nvml" => continue,
-                text => serde_json::from_str::<Value>(&text?).map_err(|error| error.to_string())?,
-            };
+            let record: Value = serde_json::from_str(&self.socbfs(&arguments)?).map_err(|error| error.to_string())?;
             let energy = &record["energy"];
             let per_watt = energy["measured"]["summary"]["mteps_per_watt"]["median"].as_f64();
             let what = energy["unavailable"].as_str().or(energy["measured"]["scope"].as_str()).unwrap_or("");

@@ -51,7 +51,7 @@ impl CpuEngine<'_> {
         });
     }
 
-    /// Whether `holds` for all ranges of the parents that a device has mapped back, and which no thread has in its cache.
+    /// Whether `holds` for all ranges of the parents after [`map_back`](Self::map_back), or after a device has done that.
     pub(crate) fn parents_hold(&self, holds: impl Fn(&[Vertex]) -> bool + Sync) -> bool {
         let (parents, all_hold) = (self.parents(), AtomicBool::new(true));
         // The threads sleep while a device searches: a smaller array is read before they are awake.

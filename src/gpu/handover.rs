@@ -84,6 +84,8 @@ impl GpuEngine<'_> {
         self.slot = 0;
         self.counters.fill(0)?;
         self.completions = Completions::default();
+        // The last write of the conditions may be what failed.
+        self.guarded = None;
         self.undivide()?;
         self.clear_masks()?;
         self.device.finish()

@@ -203,7 +203,7 @@ pub struct GpuEngine<'g> {
     counters: Buffer<u32>,
     /// Destination of reads of `counters`. It is not on the stack, since a read that failed may still write to it later.
     arrived: SharedSlice<u32>,
-    /// Whether a transfer from or to these arrays may not have ended.
+    /// Whether a transfer to `arrived` or from `guard_words` may not have ended.
     in_flight: bool,
     /// Launches of kernels that complete the work of another one; see [`slots::COMPLETIONS`].
     completions: Completions,

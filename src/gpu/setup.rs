@@ -368,7 +368,8 @@ mod tests {
                 for local in [16 << 10, 32 << 10, 48 << 10, 64 << 10, 128 << 10] {
                     for group in [1, 32, 64, 128, 256, 512] {
                         let ProgramOptions { options, collected, least } = ProgramOptions::new(group, local / 4, &of_graph);
-                        let words = if group == 1 { 2 * collected + 3 * (collected / COLLECTED_PER_ROUND) } else { 3 * group + collected };
+                        let words =
+                            if group == 1 { 2 * collected + 3 * (collected / COLLECTED_PER_ROUND) } else { fixed_words(group) + collected };
                         assert!(collected >= least && collected % group == 0 && 4 * words <= local, "{local} bytes: {options}");
                         writeln!(table, "{local}\t{group}\t{parts}\t{columns}\t{}\t{options}", u8::from(renumbered)).unwrap();
                     }

@@ -39,7 +39,7 @@ pub struct Measured {
     /// Nanoseconds of the searches from the same roots on the GPU alone.
     pub gpu_ns: u64,
     /// Whether searches that ran every level on the GPU, in the direction that a sample of the unvisited vertices says, took less time than
-    /// those with any bands. They look further ahead.
+    /// those with `bands`. They look further ahead.
     #[serde(default)]
     pub gpu_alone: bool,
 }

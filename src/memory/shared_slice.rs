@@ -200,7 +200,11 @@ impl<T: Plain> SharedSlice<T> {
     /// # Errors
     /// As [`on`](Self::on).
     pub(crate) fn for_transfers(device: &Arc<Device>, len: usize, what: &'static str) -> Result<Self, ShareError> {
-        Self::on(device, SharingMode::AllocHostPtr, len, what)
+        let mut slice = Self::on(device, SharingMode::AllocHostPtr, len, what)?;
+        // Memory that was mapped to be overwritten may be slow to read.
+        let all = 0..len;
+        slice.to_device(all.clone()).and_then(|()| slice.to_host(all)).map_err(|error| error.on(&device.info().name))?;
+        Ok(slice)
     }
 
     /// Makes the host the owner without transferring any value.

@@ -139,7 +139,7 @@ impl<T: Plain> Buffer<T> {
     ///
     /// # Errors
     /// As [`Device::finish`].
-    pub(crate) fn end_transfers(&self, host: &[T]) -> Result<(), DeviceError> {
+    fn end_transfers(&self, host: &[T]) -> Result<(), DeviceError> {
         self.memory.end_transfers(host.as_ptr() as usize, size_of_val(host))
     }
 

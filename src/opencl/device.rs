@@ -232,7 +232,7 @@ impl Device {
             used: AtomicU64::new(0),
             failures: AtomicU64::new(0),
             settled: AtomicU64::new(0),
-            waiter: Mutex::new(Waiter::new(info.kind == DeviceKind::Cpu)),
+            waiter: Mutex::new(Waiter::new(info.kind == DeviceKind::Gpu)),
             queued: Mutex::default(),
             ran: Mutex::new(SLOWEST),
             lost: OnceLock::new(),

@@ -1,7 +1,7 @@
 //! Waits for a device that end, whatever its driver does.
 //!
 //! No call of OpenCL that waits has a time limit, and some drivers never return from one after a kernel has hung. So no such call is made
-//! before the last command has ended. The caller asks for the state of its event, which does not wait: of a GPU at first without a pause
+//! before the last command has ended. The caller asks for the state of its event, which does not wait: of a GPU at first without sleeping
 //! ([`SPIN`]). Then it sleeps, with a limit, until the event calls back ([`Waiter`]), and asks now and then in case that the driver calls
 //! back late or never.
 //!
@@ -22,7 +22,7 @@ use opencl3::{
 
 use super::error::{Called, DeviceError};
 
-/// How long the caller asks a GPU for the state without a pause: longer than a small level and its transfers take.
+/// How long the caller asks a GPU for the state without sleeping: longer than a small level and its transfers take.
 const SPIN: Duration = Duration::from_micros(200);
 
 /// The shortest and the longest time for which the caller sleeps before it asks for the state. In between it is a quarter of the time that
@@ -38,15 +38,15 @@ struct Shared {
 
 /// Waits for events, one at a time.
 pub(super) struct Waiter {
-    /// Whether the device is a CPU, whose kernels run on the cores of the caller.
-    is_cpu: bool,
+    /// Whether the device is a GPU, which leaves the cores to the caller.
+    is_gpu: bool,
     /// Never freed, since a driver may call back late, or twice.
     shared: &'static Shared,
 }
 
 impl Waiter {
-    pub(super) fn new(is_cpu: bool) -> Self {
-        Self { is_cpu, shared: Box::leak(Box::default()) }
+    pub(super) fn new(is_gpu: bool) -> Self {
+        Self { is_gpu, shared: Box::leak(Box::default()) }
     }
 
     /// Waits until the command of `event` has ended, which was flushed. Returns false if that takes longer than `limit` (zero: no limit).
@@ -56,11 +56,12 @@ impl Waiter {
     /// Errors of the driver; that of the command.
     pub(super) fn wait(&mut self, event: &Event, limit: Duration) -> Result<bool, DeviceError> {
         let begin = Instant::now();
-        while !self.is_cpu && begin.elapsed() < SPIN {
+        while self.is_gpu && begin.elapsed() < SPIN {
             if has_ended(event)? {
                 return Ok(true);
             }
-            std::hint::spin_loop();
+            // The driver, or the CPU's part of the level, may need this core.
+            std::thread::yield_now();
         }
         *self.locked() = false;
         let shared = std::ptr::from_ref(self.shared).cast_mut().cast();

@@ -129,10 +129,11 @@ impl Runtime {
             }
             // A device that was named searches alone. If a GPU was only found, each level runs where it is faster.
             Policy::Auto(_) if with_device && self.device.value == DeviceChoice::Auto => {
-                // Bounds of the board and costs of a calibration decide.
+                // Bounds of the board (not estimated ones) and costs of a calibration decide.
                 let mut known = Adaptive::default();
-                let bounds = self.complete(&mut known, Origin::BuiltIn, found, Costs { measured: None, ..costs });
-                if bounds.is_empty() && !known.model.has_gpu() && costs.measured.is_some_and(|measured| measured.gpu_alone) {
+                self.complete(&mut known, Origin::BuiltIn, found, Costs { measured: None, ..costs });
+                let is_open = self.board_bands(false) == Bands::default() && !known.model.has_gpu();
+                if is_open && costs.measured.is_some_and(|measured| measured.gpu_alone) {
                     return Ok(Choice::new(Policy::default(), Origin::Measured, "a GPU was found, and is faster alone"));
                 }
                 Ok(Choice::new(Policy::Adaptive(Box::default()), Origin::BuiltIn, "a GPU was found"))
@@ -412,9 +413,14 @@ mod tests {
     #[test]
     fn a_gpu_that_is_faster_alone_searches_alone_unless_bounds_are_given() {
         let bounds = format!("{NAME}[adaptive.top_down]\ngpu_from = 7\n[adaptive.bottom_up]\ngpu_from = 8\n");
-        for (text, policy, gpu_alone, alone) in
-            [(NAME, None, true, true), (NAME, None, false, false), (NAME, Some("adaptive"), true, false), (&bounds, None, true, false)]
-        {
+        let guessed = bounds.replacen("schema = 1", "schema = 1\nestimates = ['adaptive']", 1);
+        for (text, policy, gpu_alone, alone) in [
+            (NAME, None, true, true),
+            (NAME, None, false, false),
+            (NAME, Some("adaptive"), true, false),
+            (&bounds, None, true, false),
+            (&guessed, None, true, true),
+        ] {
             let costs = Costs { measured: Some(Measured { gpu_alone, ..measured(Bands::CPU) }), ..Costs::default() };
             let choice = runtime(text, policy).choose(None, true, costs).unwrap();
             assert_eq!(choice.policy.adaptive().is_none(), alone, "{policy:?} {text}");
