@@ -58,13 +58,6 @@ enum Frontier {
     Queue(usize),
     /// The bits of the bitmap.
     Bitmap,
-    /// The root, if it is a leaf: the first level finds its neighbour, and nothing else.
-    Leaf {
-        /// The neighbour.
-        neighbour: Vertex,
-        /// Original number of the leaf.
-        root: Vertex,
-    },
 }
 
 /// The reason why a search stops early.
@@ -108,14 +101,15 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     device_has_found: bool,
     /// By rank, at the end of a search: 0, or the [`MessageKind`] that reports the failure of its device.
     verdicts: Vec<u8>,
-    /// Row and parent of the first vertex searched, if this rank owns it: the root with itself, or the neighbour of a leaf that is the
-    /// root.
-    root_row: Option<(usize, Vertex)>,
+    /// Room for the exchange of the neighbours of leaves that are sources.
+    leaves: Slab<Vertex>,
+    /// What that exchange took in the current search, until it is added to level 0.
+    begun: LevelTraffic,
+    /// A bit for each row that is the neighbour of such a leaf and that level 0 finds, and whether any bit is set.
+    joining: (Slab<u64>, bool),
     /// Whether `parent` may hold entries of other rows than those that are searched and leaves. [`finish`](Self::finish) does not remove
     /// them.
     strange_parent: bool,
-    /// Row and original number of the root, if it is a leaf of this rank.
-    root_leaf: Option<(usize, Vertex)>,
     frontier: Frontier,
     /// Rows that the current level found top-down.
     found: Slab<Vertex>,
@@ -146,7 +140,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         // Parents and the rows found; the queue and the buffers; bitmaps; messages. Pages are provided when they are written, so a lack of
         // memory would end the program in the middle of a search.
         let numbers = team.size().saturating_mul(held).saturating_add(2 * 64 * own + queue);
-        let bytes = numbers.saturating_mul(4).saturating_add(16 * (words + own) + part.deal.ranks * (stride + BLOCK[1]) + stride);
+        let bytes = numbers.saturating_mul(4).saturating_add(16 * words + 24 * own + part.deal.ranks * (stride + BLOCK[1]) + stride);
         memory::check_available(bytes as u64, "the search of a rank")?;
         let mut scratch = Vec::new();
         for _ in 0..team.size() {
@@ -167,9 +161,10 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             fall_back: false,
             device_has_found: false,
             verdicts: vec![0; part.deal.ranks],
-            root_row: None,
+            leaves: part.room_for_leaves()?,
+            begun: LevelTraffic::default(),
+            joining: (Slab::zeroed(own, "bitmaps")?, false),
             strange_parent: true,
-            root_leaf: None,
             frontier: Frontier::Queue(0),
             found: Slab::zeroed(64 * own, "frontier queue")?,
             scratch,
@@ -254,13 +249,13 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let Some(v) = (0..by_source.vertices() as Vertex).max_by_key(|&v| by_source.degree(v)).filter(|&v| by_source.degree(v) > 0) else {
             return Ok(None);
         };
-        (self.stats.frontier_vertices, self.stats.frontier_edges) = (1, u64::from(by_source.degree(v)) * self.part.deal.ranks as u64);
-        self.stand_at(v);
+        let original = self.part.original(v);
+        self.stand_at(&[original]);
+        self.stats.frontier_edges = u64::from(by_source.degree(v)) * self.part.deal.ranks as u64;
         self.top_down();
         let wanted = self.state.next.to_vec();
-        let original = self.part.original(v);
         for (kernel, is_bitmap) in [(GpuKernel::Tg, false), (GpuKernel::Tg, true), (GpuKernel::Bg, false), (GpuKernel::Bgc, false)] {
-            self.stand_at(v);
+            self.stand_at(&[original]);
             self.state.parent.fill(NONE);
             self.state.host_has_found = true;
             if is_bitmap {
@@ -284,17 +279,27 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         Ok(None)
     }
 
-    /// Sets the state to that of a search whose frontier is `v` alone.
-    fn stand_at(&mut self, v: Vertex) {
-        let (part, bit) = (self.part, 1 << (v & 63));
-        self.state.visited.copy_from_slice(&part.unsearched);
-        self.state.visited[(v >> 6) as usize] |= bit;
+    /// Sets the state and the counts to those of a search whose frontier is the `sources` (original numbers) that are searched.
+    fn stand_at(&mut self, sources: &[Vertex]) {
+        let part = self.part;
+        let (mut len, queue) = (0, &mut self.state.queue);
+        self.stats = part.begin(sources, &mut self.state.visited, |v| {
+            if let Some(place) = queue.get_mut(len) {
+                *place = v;
+            }
+            len += 1;
+        });
+        self.frontier = Frontier::Queue(len);
+        if len > self.state.queue.len() {
+            for (bits, (visited, unsearched)) in self.state.bitmap.iter_mut().zip(self.state.visited.iter().zip(&part.unsearched[..])) {
+                *bits = visited & !unsearched;
+            }
+            self.frontier = Frontier::Bitmap;
+        }
         for (own, word) in self.state.own.iter_mut().enumerate() {
             *word = self.state.visited[part.deal.word(own)];
         }
         self.state.next.copy_from_slice(&self.state.own);
-        self.state.queue[0] = v;
-        self.frontier = Frontier::Queue(1);
     }
 
     /// Hands the parents over to the host. If that fails, the device is lost.
@@ -327,10 +332,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         if self.fall_back { MessageKind::Again } else { MessageKind::Failed }
     }
 
-    fn complete_parents(&mut self) {
-        if let Some((row, root)) = self.root_row {
-            self.state.parent[row] = root;
-        }
+    fn complete_parents(&mut self, sources: &[Vertex]) {
         let (leaves, parent, visited) = (&self.part.leaves[..], Shared::new(&mut self.state.parent), &self.state.visited[..]);
         share(&self.team, leaves.len(), RESET / 16, leaves.len() < RESET / 16, &|_, range| {
             for &[row, neighbour, original] in &leaves[range] {
@@ -339,8 +341,11 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 unsafe { *parent.get().add(row as usize) = if reached { original } else { NONE } };
             }
         });
-        if let Some((row, root)) = self.root_leaf {
-            self.state.parent[row] = root;
+        for &source in sources {
+            if let Some(row) = self.part.own_row(source) {
+                self.state.parent[row] = source;
+                self.strange_parent |= !self.part.has_edge(source);
+            }
         }
         let (own, parent) = (&self.state.own[..], Shared::new(&mut self.state.parent));
         share(&self.team, own.len(), RESET / 64, own.len() < RESET / 64, &|_, range| {
@@ -393,7 +398,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     [0; 2]
                 })
             }
-            Frontier::Leaf { .. } => ([0; 2], 0),
         };
         (count.into_inner() as u64, worked)
     }
@@ -439,8 +443,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                 let frontier = match self.frontier {
                     Frontier::Queue(len) => PartFrontier::Queue(len),
                     Frontier::Bitmap => PartFrontier::Bitmap(self.stats.frontier_vertices),
-                    // `run` expands a leaf itself.
-                    Frontier::Leaf { .. } => return Err(DeviceError::NONE),
                 };
                 gpu.top_down(&mut self.state, frontier, self.stats.frontier_edges / self.part.deal.ranks as u64)?
             }
@@ -472,14 +474,24 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             return Err(lost);
         }
         let few = message::few(self.state.own.len()) as u64;
-        let (found, on_device) = match plan.placement {
-            Placement::Gpu(kernel) if self.gpu.is_some() => (self.on_device(plan.direction, kernel, work)?, true),
+        // Whether the rows found are in `next` only, not in `found`.
+        let (mut found, mut in_bits) = match (plan.placement, self.frontier) {
+            // All sources are leaves.
+            (_, Frontier::Queue(0)) => (0, true),
+            (Placement::Gpu(kernel), _) if self.gpu.is_some() => (self.on_device(plan.direction, kernel, work)?, true),
             _ => (self.on_cpu(plan.direction, work)?, false),
         };
+        if mem::take(&mut self.joining.1) {
+            for (next, joining) in self.state.next.iter_mut().zip(self.joining.0.iter_mut()) {
+                found += u64::from((*joining & !*next).count_ones());
+                *next |= mem::take(joining);
+            }
+            in_bits = true;
+        }
         let length = if plan.direction == Direction::TopDown && found <= few {
             // The rows of a message are in ascending order.
             let rows = &mut self.found[..found as usize];
-            if on_device {
+            if in_bits {
                 let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
                 let new = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
                 rows.iter_mut().zip(new).for_each(|(found, row)| *found = row);
@@ -715,42 +727,30 @@ impl TopDown<'_> {
 impl<R: Ranks> Engine for RankEngine<'_, R> {
     type Error = Halt;
 
-    /// Ranks search from one source.
     fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Halt> {
-        let root = sources.first().map_or(NONE, |&source| self.part.internal(source));
         let part = self.part;
         self.take_parents();
-        (self.device_has_found, self.state.host_has_found, self.root_row) = (false, false, None);
+        (self.device_has_found, self.state.host_has_found) = (false, false);
         if mem::take(&mut self.strange_parent) {
             self.state.parent.fill(NONE);
             self.state.parents_are_new = true;
         }
-        self.root_leaf = None;
         self.traffic.clear();
         self.block = BLOCK[0];
-        self.stats = part.first_stats(root);
-        let owns = part.deal.owns(root);
-        let row = part.deal.row(root) as usize;
-        if owns {
-            self.root_row = Some((row, part.original(root)));
+        self.stand_at(sources);
+        if mem::take(&mut self.joining.1) {
+            self.joining.0.fill(0);
         }
-        if part.is_searched(root) {
-            self.stand_at(root);
-        } else {
-            // The root is a leaf. Its owner knows the neighbour.
-            let mut neighbour = NONE;
-            if owns {
-                neighbour = part.neighbour_of_leaf(row as Vertex).unwrap_or(NONE);
-                self.root_leaf = Some((row, part.original(root)));
+        let (state, (joining, joins), is_lost) = (&mut self.state, &mut self.joining, self.lost.is_some());
+        self.begun = part.neighbours_of_leaves(self.ranks, sources, &mut self.leaves, |leaf, neighbour| {
+            let is_source = state.visited[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1;
+            if !is_source && part.deal.owns(neighbour) && !is_lost {
+                let row = part.deal.row(neighbour);
+                joining[(row >> 6) as usize] |= 1 << (row & 63);
+                state.parent[row as usize] = leaf;
+                (*joins, state.host_has_found) = (true, true);
             }
-            let owner = part.deal.owner(root);
-            self.ranks.broadcast(owner, bytemuck::bytes_of_mut(&mut neighbour));
-            // Leaves have neighbours that are searched.
-            if neighbour as usize >= 64 * part.words || !part.is_searched(neighbour) {
-                return Err(ClusterError::Message { rank: owner }.into());
-            }
-            self.frontier = Frontier::Leaf { neighbour, root: part.original(root) };
-        }
+        })?;
         Ok(0)
     }
 
@@ -761,31 +761,19 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
         let mut work = LevelWork { levels: 1, threads: 1, ..LevelWork::default() };
-        let found = if let Frontier::Leaf { neighbour, root } = self.frontier {
-            // All ranks know the neighbour.
-            self.stand_at(neighbour);
-            if self.part.deal.owns(neighbour) {
-                self.root_row = Some((self.part.deal.row(neighbour) as usize, root));
+        let length = match self.expand(plan, &mut work) {
+            Ok(length) => length,
+            Err(error) => {
+                self.lost = Some(error);
+                message::write_form(self.failed_form(), &mut self.outgoing)
             }
-            // The leaf's arc is not among those that are searched.
-            self.stats.unvisited_edges = self.stats.arcs;
-            self.traffic.push(LevelTraffic::default());
-            (1, self.part.degree_like(neighbour), Part::is_estimated(neighbour))
-        } else {
-            let length = match self.expand(plan, &mut work) {
-                Ok(length) => length,
-                Err(error) => {
-                    self.lost = Some(error);
-                    message::write_form(self.failed_form(), &mut self.outgoing)
-                }
-            };
-            let compute_ns = nanoseconds(begin, Instant::now());
-            let found = self.exchange(length, &mut work)?;
-            if let Some(traffic) = self.traffic.last_mut() {
-                traffic.compute_ns += compute_ns;
-            }
-            found
         };
+        let compute_ns = nanoseconds(begin, Instant::now());
+        let found = self.exchange(length, &mut work)?;
+        if let Some(traffic) = self.traffic.last_mut() {
+            traffic.compute_ns += compute_ns;
+            traffic.add(mem::take(&mut self.begun));
+        }
         advance(&mut self.stats, plan.direction, found);
         work.found = found.0;
         work.finished = found.0 == 0;
@@ -796,10 +784,6 @@ impl<R: Ranks> Engine for RankEngine<'_, R> {
 impl<R: Ranks> Runner for RankEngine<'_, R> {
     fn parents(&self) -> &[Vertex] {
         &self.state.parent
-    }
-
-    fn parents_mut(&mut self) -> &mut [Vertex] {
-        &mut self.state.parent
     }
 
     fn traffic(&self) -> &[LevelTraffic] {
@@ -837,23 +821,11 @@ impl<R: Ranks> Runner for RankEngine<'_, R> {
         Ok(Some(failure))
     }
 
-    fn begin_isolated(&mut self) -> Result<(), Halt> {
-        self.traffic.clear();
-        self.take_parents();
-        if self.any_device {
-            self.agree_on_parents()?;
-        }
-        self.state.parent.fill(NONE);
-        self.strange_parent = true;
-        self.state.visited.copy_from_slice(&self.part.unsearched);
-        Ok(())
-    }
-
     /// Also clears what the last search left at rows that this search did not reach.
-    fn finish(&mut self) -> Result<(), Halt> {
+    fn finish(&mut self, sources: &[Vertex]) -> Result<(), Halt> {
         self.take_parents();
         if self.lost.is_none() {
-            self.complete_parents();
+            self.complete_parents(sources);
             if self.device_has_found && check_parents(&self.state.parent, self.part.vertices()).is_err() {
                 self.lost = Some(DeviceError::WRONG);
             }
@@ -861,11 +833,10 @@ impl<R: Ranks> Runner for RankEngine<'_, R> {
         if self.any_device { self.agree_on_parents() } else { Ok(()) }
     }
 
-    fn leaf_is_deepest(&mut self, root: Vertex) -> bool {
-        self.part.any_leaf(root, |neighbour| match self.frontier {
+    fn leaf_is_deepest(&mut self) -> bool {
+        self.part.any_leaf(&self.state.parent, |neighbour| match self.frontier {
             Frontier::Queue(len) => self.state.queue[..len].contains(&neighbour),
             Frontier::Bitmap => self.state.bitmap[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1,
-            Frontier::Leaf { .. } => false,
         })
     }
 }
@@ -917,7 +888,7 @@ mod tests {
         }
     }
 
-    /// The owner of a leaf that is the root sends the leaf's neighbour to all ranks.
+    /// The owner of a leaf that is a source sends the leaf's neighbour to all ranks: 4 bytes from each of the two ranks.
     #[test]
     fn a_damaged_neighbour_of_a_leaf_is_an_error() {
         // A triangle of 0, 1 and 2, with the leaf 3 at 0. Vertex 4 has no edge, and vertices from 5 on do not exist.
@@ -926,8 +897,8 @@ mod tests {
             let of_ranks = ThreadRanks::run(2, |ranks| {
                 let part = Part::build(&list, Order::Original, ranks).unwrap();
                 let damage = |operation: Operation, bytes: &mut [u8]| {
-                    if operation == Operation::Broadcast {
-                        bytes.copy_from_slice(&neighbour.to_le_bytes());
+                    if operation == Operation::AllGather && bytes.len() == 8 {
+                        bytes.copy_from_slice(&[neighbour.to_le_bytes(); 2].concat());
                     }
                 };
                 let ranks = Damaged { ranks, damage };

@@ -47,7 +47,7 @@ pub use self::{
     reading::{read, read_on_first},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather},
     validate::{ClusterValidator, RankTree},
-    writing::{SLICE, SharedFile, in_slices, write_together},
+    writing::{SLICE, SharedFile, Sources, in_slices, write_together},
 };
 #[cfg(feature = "mpi")]
 pub use mpi::MpiRanks;

@@ -44,6 +44,8 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     len: usize,
     /// Number of this rank's rows on the deepest level that is not empty.
     deepest: usize,
+    /// Number of neighbours of leaves that are sources, at the beginning of `next`: level 0 finds them.
+    joining: usize,
     /// The current batch.
     held: Slab<Vertex>,
     outgoing: Slab<[Vertex; 2]>,
@@ -51,6 +53,12 @@ pub(super) struct PairsEngine<'p, R: Ranks> {
     /// A bit for each row of some kind: of this rank, and of all ranks.
     bits: Slab<u8>,
     all_bits: Slab<u8>,
+    /// A bit for each vertex that is a source or is not searched.
+    entered: Slab<u64>,
+    /// Room for the exchange of the neighbours of leaves that are sources.
+    leaves: Slab<Vertex>,
+    /// What that exchange took in the current search, until it is added to level 0.
+    begun: LevelTraffic,
     /// By rank: bytes to send and where they begin; bytes that arrive and where they begin.
     out_lengths: Vec<i32>,
     out_offsets: Vec<i32>,
@@ -85,12 +93,15 @@ impl<'p, R: Ranks> PairsEngine<'p, R> {
             next: Slab::zeroed(rows, "frontier queue")?,
             len: 0,
             deepest: 0,
+            joining: 0,
             held: Slab::zeroed(options.batch.clamp(1, rows.max(1)), "frontier queue")?,
-            // A root that is a leaf sends one pair more.
-            outgoing: Slab::zeroed(part.lists.arcs() + 1, "messages")?,
-            incoming: Slab::zeroed(part.lists.arcs() + 1, "messages")?,
+            outgoing: Slab::zeroed(part.lists.arcs(), "messages")?,
+            incoming: Slab::zeroed(part.lists.arcs(), "messages")?,
             bits: Slab::zeroed(row_bytes(part), "bitmaps")?,
             all_bits: Slab::zeroed(row_bytes(part) * size, "bitmaps")?,
+            entered: Slab::zeroed(part.unsearched.len(), "bitmaps")?,
+            leaves: part.room_for_leaves()?,
+            begun: LevelTraffic::default(),
             out_lengths: vec![0; size],
             out_offsets: vec![0; size],
             in_lengths: vec![0; size],
@@ -159,22 +170,11 @@ impl<R: Ranks> Runner for PairsEngine<'_, R> {
         &self.parent
     }
 
-    fn parents_mut(&mut self) -> &mut [Vertex] {
-        &mut self.parent
-    }
-
     fn traffic(&self) -> &[LevelTraffic] {
         &self.traffic
     }
 
-    fn begin_isolated(&mut self) -> Result<(), Halt> {
-        self.parent.fill(NONE);
-        (self.len, self.deepest) = (0, 0);
-        self.traffic.clear();
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Halt> {
+    fn finish(&mut self, _: &[Vertex]) -> Result<(), Halt> {
         self.bits.fill(0);
         for (row, &parent) in self.parent.iter().enumerate() {
             self.bits[row / 8] |= u8::from(parent != NONE) << (row % 8);
@@ -188,31 +188,45 @@ impl<R: Ranks> Runner for PairsEngine<'_, R> {
         Ok(())
     }
 
-    fn leaf_is_deepest(&mut self, root: Vertex) -> bool {
+    fn leaf_is_deepest(&mut self) -> bool {
         self.bits.fill(0);
         for &row in &self.frontier[..self.deepest] {
             self.bits[row as usize / 8] |= 1 << (row % 8);
         }
         self.share_bits();
-        self.part.any_leaf(root, |neighbour| self.bit(neighbour))
+        self.part.any_leaf(&self.parent, |neighbour| self.bit(neighbour))
     }
 }
 
 impl<R: Ranks> Engine for PairsEngine<'_, R> {
     type Error = Halt;
 
-    /// Ranks search from one source.
     fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Halt> {
-        let root = sources.first().map_or(NONE, |&source| self.part.internal(source));
-        self.begin_isolated()?;
         let part = self.part;
-        self.stats = part.first_stats(root);
-        if part.deal.owns(root) {
-            let row = part.deal.row(root);
-            self.parent[row as usize] = part.original(root);
-            self.frontier[0] = row;
-            (self.len, self.deepest) = (1, 1);
+        self.traffic.clear();
+        let Self { parent, frontier, next, len, joining, .. } = self;
+        (*len, *joining) = (0, 0);
+        self.stats = part.begin(sources, &mut self.entered, |v| {
+            if part.deal.owns(v) {
+                frontier[*len] = part.deal.row(v);
+                *len += 1;
+            }
+        });
+        parent.fill(NONE);
+        for &source in sources {
+            if let Some(row) = part.own_row(source) {
+                parent[row] = source;
+            }
         }
+        self.begun = part.neighbours_of_leaves(self.ranks, sources, &mut self.leaves, |leaf, neighbour| {
+            let row = part.deal.row(neighbour);
+            if part.deal.owns(neighbour) && parent[row as usize] == NONE {
+                parent[row as usize] = leaf;
+                next[*joining] = row;
+                *joining += 1;
+            }
+        })?;
+        self.deepest = self.len;
         Ok(0)
     }
 
@@ -223,19 +237,8 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
     fn run(&mut self, plan: LevelPlan) -> Result<LevelWork, Halt> {
         let begin = Instant::now();
         let (part, size, own) = (self.part, self.part.deal.ranks, self.part.deal.rank);
-        // A leaf has no list here. If the root is a leaf, its neighbour is sent as a pair, and its arc is not among those that are
-        // searched.
-        let is_leaf = self.stats.level == 0 && self.stats.vertices == self.stats.unvisited_vertices;
         self.place();
-        if is_leaf {
-            self.stats.unvisited_edges = self.stats.arcs;
-            if let Some((row, neighbour)) = self.frontier[..self.len].first().and_then(|&row| Some((row, part.neighbour_of_leaf(row)?))) {
-                self.out_lengths[part.deal.owner(neighbour)] = PAIR as i32;
-                self.outgoing[0] = [part.deal.row(neighbour), part.original(part.deal.vertex(row))];
-            }
-        } else {
-            self.fill();
-        }
+        self.fill();
         let computed = Instant::now();
         self.ranks.all_gather(cast_slice(&self.out_lengths), cast_slice_mut(&mut self.announced));
         let mut at = 0;
@@ -255,7 +258,8 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         let arrived = Instant::now();
 
         // The rows that this rank found, and the arcs that leave them.
-        let (mut found, mut edges) = (0, 0);
+        let mut found = std::mem::take(&mut self.joining);
+        let mut edges: u64 = self.next[..found].iter().map(|&row| u64::from(part.lists.degree(row))).sum();
         for rank in 0..size {
             let (begin, length) = (self.in_offsets[rank] as usize / PAIR, self.in_lengths[rank] as usize / PAIR);
             for &[row, parent] in &self.incoming[begin..begin + length] {
@@ -281,13 +285,14 @@ impl<R: Ranks> Engine for PairsEngine<'_, R> {
         self.len = found;
         let elapsed = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         let header = (size - 1) as u64 * (4 * size as u64 + 16);
-        let traffic = LevelTraffic {
+        let mut traffic = LevelTraffic {
             received: of_others(&self.in_lengths) + header,
             sent: of_others(&self.out_lengths) + header,
             messages: 3,
             wait_ns: elapsed(computed, arrived),
             compute_ns: elapsed(begin, computed),
         };
+        traffic.add(std::mem::take(&mut self.begun));
         traffic.append_to(&mut self.traffic);
         Ok(LevelWork {
             levels: 1,

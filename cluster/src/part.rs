@@ -1,9 +1,10 @@
 //! One rank's part of a graph.
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
 use super::{
-    ClusterError,
+    ClusterError, LevelTraffic,
     deal::Deal,
     edges::{Edges, Needs},
     ranks::{Ranks, add_up, gathered, max, sum, values},
@@ -23,6 +24,8 @@ use socbfs::{
 const SKEWED: f64 = 3.0;
 /// Number of columns of first neighbours, for skewed graphs and for others, as in [`Layout`](socbfs::graph::Layout).
 const COLUMNS: [usize; 2] = [2, 4];
+/// Leaves among the sources of a search whose neighbours are exchanged at once.
+const LEAVES: usize = 256;
 
 /// The part of a graph that one rank keeps: the lists of its own vertices, the same arcs indexed by their source, and what all ranks keep
 /// (the order of vertices and a few bits of each).
@@ -368,7 +371,7 @@ impl Part {
         if self.deal.rank == 0 && self.words > 0 {
             self.first_degrees.iter_mut().zip(0..).for_each(|(degree, row)| *degree = self.lists.degree(row));
         }
-        ranks.broadcast(0, bytemuck::cast_slice_mut(&mut self.first_degrees));
+        ranks.broadcast(0, cast_slice_mut(&mut self.first_degrees));
         Ok(())
     }
 
@@ -476,29 +479,82 @@ impl Part {
         self.leaves.get(at).filter(|&&[leaf, _, _]| leaf == row).map(|&[_, neighbour, _]| neighbour)
     }
 
-    /// Whether a leaf of this rank, other than the original vertex `root`, has a neighbour that `is` accepts.
-    pub(super) fn any_leaf(&self, root: Vertex, is: impl Fn(Vertex) -> bool) -> bool {
-        self.leaves.iter().any(|&[row, neighbour, _]| self.original(self.deal.vertex(row)) != root && is(neighbour))
+    /// Whether a leaf of this rank that is not a source has a neighbour that `is` accepts. In `parents`, by row, sources are their own
+    /// parents.
+    pub(super) fn any_leaf(&self, parents: &[Vertex], is: impl Fn(Vertex) -> bool) -> bool {
+        self.leaves.iter().any(|&[row, neighbour, _]| parents[row as usize] != self.original(self.deal.vertex(row)) && is(neighbour))
     }
 
-    /// The counts before level 0 of a search from `root`. A root that is not searched is a leaf, whose only arc is not among those of the
-    /// graph that is searched.
-    pub(super) fn first_stats(&self, root: Vertex) -> LevelStats {
-        let (arcs, searched) = (self.counts.arcs.iter().sum(), self.counts.searched);
-        let is_leaf = !self.is_searched(root);
-        let frontier_edges = if is_leaf { 1 } else { self.degree_like(root) };
-        let is_estimated = !is_leaf && Self::is_estimated(root);
-        LevelStats {
-            vertices: searched,
-            arcs,
-            frontier_vertices: 1,
-            frontier_edges,
-            frontier_is_estimated: is_estimated,
-            unvisited_vertices: searched - u64::from(!is_leaf),
-            unvisited_edges: arcs.saturating_sub(frontier_edges),
-            unvisited_is_estimated: is_estimated,
+    /// Sets `visited` to a search that has reached only the `sources` (original numbers), and calls `enter` with each that is searched,
+    /// once. Returns the counts before level 0. If no source is searched, they are those of one vertex without an arc.
+    pub(super) fn begin(&self, sources: &[Vertex], visited: &mut [u64], mut enter: impl FnMut(Vertex)) -> LevelStats {
+        visited.copy_from_slice(&self.unsearched);
+        let mut stats = LevelStats {
+            vertices: self.counts.searched,
+            arcs: self.counts.arcs.iter().sum(),
             hub_share: self.hub_share,
             ..LevelStats::default()
+        };
+        for v in sources.iter().map(|&source| self.internal(source)).filter(|&v| v != NONE) {
+            let (word, bit) = (&mut visited[(v >> 6) as usize], 1 << (v & 63));
+            if *word & bit == 0 {
+                *word |= bit;
+                stats.frontier_vertices += 1;
+                stats.frontier_edges += self.degree_like(v);
+                stats.frontier_is_estimated |= Self::is_estimated(v);
+                enter(v);
+            }
+        }
+        stats.unvisited_vertices = stats.vertices - stats.frontier_vertices;
+        stats.unvisited_edges = stats.arcs.saturating_sub(stats.frontier_edges);
+        stats.unvisited_is_estimated = stats.frontier_is_estimated;
+        stats.frontier_vertices = stats.frontier_vertices.max(1);
+        stats
+    }
+
+    /// Room for the neighbours of leaves that [`neighbours_of_leaves`](Self::neighbours_of_leaves) exchanges.
+    pub(super) fn room_for_leaves(&self) -> Result<Slab<Vertex>, memory::OutOfMemory> {
+        Slab::zeroed(LEAVES * (1 + self.deal.ranks), "messages")
+    }
+
+    /// Calls `enter` on every rank with each source that is a leaf (as an original number) and its neighbour. The owners of the leaves send
+    /// the neighbours. Returns what that took.
+    ///
+    /// # Errors
+    /// [`ClusterError::Message`].
+    pub(super) fn neighbours_of_leaves(
+        &self,
+        ranks: &impl Ranks,
+        sources: &[Vertex],
+        room: &mut [Vertex],
+        mut enter: impl FnMut(Vertex, Vertex),
+    ) -> Result<LevelTraffic, ClusterError> {
+        let is_leaf = |&v: &Vertex| v != NONE && !self.is_searched(v) && !self.is_isolated(v);
+        let mut leaves = sources.iter().map(|&source| self.internal(source)).filter(is_leaf);
+        let (own, all) = room.split_at_mut(LEAVES);
+        let (size, mut traffic) = (self.deal.ranks, LevelTraffic::default());
+        loop {
+            let mut len = 0;
+            for (own, leaf) in own.iter_mut().zip(leaves.clone()) {
+                let row = self.deal.owns(leaf).then(|| self.deal.row(leaf));
+                *own = row.and_then(|row| self.neighbour_of_leaf(row)).unwrap_or(NONE);
+                len += 1;
+            }
+            if len == 0 {
+                return Ok(traffic);
+            }
+            ranks.all_gather(cast_slice(&own[..len]), cast_slice_mut(&mut all[..len * size]));
+            let bytes = (4 * len * (size - 1)) as u64;
+            traffic.add(LevelTraffic { received: bytes, sent: bytes, messages: 1, ..LevelTraffic::default() });
+            for (at, leaf) in leaves.by_ref().take(len).enumerate() {
+                let rank = self.deal.owner(leaf);
+                let neighbour = all[rank * len + at];
+                // Leaves have neighbours that are searched.
+                if neighbour as usize >= 64 * self.words || !self.is_searched(neighbour) {
+                    return Err(ClusterError::Message { rank });
+                }
+                enter(self.original(leaf), neighbour);
+            }
         }
     }
 
@@ -519,6 +575,14 @@ impl Part {
     /// Whether any rank owns an original vertex. A vertex without an edge may have no number and so no owner.
     pub(super) fn has_owner(&self, original: Vertex) -> bool {
         self.internal(original) != NONE
+    }
+
+    /// Those of the `sources` (original numbers) that no rank owns, each once.
+    pub(super) fn without_owner(&self, sources: &[Vertex]) -> Vec<Vertex> {
+        let mut alone: Vec<Vertex> = sources.iter().copied().filter(|&source| !self.has_owner(source)).collect();
+        alone.sort_unstable();
+        alone.dedup();
+        alone
     }
 
     /// The row of an original vertex if this rank owns it. A vertex without an edge that is not numbered has no owner.

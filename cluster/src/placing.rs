@@ -189,10 +189,11 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
                     if wants {
                         search.set_places(Some(*place));
                     }
-                    search.run_uncounted(root)?;
+                    search.run_uncounted(&[root])?;
                     let own: u64 = search.traffic().iter().map(|level| level.compute_ns).sum();
                     if turn > 0 && own < best.0 {
-                        let of = search.records().iter().zip(search.traffic()).filter(|(_, traffic)| traffic.messages > 0);
+                        // Level 0 of a root that is a leaf runs nowhere.
+                        let of = search.records().iter().zip(search.traffic()).filter(|(record, _)| record.stats.frontier_edges > 0);
                         let level = |(record, traffic): (&LevelRecord, &LevelTraffic)| {
                             let direction = record.plan.direction;
                             (direction, work(direction, &record.stats) / ranks.size() as u64, traffic.compute_ns)

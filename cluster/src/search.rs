@@ -136,16 +136,14 @@ pub(super) type Found = (u64, u64, bool);
 pub(super) trait Runner: Engine<Error = Halt> {
     /// Parents by row, in original numbers.
     fn parents(&self) -> &[Vertex];
-    fn parents_mut(&mut self) -> &mut [Vertex];
     /// The traffic at each level of the last search.
     fn traffic(&self) -> &[LevelTraffic];
-    /// Runs the search from a vertex without an edge, which reaches that vertex alone.
-    fn begin_isolated(&mut self) -> Result<(), Halt>;
-    /// Gives each leaf its parent if that parent was reached. Parents of vertices that were not reached are [`NONE`] afterwards.
-    fn finish(&mut self) -> Result<(), Halt>;
-    /// Whether a leaf of this rank, other than `root`, is a neighbour of a vertex of the deepest level that was searched. All ranks call
+    /// Gives each leaf its parent if that parent was reached, and each source itself. Parents of vertices that were not reached are
+    /// [`NONE`] afterwards.
+    fn finish(&mut self, sources: &[Vertex]) -> Result<(), Halt>;
+    /// Whether a leaf of this rank that is not a source is a neighbour of a vertex of the deepest level that was searched. All ranks call
     /// it.
-    fn leaf_is_deepest(&mut self, root: Vertex) -> bool;
+    fn leaf_is_deepest(&mut self) -> bool;
 
     fn threads(&self) -> usize {
         1
@@ -187,8 +185,6 @@ pub struct ClusterSearch<'p, R: Ranks> {
     runner: Box<dyn Runner + 'p>,
     planner: RankPlanner,
     records: Records,
-    /// The root of the last search, if it has no edge to another vertex.
-    alone: Option<Vertex>,
     device: Option<DeviceUse>,
     fallen_back: Option<String>,
     /// The rank whose device was lost for good, and the reason; the same on all ranks. Every later search is refused.
@@ -215,7 +211,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
         let planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let planner = RankPlanner::new(planner, options.device.as_ref().filter(|_| device.is_some()), ranks.size());
-        Ok(Self { part, ranks, runner, planner, records, alone: None, device, fallen_back, failed: None })
+        Ok(Self { part, ranks, runner, planner, records, device, fallen_back, failed: None })
     }
 
     /// The device that this rank was set up with, even if it has failed since.
@@ -238,14 +234,23 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.runner.threads()
     }
 
-    /// Searches from `root` (an original number), and counts the vertices and edges reached. All ranks call it and get the same counts. The
-    /// time is that of the slowest rank, from a barrier on.
+    /// Searches from `root`: [`run_from`](Self::run_from) one source.
+    ///
+    /// # Errors
+    /// As [`run_from`](Self::run_from).
+    pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
+        self.run_from(&[root])
+    }
+
+    /// Searches from all `sources` (original numbers) at once, as [`Search::run_from`](socbfs::Search::run_from) does, and counts the
+    /// vertices and edges reached. All ranks call it with the same sources, in the same order, and get the same counts. The time is that of
+    /// the slowest rank, from a barrier on.
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
     /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
-    pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
-        let mut outcome = self.run_uncounted(root)?;
+    pub fn run_from(&mut self, sources: &[Vertex]) -> Result<Outcome, ClusterError> {
+        let mut outcome = self.run_uncounted(sources)?;
         let (mut reached, mut edges) = (0, 0);
         for (&parent, &degree) in self.parents_by_row().iter().zip(self.part.input_degrees()) {
             if parent != NONE {
@@ -253,24 +258,23 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
                 edges += u64::from(degree);
             }
         }
-        // A root without an internal number has no row and no edge, but is reached.
-        outcome.reached = sum(self.ranks, reached) + u64::from(self.alone.is_some() && self.part.internal(root) == NONE);
+        outcome.reached = sum(self.ranks, reached) + self.part.without_owner(sources).len() as u64;
         outcome.edges = sum(self.ranks, edges) / 2;
-        let deeper = self.alone.is_none() && self.runner.leaf_is_deepest(root);
+        let deeper = self.runner.leaf_is_deepest();
         outcome.levels += max(self.ranks, u64::from(deeper)) as u32;
         outcome.elapsed = Duration::from_nanos(max(self.ranks, outcome.elapsed.as_nanos() as u64));
         Ok(outcome)
     }
 
-    /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and the time is
-    /// this rank's.
+    /// As [`run_from`](Self::run_from), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and
+    /// the time is this rank's.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
-    /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
-    pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
-        if root as usize >= self.part.vertices() {
-            return Err(ClusterError::RootOutOfRange { root, vertices: self.part.vertices() });
+    /// As [`run_from`](Self::run_from).
+    pub fn run_uncounted(&mut self, sources: &[Vertex]) -> Result<Outcome, ClusterError> {
+        let vertices = self.part.vertices();
+        if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
+            return Err(ClusterError::RootOutOfRange { root, vertices });
         }
         if let Some((rank, reason)) = self.failed.clone() {
             return Err(ClusterError::Device { rank, reason });
@@ -278,7 +282,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.ranks.barrier();
         let begin = Instant::now();
         let (levels, found) = loop {
-            match self.search(root) {
+            match self.search(sources) {
                 Ok(done) => break done,
                 Err(Halt::Again) => self.go_on()?,
                 Err(Halt::Failed) => return Err(self.fail("")),
@@ -286,26 +290,17 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
             }
         };
         let end = Instant::now();
-        Ok(Outcome { root, sources: 1, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+        let (root, sources) = (sources.first().copied().unwrap_or(NONE), sources.len() as u64);
+        Ok(Outcome { root, sources, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
     }
 
     /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.
-    fn search(&mut self, root: Vertex) -> Result<(u32, Instant), Halt> {
-        let internal = self.part.internal(root);
-        let is_alone = internal == NONE || self.part.is_isolated(internal);
-        self.alone = is_alone.then_some(root);
-        if is_alone {
-            self.records.clear();
-            self.runner.begin_isolated()?;
-            if let Some(row) = self.part.own_row(root) {
-                self.runner.parents_mut()[row] = root;
-            }
-            return Ok((1, Instant::now()));
-        }
-        let levels = level_loop(&mut *self.runner, &mut self.planner, &[root], &mut self.records)?;
+    fn search(&mut self, sources: &[Vertex]) -> Result<(u32, Instant), Halt> {
+        let levels = level_loop(&mut *self.runner, &mut self.planner, sources, &mut self.records)?;
         let found = Instant::now();
-        self.runner.finish()?;
-        Ok((levels, found))
+        self.runner.finish(sources)?;
+        // The loop counts a level 0 without a source too.
+        Ok((if sources.is_empty() { 0 } else { levels }, found))
     }
 
     /// Continues without the device on each rank whose device failed. All ranks call it.

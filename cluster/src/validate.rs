@@ -27,11 +27,11 @@ use socbfs::{
     memory,
 };
 
-/// A tree to check.
+/// A tree to check, or a forest.
 #[derive(Debug, Clone)]
 pub struct RankTree {
-    /// Its root.
-    pub root: Vertex,
+    /// Its root, or its sources: the same on every rank, in any order, each once or more.
+    pub sources: Vec<Vertex>,
     /// Parents of this rank's vertices, by row.
     pub parents: Vec<Vertex>,
 }
@@ -53,7 +53,7 @@ const MOST_AT_ONCE: usize = 1 << 26;
 
 /// Levels of a tree, computed from its parents.
 struct Levels {
-    /// The level of every vertex, by original number; [`NONE`] if it was not reached.
+    /// The level of every vertex, by original number; [`NONE`] if it was not reached. Only sources are on level 0.
     of: Vec<u32>,
     depth: u32,
 }
@@ -135,15 +135,15 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// vertex that no rank owns, since it has no edge, has a wrong parent.
     ///
     /// # Panics
-    /// If `parents` does not have one entry for every vertex, or `root` is not a vertex.
-    pub fn tree_of(&self, root: Vertex, parents: &[Vertex]) -> Result<RankTree, String> {
+    /// If `parents` does not have one entry for every vertex, or a source is not a vertex.
+    pub fn tree_of(&self, sources: &[Vertex], parents: &[Vertex]) -> Result<RankTree, String> {
         assert_eq!(parents.len(), self.part.vertices(), "a parent for every vertex");
+        let alone = self.part.without_owner(sources);
         let fault = parents.iter().zip(0..).find_map(|(&parent, vertex)| match parent {
             _ if self.part.has_owner(vertex) => None,
-            NONE if vertex == root => Some(format!("the root {root} has no parent; its parent is itself")),
-            parent if vertex == root && parent != root => Some(format!("the root {root} has parent {parent} instead of itself")),
-            parent if vertex != root && parent != NONE => Some(format!("vertex {vertex} has parent {parent}, but no edge joins them")),
-            _ => None,
+            parent if alone.binary_search(&vertex).is_ok() => fault_of_source(vertex, parent),
+            NONE => None,
+            parent => Some(format!("vertex {vertex} has parent {parent}, but no edge joins them")),
         });
         let all = texts(self.ranks, fault.as_deref().unwrap_or("")).map_err(|error| error.to_string())?;
         if let Some(fault) = all.into_iter().find(|fault| !fault.is_empty()) {
@@ -153,10 +153,10 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         for (row, vertex) in self.part.own_vertices() {
             own[row] = parents[vertex as usize];
         }
-        Ok(RankTree { root, parents: own })
+        Ok(RankTree { sources: sources.to_vec(), parents: own })
     }
 
-    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for the root, [`NONE`] if not reached.
+    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for a source, [`NONE`] if not reached.
     ///
     /// # Errors
     /// [`ClusterError::Message`].
@@ -197,7 +197,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         for (k, (tree, levels)) in trees.iter().zip(&levels).enumerate() {
             let mut fault = faults[k].take();
             let noted = passed.faults[k].lock().unwrap_or_else(PoisonError::into_inner).take();
-            fault = fault.or(noted).or_else(|| self.stranger(tree, |row| passed.confirmed[row * trees.len() + k].load(Relaxed)));
+            fault = fault.or(noted).or_else(|| self.stranger(tree, levels, |row| passed.confirmed[row * trees.len() + k].load(Relaxed)));
             // All ranks report the fault of the lowest rank that has one.
             let all = texts(self.ranks, fault.as_deref().unwrap_or(""))?;
             let [edges, self_loops] = &passed.counts[k];
@@ -205,9 +205,9 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             verdicts.push(match all.into_iter().find(|fault| !fault.is_empty()) {
                 Some(fault) => Err(fault),
                 None => Ok(socbfs::validate::Validated {
-                    root: tree.root,
+                    root: tree.sources.first().copied().unwrap_or(NONE),
                     reached: levels.of.iter().filter(|&&level| level != NONE).count() as u64,
-                    levels: levels.depth + 1,
+                    levels: if tree.sources.is_empty() { 0 } else { levels.depth + 1 },
                     edges: if self.part.counts().both_directions { edges / 2 } else { edges },
                     self_loops,
                 }),
@@ -298,42 +298,38 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     }
 
     /// The fault of a vertex of this rank that no edge joins to its parent.
-    fn stranger(&self, tree: &RankTree, confirmed: impl Fn(usize) -> bool) -> Option<String> {
-        let is_stranger = |&(row, vertex): &(usize, Vertex)| vertex != tree.root && tree.parents[row] != NONE && !confirmed(row);
+    fn stranger(&self, tree: &RankTree, levels: &Levels, confirmed: impl Fn(usize) -> bool) -> Option<String> {
+        let is_stranger =
+            |&(row, vertex): &(usize, Vertex)| levels.of[vertex as usize] != 0 && tree.parents[row] != NONE && !confirmed(row);
         let (row, vertex) = self.part.own_vertices().find(is_stranger)?;
         Some(format!("vertex {vertex} has parent {}, but no edge joins them", tree.parents[row]))
     }
 
     /// Computes levels from parents. Also returns a fault, such as a vertex that has a parent but no level: its parents form a cycle, or do
-    /// not lead to the root.
+    /// not lead to a source.
     ///
     /// # Errors
     /// [`ClusterError::Message`].
     fn find_levels(&self, tree: &RankTree, children: &mut Children) -> Result<(Levels, Option<String>), ClusterError> {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
-        let mut rooted = false;
+        let mut level = vec![NONE; n];
+        let mut frontier = Vec::new();
+        for &source in &tree.sources {
+            if std::mem::take(&mut level[source as usize]) != 0 {
+                frontier.push(source);
+            }
+        }
         children.pairs.clear();
         for (row, vertex) in part.own_vertices() {
             match tree.parents[row] {
+                parent if level[vertex as usize] == 0 => fault = fault_of_source(vertex, parent).or(fault),
                 NONE => {}
-                parent if vertex == tree.root => {
-                    rooted = true;
-                    if parent != vertex {
-                        fault = Some(format!("the root {vertex} has parent {parent} instead of itself"));
-                    }
-                }
                 parent if parent as usize >= n => fault = Some(format!("vertex {vertex} has parent {parent}, which is not a vertex")),
                 parent => children.pairs.push([parent, vertex]),
             }
         }
-        if part.own_row(tree.root).is_some() && !rooted {
-            fault = Some(format!("the root {} has no parent; its parent is itself", tree.root));
-        }
         children.sort(n);
-        let mut level = vec![NONE; n];
-        level[tree.root as usize] = 0;
-        let mut frontier = vec![tree.root];
         let (mut depth, mut found) = (0, 0);
         loop {
             let mut own = Vec::new();
@@ -353,7 +349,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 let arrived = gathered_varying(self.ranks, pieces.next().unwrap_or_default(), self.piece)?;
                 for (rank, vertices) in arrived.of_ranks() {
                     for &v in vertices {
-                        // No vertex is found twice: a vertex has one parent, and the root is the child of none.
+                        // No vertex is found twice: a vertex has one parent, and a source is the child of none.
                         let found = level.get_mut(v as usize).filter(|level| **level == NONE);
                         *found.ok_or(ClusterError::Message { rank })? = depth;
                         frontier.push(v);
@@ -408,6 +404,14 @@ impl Children {
     }
 }
 
+/// Describes the fault of a source whose parent is not itself.
+fn fault_of_source(source: Vertex, parent: Vertex) -> Option<String> {
+    match parent {
+        NONE => Some(format!("the root {source} has no parent; its parent is itself")),
+        parent => (parent != source).then(|| format!("the root {source} has parent {parent} instead of itself")),
+    }
+}
+
 /// Describes the fault of an edge whose ends are on levels more than one apart.
 fn fault_of_edge(u: Vertex, v: Vertex, level_u: u32, level_v: u32) -> String {
     if (level_u == NONE) != (level_v == NONE) {
@@ -442,7 +446,7 @@ mod tests {
         ThreadRanks::run(3, |ranks| {
             let part = Part::build(&edges, Order::Auto, ranks).unwrap();
             let parent = |vertex| if vertex == 300 { 299 } else { 0 };
-            let mut tree = RankTree { root: 0, parents: vec![NONE; part.input_degrees().len()] };
+            let mut tree = RankTree { sources: vec![0], parents: vec![NONE; part.input_degrees().len()] };
             part.own_vertices().for_each(|(row, vertex)| tree.parents[row] = parent(vertex));
             for piece in [2, 3, MOST_AT_ONCE] {
                 let validator = ClusterValidator { piece, ..ClusterValidator::new(&part, ranks) };
@@ -468,7 +472,7 @@ mod tests {
                 let part = Part::build(&all, order, ranks).unwrap();
                 let validator = ClusterValidator::new(&part, ranks);
                 for (root, parents, loops) in [(3, [NONE, NONE, NONE, 3, NONE], 2), (0, [0, 0, 0, NONE, NONE], 1)] {
-                    let tree = [validator.tree_of(root, &parents).unwrap()];
+                    let tree = [validator.tree_of(&[root], &parents).unwrap()];
                     for verdicts in [validator.validate(&all, &tree), validator.validate(&slice, &tree)] {
                         let found = verdicts.unwrap().remove(0).unwrap();
                         assert_eq!(found.self_loops, loops, "root {root}, {order:?}, {size} ranks");
@@ -502,7 +506,7 @@ mod tests {
         let edges = EdgeList::new(1 << 20, vec![[0, 1]], Listing::Once).unwrap();
         let errors = ThreadRanks::run(2, |ranks| {
             let part = Part::build(&edges, Order::Degree, ranks).unwrap();
-            let trees = vec![RankTree { root: 0, parents: Vec::new() }; [1, 1 << 20][ranks.rank()]];
+            let trees = vec![RankTree { sources: vec![0], parents: Vec::new() }; [1, 1 << 20][ranks.rank()]];
             ClusterValidator::new(&part, ranks).validate(&edges, &trees).unwrap_err()
         });
         assert!(matches!(errors[0], ClusterError::SetUp { rank: 1, .. }), "{errors:?}");
@@ -516,7 +520,7 @@ mod tests {
             let part = Part::build(&edges, Order::Original, ranks).unwrap();
             let ranks = Damaged { ranks, damage: &damage };
             let validator = ClusterValidator::new(&part, &ranks);
-            let tree = validator.tree_of(0, &[0, 0, 1, 4, 0]).unwrap();
+            let tree = validator.tree_of(&[0], &[0, 0, 1, 4, 0]).unwrap();
             let verdict = validator.validate(&edges, &[tree])?.remove(0);
             assert_eq!(verdict.unwrap().reached, 5);
             Ok(())

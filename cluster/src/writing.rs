@@ -36,15 +36,20 @@ const BLOCK: u64 = 64 << 10;
 /// The values of this rank's vertices in the order of original numbers, which are sent run by run to the ranks that write the runs.
 struct Sorted<'v> {
     pairs: &'v [[u32; 2]],
-    /// The root and its value. No rank has the value if the root has no edge.
-    root: (Vertex, u32),
 }
 
-fn sorted(part: &Part, by_row: &[u32]) -> Vec<[u32; 2]> {
+/// On rank 0 also the values of the `sources` that no rank owns, by `of_source`.
+fn sorted(part: &Part, by_row: &[u32], (sources, of_source): Sources<'_>) -> Vec<[u32; 2]> {
     let mut pairs: Vec<[u32; 2]> = part.own_vertices().map(|(row, vertex)| [vertex, by_row[row]]).collect();
+    if part.deal.rank == 0 {
+        pairs.extend(part.without_owner(sources).into_iter().map(|source| [source, of_source(source)]));
+    }
     pairs.sort_unstable();
     pairs
 }
+
+/// The sources of a search, and the value of a source. No rank has the value of a source that has no edge.
+pub type Sources<'s> = (&'s [Vertex], fn(Vertex) -> u32);
 
 impl Sorted<'_> {
     /// Sends rank `r` the values of the vertices `runs[r]`. Runs are consecutive. Returns the values of this rank's run. A vertex that no
@@ -69,9 +74,6 @@ impl Sorted<'_> {
                 *place.ok_or(ClusterError::Message { rank })? = value;
             }
         }
-        if own.contains(&(self.root.0 as usize)) {
-            of_run[self.root.0 as usize - own.start] = self.root.1;
-        }
         Ok(of_run)
     }
 }
@@ -79,8 +81,8 @@ impl Sorted<'_> {
 /// Calls `to` on rank 0 with a value for every vertex, in the order of original numbers, `slice` vertices at a time: no rank holds all
 /// values.
 ///
-/// Every rank calls it with the values of its rows. `root` is the root and its value, which no rank has if the root has no edge. A vertex
-/// that no rank owns gets [`NONE`]. A `slice` of more than 2^23 vertices counts as 2^23, since MPI can't count longer messages.
+/// Every rank calls it with the values of its rows, and with the same sources. Any other vertex that no rank owns gets [`NONE`]. A `slice`
+/// of more than 2^23 vertices counts as 2^23, since MPI can't count longer messages.
 ///
 /// # Errors
 /// The first error of `to`, on rank 0, after all slices have arrived; [`ClusterError::Message`], as the source of the error.
@@ -88,12 +90,12 @@ pub fn in_slices(
     ranks: &impl Ranks,
     part: &Part,
     by_row: &[u32],
-    root: (Vertex, u32),
+    sources: Sources<'_>,
     slice: usize,
     to: &mut dyn FnMut(&[u32]) -> io::Result<()>,
 ) -> io::Result<()> {
-    let pairs = sorted(part, by_row);
-    let mut sorted = Sorted { pairs: &pairs, root };
+    let pairs = sorted(part, by_row, sources);
+    let mut sorted = Sorted { pairs: &pairs };
     let (slice, mut written) = (slice.clamp(1, LONGEST), Ok(()));
     for begin in (0..part.vertices()).step_by(slice) {
         let end = (begin + slice).min(part.vertices());
@@ -178,14 +180,14 @@ pub fn write_together(
     ranks: &impl Ranks,
     part: &Part,
     by_row: &[u32],
-    root: (Vertex, u32),
+    sources: Sources<'_>,
     slice: usize,
     (file, head): (&SharedFile, &[u8]),
     encode: impl Fn(Vertex, &[u32]) -> io::Result<Vec<u8>>,
 ) -> Result<(), ClusterError> {
     let (rank, size, slice) = (ranks.rank(), ranks.size(), slice.clamp(1, LONGEST));
-    let pairs = sorted(part, by_row);
-    let mut sorted = Sorted { pairs: &pairs, root };
+    let pairs = sorted(part, by_row, sources);
+    let mut sorted = Sorted { pairs: &pairs };
     let mut written = Ok(());
     // On rank 0, `carry` holds the bytes from `base`, the beginning of a block, to the next run.
     let (mut base, mut carry, mut block) = (0, Arrived::default(), Arrived::default());
@@ -262,9 +264,9 @@ mod tests {
             let file = SharedFile::open(ranks, Some(&path)).unwrap().unwrap();
             let ranks = Damaged { ranks, damage: &damage };
             let encode = |_: Vertex, values: &[u32]| Ok(values.iter().flat_map(|value| value.to_le_bytes()).collect());
-            let written = write_together(&ranks, &part, &by_row, (0, 0), usize::MAX, (&file, b"head"), encode);
+            let written = write_together(&ranks, &part, &by_row, (&[], |v| v), usize::MAX, (&file, b"head"), encode);
             let mut passed = Vec::new();
-            let sliced = in_slices(&ranks, &part, &by_row, (0, 0), usize::MAX, &mut |values| {
+            let sliced = in_slices(&ranks, &part, &by_row, (&[], |v| v), usize::MAX, &mut |values| {
                 passed.extend_from_slice(values);
                 Ok(())
             });

@@ -9,7 +9,7 @@ use socbfs::{
     input::{Format, ReadOptions, WriteOptions, generate::Generator, write},
     policy::Policy,
     search::{Search, SearchOptions},
-    validate::validate,
+    validate::validate_forest,
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, SharedFile, ThreadRanks, read,
@@ -38,15 +38,29 @@ fn ways() -> Vec<ClusterOptions> {
 
 /// The tree of the last search, on rank 0.
 fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>) -> Vec<u32> {
-    whole(ranks, part, search.parents_by_row(), (1, 1), 1000)
+    whole(ranks, part, search.parents_by_row(), (&[1], |root| root), 1000)
 }
 
+/// Searches from each of `roots`, and from sets of sources, which have the least levels of searches from each of them.
 fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
-    let reference = Reference::new(n, edges, false, roots);
+    let mut sets: Vec<Vec<u32>> = roots.iter().map(|&root| vec![root]).collect();
+    // All roots, the last one twice; every seventh vertex, downwards.
+    sets.push([roots, &roots[roots.len() - 1..]].concat());
+    sets.push((0..n as u32).rev().step_by(7).collect());
+    let reference = Reference::new(n, edges, false, &sets.concat());
+    let mut right: Vec<_> = sets.iter().map(|sources| reference.least(sources)).collect();
+    // Every vertex (in a large graph, more than the queue of the frontier holds), and none.
+    sets.extend([(0..n as u32).collect(), Vec::new()]);
+    right.extend([vec![0; n], vec![NONE; n]]);
+    check_sets(n, edges, &sets, &right, sizes);
+}
+
+/// Compares searches from each set with the right levels.
+fn check_sets(n: usize, edges: &[[u32; 2]], sets: &[Vec<u32>], right: &[Vec<u32>], sizes: &[usize]) {
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let mut alone = Search::new(&layout, &SearchOptions::default()).unwrap();
-    let expected: Vec<_> = roots.iter().map(|&root| alone.run(root).unwrap()).collect();
+    let expected: Vec<_> = sets.iter().map(|sources| alone.run_from(sources).unwrap()).collect();
     let lengths = [sizes.len(), 2, ways().len()];
     for (a, &size) in sizes.iter().enumerate() {
         for (b, order) in [Order::Original, Order::Degree].into_iter().enumerate() {
@@ -56,34 +70,37 @@ fn check(n: usize, edges: &[[u32; 2]], roots: &[u32], sizes: &[usize]) {
                     let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
                     let mut trees = Vec::new();
                     let mut own = Vec::new();
-                    for (&root, expected) in roots.iter().zip(&expected) {
-                        let outcome = search.run(root).unwrap();
-                        let what = || format!("{size} ranks, {order:?}, {options:?}, root {root}, {edges:?}");
+                    for (sources, expected) in sets.iter().zip(&expected) {
+                        let outcome = search.run_from(sources).unwrap();
+                        let what = || format!("{size} ranks, {order:?}, {options:?}, from {sources:?}, {edges:?}");
                         assert_eq!(
-                            (outcome.reached, outcome.levels, outcome.edges),
-                            (expected.reached, expected.levels, expected.edges),
+                            (outcome.root, outcome.sources, outcome.reached, outcome.levels, outcome.edges),
+                            (expected.root, expected.sources, expected.reached, expected.levels, expected.edges),
                             "{}",
                             what()
                         );
-                        own.push(RankTree { root, parents: search.parents_by_row().to_vec() });
+                        own.push(RankTree { sources: sources.clone(), parents: search.parents_by_row().to_vec() });
                         // Graphs are shorter or longer than these slices.
-                        trees.push(whole(ranks, &part, search.parents_by_row(), (root, root), 64));
+                        trees.push(whole(ranks, &part, search.parents_by_row(), (sources, |source| source), 64));
                     }
                     let validator = ClusterValidator::new(&part, ranks);
-                    let levels = own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (tree.root, 0), 1000));
+                    let levels =
+                        own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (&tree.sources, |_| 0), 1000));
                     let levels: Vec<_> = levels.collect();
                     let verdicts = validator.validate(&list, &own).unwrap();
                     for (verdict, expected) in verdicts.iter().zip(&expected) {
                         let found = verdict.as_ref().unwrap();
-                        assert_eq!((found.reached, found.levels, found.edges), (expected.reached, expected.levels, expected.edges));
+                        assert_eq!(
+                            (found.root, found.reached, found.levels, found.edges),
+                            (expected.root, expected.reached, expected.levels, expected.edges)
+                        );
                     }
                     (trees, levels)
                 });
                 let (trees, levels) = &trees[0];
-                for (k, &root) in roots.iter().enumerate() {
-                    reference.compare_tree(root, &trees[k]);
-                    validate(&list, false, root, &trees[k]).unwrap();
-                    assert!(reference.levels(root).iter().eq(&levels[k]), "levels are read off the parents");
+                for (k, sources) in sets.iter().enumerate() {
+                    validate_forest(&list, false, sources, &trees[k]).unwrap();
+                    assert_eq!(levels[k], right[k], "levels from {sources:?} are read off the parents");
                 }
             }
         }
@@ -145,12 +162,13 @@ proptest! {
     fn any_graph(
         n in 1usize..400,
         seeds in prop::collection::vec((any::<u32>(), any::<u32>()), 0..500),
-        root: u32,
+        roots in prop::collection::vec(any::<u32>(), 1..5),
         ranks in 1usize..6,
     ) {
         // Low numbers are more frequent, so that there are hubs.
         let edges: Vec<[u32; 2]> = seeds.iter().map(|&(a, b)| [a % n as u32, b % (1 + a % n as u32)]).collect();
-        check(n, &edges, &[root % n as u32], &[ranks]);
+        let roots: Vec<u32> = roots.iter().map(|root| root % n as u32).collect();
+        check(n, &edges, &roots, &[ranks]);
     }
 }
 
@@ -220,7 +238,7 @@ fn wrong_trees_fail_on_every_rank() {
             for (row, vertex) in part.own_vertices() {
                 damage(vertex, &mut parents[row]);
             }
-            ClusterValidator::new(&part, ranks).validate(&list, &[RankTree { root: 3, parents }]).unwrap().remove(0).map(|_| ())
+            ClusterValidator::new(&part, ranks).validate(&list, &[RankTree { sources: vec![3], parents }]).unwrap().remove(0).map(|_| ())
         });
         assert!(verdicts.iter().all(|verdict| verdict == &verdicts[0]), "{verdicts:?}");
         let fault = verdicts[0].as_ref().unwrap_err();
@@ -233,26 +251,35 @@ fn wrong_trees_fail_on_every_rank() {
 fn whole_trees_are_checked_by_all_ranks() {
     // Vertices 5 and 6 have no edge.
     let list = EdgeList::new(7, vec![[0, 1], [1, 2], [2, 3], [3, 0], [3, 4]], Listing::Once).unwrap();
-    let verdict = |root: u32, parents: [u32; 7], order: Order| {
+    let verdict = |sources: &[u32], parents: [u32; 7], order: Order| {
         let of_ranks = ThreadRanks::run(3, |ranks| {
             let part = Part::build(&list, order, ranks).unwrap();
             let validator = ClusterValidator::new(&part, ranks);
-            let tree = validator.tree_of(root, &parents)?;
+            let tree = validator.tree_of(sources, &parents)?;
             validator.validate(&list, &[tree]).unwrap().remove(0).map(|found| (found.reached, found.levels))
         });
         assert!(of_ranks.iter().all(|verdict| verdict == &of_ranks[0]), "{of_ranks:?}");
         of_ranks[0].clone()
     };
     for order in [Order::Original, Order::Degree] {
-        assert_eq!(verdict(0, [0, 0, 1, 0, 3, NONE, NONE], order), Ok((5, 3)));
-        assert_eq!(verdict(5, [NONE, NONE, NONE, NONE, NONE, 5, NONE], order), Ok((1, 1)));
-        for (root, parents, fault) in [
-            (0, [0, 0, 1, 0, 3, NONE, 0], "vertex 6 has parent 0, but no edge joins them"),
-            (5, [NONE, NONE, NONE, NONE, NONE, 6, NONE], "the root 5 has parent 6"),
-            (5, [NONE; 7], "the root 5 has no parent"),
-            (0, [0, 0, 1, 0, 2, NONE, NONE], "more than one apart"),
+        assert_eq!(verdict(&[0], [0, 0, 1, 0, 3, NONE, NONE], order), Ok((5, 3)));
+        assert_eq!(verdict(&[5], [NONE, NONE, NONE, NONE, NONE, 5, NONE], order), Ok((1, 1)));
+        let forest = [3, 2, 2, 3, 3, 5, NONE];
+        assert_eq!(verdict(&[5, 2, 3, 2], forest, order), Ok((6, 2)));
+        assert_eq!(verdict(&[], [NONE; 7], order), Ok((0, 0)));
+        for (sources, parents, fault) in [
+            (&[5, 2, 3, 1][..], forest, "the root 1 has parent 2"),
+            (&[6, 5, 2, 3], forest, "the root 6 has no parent"),
+            (&[5, 2], forest, "does not lead to the root"),
+            (&[2, 3], forest, "vertex 5 "),
+            (&[5, 2, 3], [1, 2, 2, 3, 3, 5, NONE], "more than one apart"),
+            (&[], [3, 2, 2, 3, 3, NONE, NONE], "does not lead to the root"),
+            (&[0], [0, 0, 1, 0, 3, NONE, 0], "vertex 6 has parent 0, but no edge joins them"),
+            (&[5], [NONE, NONE, NONE, NONE, NONE, 6, NONE], "the root 5 has parent 6"),
+            (&[5], [NONE; 7], "the root 5 has no parent"),
+            (&[0], [0, 0, 1, 0, 2, NONE, NONE], "more than one apart"),
         ] {
-            let found = verdict(root, parents, order).unwrap_err();
+            let found = verdict(sources, parents, order).unwrap_err();
             assert!(found.contains(fault), "{found:?} instead of {fault:?}");
         }
     }
@@ -310,7 +337,7 @@ fn files_are_read_by_all_ranks_together() {
             let part = Part::build(&slice, Order::Auto, ranks).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
             let outcome = search.run(1).unwrap();
-            let tree = RankTree { root: 1, parents: search.parents_by_row().to_vec() };
+            let tree = RankTree { sources: vec![1], parents: search.parents_by_row().to_vec() };
             let found = ClusterValidator::new(&part, ranks).validate(&slice, &[tree]).unwrap().remove(0).unwrap();
             assert_eq!((found.reached, found.edges), (outcome.reached, outcome.edges));
             whole_tree(ranks, &part, &search)
@@ -385,13 +412,13 @@ fn real_graphs_are_searched_over_ranks() {
                 let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
                 let trees = roots.map(|root| {
                     search.run(root).unwrap();
-                    RankTree { root, parents: search.parents_by_row().to_vec() }
+                    RankTree { sources: vec![root], parents: search.parents_by_row().to_vec() }
                 });
                 let validator = ClusterValidator::new(&part, ranks);
                 for verdict in validator.validate(&slice, &trees).unwrap() {
                     verdict.unwrap_or_else(|fault| panic!("{name} over {size} ranks: {fault}"));
                 }
-                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (tree.root, 0), 10_000))
+                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (&tree.sources, |_| 0), 10_000))
             });
             for (root, levels) in roots.iter().zip(&of_ranks[0]) {
                 assert!(reference.levels(*root).iter().eq(levels), "{name} over {size} ranks from {root}");

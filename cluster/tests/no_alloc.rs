@@ -25,8 +25,10 @@ fn main() {
                         let options = ClusterOptions { exchange, threads, sorted, ..ClusterOptions::default() };
                         let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
                         let what = format!("{kind} {order:?} {size} ranks {exchange:?} {threads} threads");
-                        for root in [0, 17, searches::LARGE - 1] {
-                            counted::allocates_nothing(&mut search, ranks, root, &what);
+                        // Every fifth vertex: more than the queue of the frontier holds.
+                        let many: Vec<u32> = (0..searches::LARGE).step_by(5).collect();
+                        for sources in [&[0][..], &[17], &[searches::LARGE - 1], &[], &[17, 3, 17], &many] {
+                            counted::allocates_nothing(&mut search, ranks, sources, &what);
                         }
                     });
                     combinations += 1;

@@ -41,8 +41,8 @@ fn over_ranks(name: &str, device: &Arc<Device>) {
             let options = ClusterOptions { device: Some(own).filter(|_| ranks.rank() > 0), ..ClusterOptions::default() };
             let mut search = ClusterSearch::new(&part, ranks, &options).unwrap();
             let mut on_device = 0;
-            for root in [0, 17, n - 1] {
-                counted::allocates_nothing(&mut search, ranks, root, &format!("{name}, {way}"));
+            for sources in [&[0][..], &[17], &[n - 1], &[5, 17, 5, n - 2]] {
+                counted::allocates_nothing(&mut search, ranks, sources, &format!("{name}, {way}"));
                 on_device += search.records().iter().filter(|level| matches!(level.plan.placement, Placement::Gpu(_))).count();
             }
             assert_eq!(on_device > 0, ranks.rank() > 0, "{name}, {way}, rank {}: {on_device} levels on the device", ranks.rank());

@@ -95,6 +95,15 @@ impl Reference {
         &self.wanted.iter().find(|wanted| wanted.root == root).unwrap().level
     }
 
+    /// The least of the levels from each of the `sources`.
+    pub fn least(&self, sources: &[u32]) -> Vec<u32> {
+        let mut least = vec![NONE; self.lists.len()];
+        for &source in sources {
+            least.iter_mut().zip(self.levels(source)).for_each(|(least, &level)| *least = level.min(*least));
+        }
+        least
+    }
+
     /// Compares the parents of one search with the reference.
     pub fn compare_tree(&self, root: u32, parents: &[u32]) {
         let wanted = self.wanted.iter().find(|wanted| wanted.root == root).unwrap();

@@ -5,7 +5,7 @@ use socbfs::{
     graph::{EdgeList, Order},
     input::generate::Generator,
 };
-use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, SharedFile, ThreadRanks, write_together};
+use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, SharedFile, Sources, ThreadRanks, write_together};
 use socbfs_tools::{
     bench::{RootSource, roots},
     report::{ArrayFormat, ArrayWriter, Column, write_array},
@@ -32,7 +32,7 @@ fn ranks_write_one_file_together() {
                 for (_, _, path) in &files {
                     std::fs::write(path, "").unwrap();
                 }
-                let root = (1, 1);
+                let sources: Sources<'_> = (&[1], |root| root);
                 let trees = ThreadRanks::run(size, |ranks| {
                     let part = Part::build(&list, order, ranks).unwrap();
                     let values: Vec<u32> =
@@ -41,14 +41,14 @@ fn ranks_write_one_file_together() {
                         let file = SharedFile::open(ranks, Some(path)).unwrap().expect("the same file on all ranks");
                         let mut head = Vec::new();
                         ArrayWriter::begin(&mut head, format, Column::Parent, part.vertices()).unwrap();
-                        write_together(ranks, &part, &values, root, slice, (&file, &head), |vertex: u32, values: &[u32]| {
+                        write_together(ranks, &part, &values, sources, slice, (&file, &head), |vertex: u32, values: &[u32]| {
                             let mut bytes = Vec::new();
                             ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
                             Ok(bytes)
                         })
                         .unwrap();
                     }
-                    whole(ranks, &part, &values, root, 1 << 16)
+                    whole(ranks, &part, &values, sources, 1 << 16)
                 });
                 for (format, slice, path) in &files {
                     let mut expected = Vec::new();
@@ -79,7 +79,7 @@ fn counted(edges: &EdgeList, size: usize, exchange: Exchange, count: usize) -> C
         let drawn = roots(part.vertices(), |v| u32::from(part.has_edge(v)), count, RootSource::GRAPH500);
         assert_eq!(drawn.len(), count);
         let mut sum_of = |root| {
-            search.run_uncounted(root).unwrap();
+            search.run_uncounted(&[root]).unwrap();
             search.traffic().iter().fold(LevelTraffic::default(), |mut sum, &level| {
                 sum.add(level);
                 sum

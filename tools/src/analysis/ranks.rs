@@ -66,7 +66,7 @@ fn of_rank(
     let received = search.traffic().iter().map(|level| level.received).sum();
     let mut seconds = Vec::with_capacity(turns);
     for _ in 0..turns.max(1) {
-        seconds.push(search.run_uncounted(root)?.elapsed.as_secs_f64());
+        seconds.push(search.run_uncounted(&[root])?.elapsed.as_secs_f64());
     }
     Ok(OfRank { seconds, received, levels: outcome.levels, reached: outcome.reached })
 }

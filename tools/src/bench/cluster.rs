@@ -4,7 +4,7 @@ use crate::record::{ClusterLevel, ClusterRoot, RankDeviceRecord, RootRecord};
 use std::time::Instant;
 
 use socbfs::{
-    bfs::{LevelRecord, Placement},
+    bfs::LevelRecord,
     graph::{EdgeStream, Vertex},
 };
 use socbfs_cluster::{
@@ -76,12 +76,10 @@ fn device_record<R: Ranks>(search: &ClusterSearch<'_, R>, ranks: &R, options: &C
     })
 }
 
-/// Number of levels of a search that ran on the device. The first level of a root that is a leaf is planned as the others are, but no
-/// device runs it: it only finds the leaf's neighbour, without a message. Levels that the last record sums up count as its first one.
-fn levels_on_device(records: &[LevelRecord], traffic: &[LevelTraffic]) -> u64 {
-    let is_on_device =
-        |(level, traffic): &(&LevelRecord, &LevelTraffic)| matches!(level.plan.placement, Placement::Gpu(_)) && traffic.messages > 0;
-    records.iter().zip(traffic).filter(is_on_device).map(|(level, _)| u64::from(level.levels)).sum()
+/// Number of levels of a search that ran on the device, on which no thread of the CPU took part. (Level 0 of a root that is a leaf is
+/// planned as the others are, but no device runs it.) Levels that the last record sums up count as its first one.
+fn levels_on_device(records: &[LevelRecord]) -> u64 {
+    records.iter().filter(|level| level.threads == 0).map(|level| u64::from(level.levels)).sum()
 }
 
 /// As [`measure`](super::measure), over ranks: one untimed search, then every root timed and validated against the edges as listed. Every
@@ -109,9 +107,9 @@ pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
         for &root in batch {
             let outcome = search.run(root)?;
             exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
-            on_device += levels_on_device(search.records(), search.traffic());
+            on_device += levels_on_device(search.records());
             searched.push((outcome, search.records().to_vec()));
-            trees.push(RankTree { root, parents: search.parents_by_row().to_vec() });
+            trees.push(RankTree { sources: vec![root], parents: search.parents_by_row().to_vec() });
         }
         let start = Instant::now();
         let verdicts = validator.validate(edges, &trees)?;
@@ -144,10 +142,7 @@ pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::{
-        bfs::GpuKernel,
-        graph::{EdgeList, Listing, Order},
-    };
+    use socbfs::graph::{EdgeList, Listing, Order};
     use socbfs_cluster::ThreadRanks;
 
     #[test]
@@ -165,23 +160,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_level_of_a_leaf_does_not_count_for_the_device() {
-        // A triangle of 0, 1 and 2, with the leaf 3 at 0.
+    fn levels_of_the_device_are_those_without_a_thread() {
         let list = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 0], [0, 3]], Listing::Once).unwrap();
         ThreadRanks::run(2, |ranks| {
             let part = Part::build(&list, Order::Auto, ranks).unwrap();
             let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
-            for (root, on_host) in [(0, 0), (3, 1)] {
-                search.run(root).unwrap();
-                assert_eq!(levels_on_device(search.records(), search.traffic()), 0);
-                // As planned on a rank whose device runs every level.
-                let mut records = search.records().to_vec();
-                records.iter_mut().for_each(|level| level.plan.placement = Placement::Gpu(GpuKernel::Tg));
-                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host) as u64, "root {root}");
-                // As at the end of a deep search, whose last record sums up three levels.
-                records.iter_mut().rev().take(1).for_each(|last| last.levels = 3);
-                assert_eq!(levels_on_device(&records, search.traffic()), (records.len() - on_host + 2) as u64, "root {root}");
-            }
+            search.run(3).unwrap();
+            let mut records = search.records().to_vec();
+            assert_eq!((records.len(), levels_on_device(&records)), (3, 0));
+            records[1..].iter_mut().for_each(|level| level.threads = 0);
+            // As at the end of a deep search, whose last record sums up three levels.
+            records[2].levels = 3;
+            assert_eq!(levels_on_device(&records), 4);
         });
     }
 }

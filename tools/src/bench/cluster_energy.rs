@@ -167,7 +167,7 @@ pub fn measure_cluster_energy<R: Ranks>(
         // All ranks continue until every window is long enough, so that no rank searches alone.
         let all_have = |enough: bool| sum(ranks, u64::from(!enough)) == 0;
         windows.push(searches(records, meter.ok(), length, all_have, |record| {
-            let outcome = search.run_uncounted(record.root)?;
+            let outcome = search.run_uncounted(&[record.root])?;
             // All ranks have the same numbers, so all of them end. (An uncounted search may lack a last level of leaves.)
             check_levels(record, outcome.levels, 1)?;
             Ok(outcome.elapsed.as_secs_f64())

@@ -2,6 +2,7 @@
 
 use std::{
     fmt::Display,
+    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     path::Path,
     time::{Duration, Instant},
 };
@@ -11,7 +12,7 @@ use clap::{ArgMatches, parser::ValueSource};
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
-    run::{Array, RunArgs, summary},
+    run::{Array, RunArgs, SourceArgs, summary},
     validate::{ValidateArgs, report_verdict},
 };
 use crate::shell::energy::lost;
@@ -42,7 +43,7 @@ use socbfs::{
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, PreparedRank, RankDevice,
-    RankTree, Ranks, SLICE, SharedFile, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
+    RankTree, Ranks, SLICE, SharedFile, Sources, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
     write_together,
 };
 
@@ -237,6 +238,21 @@ fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
     };
     Ok(with_value(name, file))
 }
+
+/// Where a search begins: a file of sources may have another name on each rank, so the sources themselves are compared, many by a checksum.
+fn begins_at(arguments: &SourceArgs, sources: &[Vertex]) -> Given {
+    if let Some(root) = arguments.root {
+        return with_value("--root", root);
+    }
+    if sources.len() > LISTED {
+        let checksum = BuildHasherDefault::<DefaultHasher>::default().hash_one(sources);
+        return with_value("--sources", format_args!("of {} vertices (checksum {checksum:016x})", sources.len()));
+    }
+    with_value("--sources", sources.iter().map(Vertex::to_string).collect::<Vec<_>>().join(","))
+}
+
+/// Most sources that a message lists.
+const LISTED: usize = 16;
 
 /// The command, its graph if one is named (of files only that it is one: ranks compare the files while they read them), and whether only
 /// rank 0 has the file.
@@ -527,36 +543,36 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
         given.extend(["--exchange", "--order"].map(|name| as_given(matches, name)));
-        let root = arguments.sources.of_ranks()?;
-        given.push(with_value("--root", root));
+        let sources = arguments.sources.resolve()?;
+        given.push(begins_at(&arguments.sources, &sources));
         given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
         let [parents, levels, _] = arguments.outputs(ranks.rank() == 0)?;
         config.apply()?;
-        Ok((config, source, given, root, parents, levels))
+        Ok((config, source, given, sources, parents, levels))
     };
-    let (config, source, given, root, parents, levels) = agreed(ranks, prepare())?;
+    let (config, source, given, sources, parents, levels) = agreed(ranks, prepare())?;
     same_flags(ranks, &given)?;
     let mut ready = Ready::new(&arguments.cluster, &arguments.layout, &config, &source, ranks)?;
     resolve_bounds(&mut ready, ranks)?;
     let Ready { edges, part, options, .. } = ready;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
-    let outcome = search.run(root).map_err(once_for_all(ranks, ""))?;
-    let tree = RankTree { root: root, parents: search.parents_by_row().to_vec() };
+    let outcome = search.run_from(&sources).map_err(once_for_all(ranks, ""))?;
+    let tree = RankTree { sources, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];
     if let Err(violation) = validator.validate(&edges, &trees).map_err(once_for_all(ranks, ""))?.remove(0) {
         if ranks.rank() == 0 {
-            crate::shell::say(&format!("error: the tree from root {} failed validation: {violation}", root));
+            crate::shell::say(&format!("error: the tree from root {} failed validation: {violation}", outcome.root));
         }
         return Err(Failure::Invalid);
     }
     let mut written = Ok(());
     if let Some(path) = &arguments.parents {
-        written = write_by_row(ranks, &part, &trees[0].parents, (root, root), (Column::Parent, path), parents);
+        written = write_by_row(ranks, &part, &trees[0].parents, (&trees[0].sources, |source| source), (Column::Parent, path), parents);
     }
     if let Some(path) = &arguments.levels {
         let own = validator.levels_by_row(&trees[0])?;
-        written = both(written, write_by_row(ranks, &part, &own, (root, 0), (Column::Level, path), levels));
+        written = both(written, write_by_row(ranks, &part, &own, (&trees[0].sources, |_| 0), (Column::Level, path), levels));
     }
     let traffic = gather(ranks, search.traffic());
     if ranks.rank() != 0 {
@@ -580,7 +596,7 @@ fn write_by_row(
     ranks: &MpiRanks,
     part: &Part,
     by_row: &[u32],
-    root: (Vertex, u32),
+    sources: Sources<'_>,
     (column, path): (Column, &Path),
     mut file: Array,
 ) -> Result<(), Failure> {
@@ -591,11 +607,11 @@ fn write_by_row(
     let Some(shared) = shared else {
         let Some((format, output)) = file else {
             // Only rank 0 receives the values.
-            return in_slices(ranks, part, by_row, root, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
+            return in_slices(ranks, part, by_row, sources, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
         };
         return output.finish(|out| {
             let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
-            in_slices(ranks, part, by_row, root, SLICE, &mut |values| array.write(values))
+            in_slices(ranks, part, by_row, sources, SLICE, &mut |values| array.write(values))
         });
     };
     let mut head = Vec::new();
@@ -607,7 +623,7 @@ fn write_by_row(
     };
     // Short runs for a small graph, so that every rank writes a part of it too.
     let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
-    write_together(ranks, part, by_row, root, run, (&shared, &head), encode)
+    write_together(ranks, part, by_row, sources, run, (&shared, &head), encode)
         .map_err(once_for_all(ranks, &format!("can't write {}", path.display())))?;
     // All ranks have written: the file gets its name.
     file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
@@ -628,21 +644,21 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
     same_program(ranks)?;
     let prepare = || {
         not_directed(arguments.directed)?;
-        Ok((arguments.sources.of_ranks()?, Source::parse(&arguments.graph, arguments.format)?))
+        Ok((arguments.sources.resolve()?, Source::parse(&arguments.graph, arguments.format)?))
     };
-    let (root, source) = agreed(ranks, prepare())?;
+    let (sources, source) = agreed(ranks, prepare())?;
     let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
-    given.push(with_value("--root", root));
+    given.push(begins_at(&arguments.sources, &sources));
     same_flags(ranks, &given)?;
     let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
     let vertices = edges.vertices();
-    if root as usize >= vertices {
+    if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
         return Err(SearchError::RootOutOfRange { root, vertices }.into());
     }
     let parents = parents_of_first(&arguments.parents, vertices, ranks)?;
     let part = Part::build(&edges, Order::Auto, ranks).map_err(once_for_all(ranks, &source.name()))?;
     let validator = ClusterValidator::new(&part, ranks);
-    let verdict = match validator.tree_of(root, &parents) {
+    let verdict = match validator.tree_of(&sources, &parents) {
         Err(fault) => Err(fault),
         Ok(tree) => {
             drop(parents);

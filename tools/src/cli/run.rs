@@ -134,12 +134,6 @@ impl SourceArgs {
         let lines = lines.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
         lines.map(|(line, at): (&str, u64)| number(&format!("{text}:{at}"), line)).collect()
     }
-
-    /// The root. Ranks of a cluster search from one.
-    #[cfg(feature = "mpi")]
-    pub(super) fn of_ranks(&self) -> Result<Vertex, Failure> {
-        self.root.ok_or_else(|| Failure::new("ranks search from one root: --sources has no effect here").cure("give --root R"))
-    }
 }
 
 /// An array to write: its format and its output.
