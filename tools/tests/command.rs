@@ -509,7 +509,12 @@ fn a_forest_from_several_sources_is_written_and_valid() {
     refused(&["run", &graph, "--sources", &folder.file("bad.txt", "3\nx\n")], &["bad.txt:2", "\"x\" is not the number of a vertex"]);
     refused(&["run", &graph, "--sources", "3,99999999999"], &["99999999999"]);
     refused(&["run", &graph, "--sources", "absent.txt"], &["absent.txt"]);
-    refused(&["run", &graph, "--sources", "3", "--trace", "--exact"], &["--exact"]);
+    let output = good(&["run", &graph, "--sources", "3,5", "--trace", "--exact", "--keep-leaves"]);
+    let exact = stdout(&output);
+    // The vertices of each level, and their edges.
+    let rows = exact.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows: Vec<_> = rows.filter(|row| row.len() > 6 && row[0].parse::<u32>().is_ok()).map(|row| [row[0], row[3], row[4]]).collect();
+    assert_eq!(rows, [["0", "2", "2"], ["1", "2", "3"], ["2", "1", "3"], ["3", "2", "2"]], "{exact}");
     refused(&["run", &graph, "--sources", "3", "--root", "3"], &["--root"]);
     refused(&["run", &graph], &["--root"]);
 }

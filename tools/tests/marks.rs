@@ -36,15 +36,19 @@ type Marked = BTreeMap<(&'static str, String), (u32, u32)>;
 
 fn search(layout: &Layout, name: &str, options: &SearchOptions, roots: &[u32], marked: &mut Marked) {
     let mut search = Search::new(layout, options).unwrap();
-    for &root in roots {
-        search.run(root).unwrap();
-        let exact = count(layout, &Levels::of_last(&search, root));
+    // From each root, and from all of them at once.
+    for sources in roots.chunks(1).chain([roots]) {
+        search.run_from(sources).unwrap();
+        let exact = count(layout, &Levels::of_last(&search, sources));
         let mut before = "nothing".to_owned();
         for record in search.records() {
             let Some(exact) = exact.get(record.stats.level as usize) else { continue };
             for (what, value, is_estimate, truth) in counts(record, exact) {
                 let level = record.stats.level;
-                assert!(is_estimate || value == truth, "{name}, root {root}, level {level} after {before}: {what} {value}, not {truth}");
+                assert!(
+                    is_estimate || value == truth,
+                    "{name}, from {sources:?}, level {level} after {before}: {what} {value}, not {truth}"
+                );
                 if is_estimate {
                     let (all, wrong) = marked.entry((what, before.clone())).or_default();
                     (*all, *wrong) = (*all + 1, *wrong + u32::from(value != truth));

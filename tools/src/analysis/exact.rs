@@ -11,15 +11,15 @@ use socbfs::{
 /// With more levels than this, one thread counts them all, since every thread has its own counters for each level.
 const MOST_LEVELS_SHARED: usize = 1 << 16;
 
-/// The level of every vertex of the searched structure, from one root.
+/// The level of every vertex of the searched structure, from a root or a set of sources.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Levels {
-    /// The root, as an original number.
+    /// The root or the first source, as an original number ([`NONE`]: there is none).
     pub root: Vertex,
-    /// Number of the last level, D; 0 where the root reaches nothing.
+    /// Number of the last level, D; 0 where the sources reach nothing.
     pub last: u32,
-    /// Level of each internal vertex; [`NONE`] where not reached. A root that is not searched has no entry (it has no edge, or is a leaf
-    /// that the layout leaves out). If it is such a leaf, levels count from its only neighbour.
+    /// Level of each internal vertex; [`NONE`] where not reached. A source that is not searched has no entry (it has no edge, or is a leaf
+    /// that the layout leaves out). If all that have an edge are such leaves, levels count from their neighbours.
     pub of: Vec<u32>,
 }
 
@@ -30,22 +30,23 @@ impl Levels {
     /// As [`Search::run`].
     pub fn search(search: &mut Search<'_>, root: Vertex) -> Result<Self, SearchError> {
         search.run_uncounted(root)?;
-        Ok(Self::of_last(search, root))
+        Ok(Self::of_last(search, &[root]))
     }
 
-    /// The levels of the last search of `search`, which was from `root`.
-    pub fn of_last(search: &Search<'_>, root: Vertex) -> Self {
+    /// The levels of the last search of `search`, which was from `sources`.
+    pub fn of_last(search: &Search<'_>, sources: &[Vertex]) -> Self {
         let layout = search.layout();
         let mut original = vec![NONE; layout.vertices()];
         search.levels_into(&mut original);
-        let above = u32::from(matches!(layout.place(root), Place::LeafOf(_)));
+        let any = |is: fn(Place) -> bool| sources.iter().any(|&source| is(layout.place(source)));
+        let above = u32::from(any(|place| matches!(place, Place::LeafOf(_))) && !any(|place| matches!(place, Place::Searched(_))));
         let of_original = |v: Vertex| match original[layout.to_original(v) as usize] {
             NONE => NONE,
             level => level - above,
         };
         let of: Vec<u32> = (0..layout.csr().vertices() as Vertex).into_par_iter().map(of_original).collect();
         let last = of.par_iter().copied().filter(|&level| level != NONE).max().unwrap_or(0);
-        Self { root, last, of }
+        Self { root: sources.first().copied().unwrap_or(NONE), last, of }
     }
 
     /// Vertices reached, the root included.
@@ -169,12 +170,12 @@ pub fn count_as_policies(layout: &Layout, levels: &Levels) -> Vec<ExactLevel> {
     }
     let (csr, incoming) = (layout.csr(), layout.incoming());
     let is_searched = |v: Vertex| csr.degree(v) > 0 || incoming.degree(v) > 0;
-    let root = levels.of.iter().position(|&level| level == 0);
+    let sources = levels.of.par_iter().enumerate().filter(|&(v, &level)| level == 0 && is_searched(v as Vertex)).count() as u64;
     let mut vertices = (0..csr.vertices() as Vertex).into_par_iter().filter(|&v| is_searched(v)).count() as u64;
     let mut arcs = csr.arcs() as u64;
     for level in &mut found {
-        // Every vertex but the root has an incoming arc, over which it was found.
-        let own = if level.level == 0 { u64::from(root.is_some_and(|root| is_searched(root as Vertex))) } else { level.vertices };
+        // Every vertex but a source has an incoming arc, over which it was found.
+        let own = if level.level == 0 { sources } else { level.vertices };
         vertices = vertices.saturating_sub(own);
         arcs = arcs.saturating_sub(level.arcs);
         (level.unvisited_vertices, level.unvisited_arcs) = (vertices, arcs);

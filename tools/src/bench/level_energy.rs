@@ -92,7 +92,7 @@ pub enum LevelEnergyError {
         levels: usize,
     },
     /// There is no level.
-    #[error("the search from this root has no level")]
+    #[error("the search has no level")]
     NoLevel,
     /// Searches went another way than the first one.
     #[error("{0} of {1} repeated searches had other levels, or other directions or devices for them, than the one that is shown")]
@@ -102,14 +102,14 @@ pub enum LevelEnergyError {
     NotSeen(String),
 }
 
-/// Measures the energy of the levels of `search` from `root`, of which it has just made one run, until all levels are known to 5 % or
+/// Measures the energy of the levels of `search` from `sources`, of which it has just made one run, until all levels are known to 5 % or
 /// `longest` is over. `passed` is called now and then, with the time.
 ///
 /// # Errors
 /// [`LevelEnergyError`].
 pub fn measure_level_energies(
     search: &mut Search<'_>,
-    root: Vertex,
+    sources: &[Vertex],
     meter: &Meter,
     longest: Duration,
     passed: &mut dyn FnMut(Duration),
@@ -130,7 +130,7 @@ pub fn measure_level_energies(
     let slowest = meter.slowest();
     let mut fits: Vec<Fit> = rails.iter().map(|_| Fit::new(levels + 2)).collect();
     let (mut spans, mut changes) = (Vec::with_capacity(1 << 16), Vec::with_capacity(1 << 16));
-    let (mut searches, mut different, mut random) = (0, 0, Numbers::new(root.into()));
+    let (mut searches, mut different, mut random) = (0, 0, Numbers::new(sources.first().map_or(0, |&root| root.into())));
     let mut times: Vec<Vec<f64>> = vec![Vec::with_capacity(TIMES); levels];
     let begin = Instant::now();
     let mut batch = 0;
@@ -139,7 +139,9 @@ pub fn measure_level_energies(
         let until = Instant::now() + slowest * BATCH;
         while Instant::now() < until || spans.is_empty() {
             let called = monotonic();
-            let outcome = search.run_uncounted(root).map_err(MeasureError::from)?;
+            // Counting what several sources reach is a part of the end of a search.
+            let outcome = if let [root] = *sources { search.run_uncounted(root) } else { search.run_from(sources) };
+            let outcome = outcome.map_err(MeasureError::from)?;
             let returned = monotonic();
             let found = called + (outcome.elapsed.saturating_sub(outcome.mapping)).as_nanos() as u64;
             searches += 1;
@@ -579,15 +581,17 @@ mod tests {
         let layout = socbfs::graph::Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
         let root = (0..).find(|&root| layout.input_degree(root) > 8).unwrap();
-        search.run(root).unwrap();
         let meter = meter(COUNTER, Duration::from_millis(1));
-        let measured = measure_level_energies(&mut search, root, &meter, Duration::from_secs(8), &mut |_| ()).unwrap();
-        println!("{measured:?}");
-        // What takes 20 W all the time takes no less in any level that is known.
-        assert!(measured.searches > 10 && measured.known[0] >= 1 && measured.levels.len() == search.records().len(), "{measured:?}");
-        for level in measured.levels.iter().flatten() {
-            let off = (level.joules.0 - 20.0 * level.seconds).abs();
-            assert!(off <= 2.0 * level.within.0 + 0.01 * level.joules.0.abs(), "{level:?}");
+        for sources in [&[root][..], &[root, 5, 9, 5]] {
+            search.run_from(sources).unwrap();
+            let measured = measure_level_energies(&mut search, sources, &meter, Duration::from_secs(8), &mut |_| ()).unwrap();
+            println!("{measured:?}");
+            // What takes 20 W all the time takes no less in any level that is known.
+            assert!(measured.searches > 10 && measured.known[0] >= 1 && measured.levels.len() == search.records().len(), "{measured:?}");
+            for level in measured.levels.iter().flatten() {
+                let off = (level.joules.0 - 20.0 * level.seconds).abs();
+                assert!(off <= 2.0 * level.within.0 + 0.01 * level.joules.0.abs(), "{level:?}");
+            }
         }
     }
 
@@ -599,7 +603,7 @@ mod tests {
         search.run(0).unwrap();
         for (signal, ms, words) in [(Signal::Power, 10, "a new one every 10 ms"), (COUNTER, 51, "changes every 51 ms")] {
             let meter = meter(signal, Duration::from_millis(ms));
-            let error = measure_level_energies(&mut search, 0, &meter, Duration::ZERO, &mut |_| ()).unwrap_err().to_string();
+            let error = measure_level_energies(&mut search, &[0], &meter, Duration::ZERO, &mut |_| ()).unwrap_err().to_string();
             assert!(error.contains(words) && error.contains("at least every 2 ms") && error.lines().count() == 1, "{error}");
         }
     }

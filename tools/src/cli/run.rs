@@ -153,14 +153,6 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let sources = arguments.sources.resolve()?;
     let [parents, levels, nearest] = arguments.outputs(true)?;
-    if arguments.sources.sources.is_some() {
-        without_effect(
-            matches,
-            &["exact", "energy"],
-            "the levels from several sources are not counted exactly nor measured",
-            "omit --FLAG",
-        )?;
-    }
     if !arguments.trace {
         without_effect(matches, &["energy"], "a search is too short to measure", "--trace measures the energy of its levels")?;
     }
@@ -201,9 +193,9 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let mut text = summary(&outcome, layout.vertices(), mapping);
     if arguments.trace {
         text.push('\n');
-        let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, outcome.root)));
+        let exact = arguments.exact.then(|| count_as_policies(&layout, &Levels::of_last(&search, &sources)));
         let records = search.records().to_vec();
-        let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, outcome.root, &config, &mut search)).transpose()?;
+        let energies = arguments.sensors.is_asked(matches).then(|| energies(arguments, &sources, &config, &mut search)).transpose()?;
         let measured = energies.as_ref().and_then(|energies| energies.as_ref().ok());
         text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured, arguments.wide));
         match energies {
@@ -230,7 +222,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// The energy of the levels of the last search, or why it is not measured.
 fn energies(
     arguments: &RunArgs,
-    root: Vertex,
+    sources: &[Vertex],
     config: &Runtime,
     search: &mut Search<'_>,
 ) -> Result<Result<LevelEnergies, String>, Failure> {
@@ -239,7 +231,7 @@ fn energies(
         Err(none) => return Ok(Err(none.reason().unwrap_or("no sensor").to_owned())),
     };
     let progress = progress::Bar::still("Measuring energy by level", LONGEST.as_secs());
-    let measured = measure_level_energies(search, root, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
+    let measured = measure_level_energies(search, sources, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
     match measured {
         Ok(energies) => Ok(Ok(energies)),
         Err(LevelEnergyError::Measure(error)) => Err(error.into()),
