@@ -219,8 +219,8 @@ impl Built {
     }
 }
 
-/// Words of local memory that a kernel for groups of `group` > 1 work-items declares besides the vertices that it collects: a batch has three
-/// per work-item, and the rest is a reserve (`Batch` and `Found` in `kernels/top_down.cl`).
+/// Words of local memory that a kernel for groups of `group` > 1 work-items declares besides the vertices that it collects: a batch has
+/// three per work-item, and the rest is a reserve (`Batch` and `Found` in `kernels/top_down.cl`).
 const fn fixed_words(group: usize) -> usize {
     3 * group + 64
 }
