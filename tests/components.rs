@@ -40,7 +40,9 @@ fn compare(n: usize, edges: Vec<[u32; 2]>, threads: &[usize]) {
     let count = wanted.iter().max().map_or(0, |last| *last as usize + 1);
     let edges = EdgeList::new(n, edges, Listing::Once).unwrap();
     for directed in [false, true] {
-        for (order, keep_leaves) in [(Order::Original, false), (Order::Degree, false), (Order::Degree, true)] {
+        for (order, keep_leaves) in
+            [(Order::Original, false), (Order::Degree, false), (Order::Degree, true), (Order::Rcm, false), (Order::Rcm, true)]
+        {
             let layout = Layout::build(&edges, &BuildOptions { directed, order, keep_leaves, ..BuildOptions::default() }).unwrap();
             for &threads in threads {
                 let mut search = Search::new(&layout, &SearchOptions { threads, ..SearchOptions::default() }).unwrap();

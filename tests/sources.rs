@@ -157,7 +157,7 @@ fn the_distance_is_the_least_over_all_sources() {
     TestRunner::new(Config { cases: cases_tried, ..Config::default() })
         .run(&cases(), |(n, m, kind, directed, seed, sources, depth, target)| {
             let case = Case::new(n, random(n as u64, m, seed, kind), directed, sources);
-            for order in [Order::Original, Order::Degree] {
+            for order in [Order::Original, Order::Degree, Order::Rcm] {
                 let number = turn.replace(turn.get() + 1);
                 let layout = case.layout(order, number % 7 == 0);
                 let options = SearchOptions {
@@ -247,7 +247,7 @@ fn large_sets_are_searched() {
     for (kind, directed) in [(0, false), (1, false), (1, true)] {
         let edges = random(n, 60_000, 7, kind);
         let sources: Vec<u32> = (0..200_000u64).map(|i| (i * 7919 % n) as u32).collect();
-        for order in [Order::Original, Order::Degree] {
+        for order in [Order::Original, Order::Degree, Order::Rcm] {
             let layout = layout(n as usize, &edges, directed, order, false);
             let mut search = Search::new(&layout, &SearchOptions { threads: 3, ..SearchOptions::default() }).unwrap();
             let outcome = search.run_from(&sources).unwrap();
@@ -267,7 +267,7 @@ fn devices_search_from_sets_of_sources() {
         let (n, sets) = if slow { (150u64, 2) } else { (600, 6) };
         for (kind, directed) in [(0, false), (1, false), (1, true)] {
             let edges = random(n, 2 * n as usize, 3, kind);
-            for order in [Order::Original, Order::Degree] {
+            for order in [Order::Original, Order::Degree, Order::Rcm] {
                 let layout = layout(n as usize, &edges, directed, order, false);
                 let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
                 let options = SearchOptions { threads: 2, devices: vec![setup], every_policy: true, ..SearchOptions::default() };

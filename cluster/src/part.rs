@@ -113,6 +113,8 @@ impl Part {
     /// rank has a slice ([`EdgeSlice`](socbfs::graph::EdgeSlice)), it counts the edges of its slice. The ranks add up the degrees, and then
     /// send every edge to the owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
+    /// For [`Order::Rcm`] vertices are ordered by degree, since no rank has the lists of all vertices.
+    ///
     /// # Errors
     /// [`ClusterError`], on all ranks, if the graph does not fit one of them, an edge is out of range, or ranks have different graphs;
     /// [`ClusterError::Message`].
@@ -149,6 +151,8 @@ impl Part {
         let order = match order {
             Order::Auto if skew >= SKEWED => Order::Degree,
             Order::Auto => Order::Original,
+            // No rank has the lists of all vertices.
+            Order::Rcm => Order::Degree,
             chosen => chosen,
         };
         let (by_rank, rank) = all_or_none(ranks, by_degree(&degree))?;

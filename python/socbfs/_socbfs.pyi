@@ -9,7 +9,7 @@ _Settings = Tuple[Optional[str], Optional[str], Union[str, os.PathLike, None], i
 __version__: str
 
 _MaybeArray = Optional[NDArray[np.uint32]]
-_State = Tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], int, bool, bool]
+_State = Tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.uint32], int, bool, str]
 
 class InternalError(RuntimeError): ...
 
@@ -36,7 +36,7 @@ class Core:
         degrees: NDArray[np.uint32],
         edges: int,
         directed: bool,
-        by_degree: bool,
+        order: str,
         settings: _Settings,
     ) -> "Core": ...
     def state(self) -> _State: ...

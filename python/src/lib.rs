@@ -368,16 +368,16 @@ impl Core {
         degrees: PyReadonlyArray1<'_, u32>,
         edges: u64,
         directed: bool,
-        by_degree: bool,
+        order: &str,
         settings: Settings,
     ) -> PyResult<Self> {
         at_once(|| {
             let refused = || PyValueError::new_err("this is not the state of a graph");
             let py = offsets.py();
+            let (order, _) = *ORDERS.iter().find(|(_, name)| *name == order).ok_or_else(refused)?;
             let (offsets, targets) = (Indices::Int64(Lent::new(&offsets, refused)?), Indices::Int32(Lent::new(&targets, refused)?));
             let degrees = Lent::new(&degrees, refused)?;
             Self::build(py, settings, None, move |stopper| {
-                let order = if by_degree { Order::Degree } else { Order::Original };
                 let listing = if directed { Listing::Once } else { Listing::BothDirections };
                 let rows = RowArrays::new(offsets.numbers(), targets.numbers(), listing)?;
                 let options = BuildOptions { directed, order, stopper: stopper.clone(), ..BuildOptions::default() };
@@ -392,7 +392,7 @@ impl Core {
     }
 
     /// What `from_state` makes the same graph of: the distinct neighbours of each vertex as compressed sparse rows, the degrees as they
-    /// count for TEPS, the number of edges, whether arcs are directed, and whether vertices are ordered by degree.
+    /// count for TEPS, the number of edges, whether arcs are directed, and the order of the vertices.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         at_once(|| {
             let layout = Arc::clone(&self.0.layout);
@@ -414,8 +414,7 @@ impl Core {
             })?;
             let array = |numbers| PyArray1::from_vec(py, numbers);
             let (layout, offsets) = (&self.0.layout, PyArray1::from_vec(py, offsets));
-            let by_degree = layout.order() == Order::Degree;
-            Ok((offsets, array(targets), PyArray1::from_vec(py, degrees), layout.stats().edges, layout.directed(), by_degree))
+            Ok((offsets, array(targets), PyArray1::from_vec(py, degrees), layout.stats().edges, layout.directed(), order_of(layout)))
         })
     }
 
@@ -437,14 +436,13 @@ impl Core {
     /// The order of the vertices, and the devices beside the CPU: those in use or, before the first search, the one that was asked for.
     fn about(&self) -> PyResult<(&'static str, Vec<String>)> {
         at_once(|| {
-            let order = if self.0.layout.order() == Order::Degree { "degree" } else { "original" };
             let used = |search: &OwnedSearch| search.get().devices().iter().map(|used| used.name.clone()).collect();
             let asked = || match &self.0.runtime.device.value {
                 DeviceChoice::Cpu => Vec::new(),
                 DeviceChoice::Auto => vec!["a GPU if there is one".to_owned()],
                 device => vec![device.to_string()],
             };
-            Ok((order, locked(&self.0.idle).last().map_or_else(asked, used)))
+            Ok((order_of(&self.0.layout), locked(&self.0.idle).last().map_or_else(asked, used)))
         })
     }
 
@@ -548,7 +546,13 @@ impl Core {
 type MaybeArray = Option<Py<PyArray1<u32>>>;
 type TreeArrays = (MaybeArray, MaybeArray, MaybeArray, u32, f64, &'static str, Option<String>, Py<PyBytes>);
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
-type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, bool);
+type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, &'static str);
+
+const ORDERS: [(Order, &str); 3] = [(Order::Original, "original"), (Order::Degree, "degree"), (Order::Rcm, "rcm")];
+
+fn order_of(layout: &Layout) -> &'static str {
+    ORDERS.iter().find(|(order, _)| *order == layout.order()).map_or("", |(_, name)| name)
+}
 
 /// The vertices in the order in which a search with a queue would visit the tree, and the predecessors, as SciPy returns them.
 #[pyfunction]

@@ -78,8 +78,8 @@ impl CpuEngine<'_> {
         u64::from(self.degrees.get(v as usize / 64).copied().unwrap_or_else(|| self.layout.csr().degree(v)))
     }
 
-    /// The arcs of the vertices `bits` of `word`, in a layout ordered by degree: exact in the first word, whose degrees differ most, and
-    /// from the mean degree elsewhere.
+    /// The arcs of the vertices `bits` of `word`, in a layout that is mapped: exact in the first word, whose degrees differ most in an
+    /// order by degree, and from the mean degree elsewhere.
     pub(super) fn edges_of(&self, word: usize, mut bits: u64) -> u64 {
         if word > 0 {
             return u64::from(bits.count_ones()) * u64::from(self.degrees[word]);

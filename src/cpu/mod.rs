@@ -34,7 +34,7 @@ use self::{components::Components, distances::Distances, sources::LeafSources};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, OnHost, SearchState, Team},
-    graph::{Layout, NONE, Order, Place, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, Shared, Slab},
 };
 
@@ -62,12 +62,13 @@ pub struct CpuEngine<'g> {
     notes: Slab<u16>,
     /// A buffer for each thread: vertices that found no frontier neighbour in the columns.
     remaining: Vec<Slab<Vertex>>,
-    /// Mean degree of the vertices of each bitmap word, if vertices are ordered by degree (else empty): in that order, adjacent vertices
-    /// have similar degrees.
+    /// Mean degree of the vertices of each bitmap word in a layout that is mapped (else empty). It is exact for most words of an order by
+    /// degree, and for words whose vertices are found together.
     degrees: Slab<u32>,
     /// Bitmap words, except the first, whose vertices differ in degree (`None`: too many to check after a level).
     mixed: Option<Vec<u32>>,
-    /// The first words of the visited bitmap (at most [`HUB_WORDS`], none without `degrees`) as of the last count of the frontier's arcs.
+    /// The first words of the visited bitmap (at most [`HUB_WORDS`]; none if hubs do not come first) as of the last count of the frontier's
+    /// arcs.
     hubs: Vec<u64>,
     /// The amounts of work from which threads share a level.
     parallel: ParallelThresholds,
@@ -129,8 +130,7 @@ impl<'g> CpuEngine<'g> {
         }
         let claimed = if team.size() == 1 { 0 } else { claimed_capacity(layout, team.size()) };
         let claimed_queue = || Slab::zeroed(claimed, "frontier queue");
-        let by_degree = if layout.order() == Order::Degree { words } else { 0 };
-        let mut degrees = Slab::zeroed(by_degree, "bitmaps")?;
+        let mut degrees = Slab::zeroed(if layout.is_mapped() { words } else { 0 }, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
             let range = word * 64..(word * 64 + 64).min(vertices);
             let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).sum();
@@ -152,7 +152,7 @@ impl<'g> CpuEngine<'g> {
             notes: wide::notes(layout)?,
             mixed: mixed_words(layout, &degrees),
             degrees,
-            hubs: vec![0; by_degree.min(HUB_WORDS)],
+            hubs: vec![0; if layout.is_by_degree() { words.min(HUB_WORDS) } else { 0 }],
             parallel,
             single_levels: false,
             absent: Slab::zeroed(layout.leaves().bits().len(), "bitmaps")?,

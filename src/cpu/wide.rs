@@ -23,7 +23,7 @@ use super::{
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
-    graph::{Csr, Layout, NONE, Order, Vertex},
+    graph::{Csr, Layout, NONE, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_short_atomics},
 };
 
@@ -32,10 +32,10 @@ const AHEAD_OFFSETS: usize = 24;
 /// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
 
-/// Whether levels of this graph may be wide. In a layout ordered by degree, a frontier that leads to so much of the graph is expanded
+/// Whether levels of this graph may be wide. In a layout that is mapped, a frontier that leads to so much of the graph is expanded
 /// bottom-up.
 fn may_be_wide(layout: &Layout) -> bool {
-    layout.order() == Order::Original && layout.rows().is_empty() && layout.csr().vertices() >= WIDE_VERTICES
+    !layout.is_mapped() && layout.rows().is_empty() && layout.csr().vertices() >= WIDE_VERTICES
 }
 
 /// The notes, all [`NOT_MET`] between levels; empty if no level of this graph is wide.
@@ -129,7 +129,7 @@ mod tests {
         bfs::{Direction, Engine, LevelPlan, Placement},
         cpu::Simd,
         engine::Team,
-        graph::{BuildOptions, EdgeList, Listing},
+        graph::{BuildOptions, EdgeList, Listing, Order},
         input::generate::Generator,
     };
 

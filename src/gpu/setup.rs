@@ -60,7 +60,8 @@ const SHORT_LISTS: usize = 16;
 const LEAST_BIN_WORDS: usize = 64;
 /// Steps launched together by default.
 const STEPS: usize = 8;
-/// Words of the visited bitmap that BGC copies to local memory by default: the bits of the 32,768 vertices of highest degree.
+/// Words of the visited bitmap that BGC copies to local memory by default: the bits of the first 32,768 vertices, those of highest degree
+/// in a layout ordered by degree.
 const CACHED_WORDS: usize = 1024;
 /// Frontiers of fewer arcs than this per work-item of one group are run by that group, level after level, in one launch.
 const RUN_ARCS_PER_ITEM: u64 = 16;
@@ -354,8 +355,9 @@ mod tests {
     #[test]
     fn every_set_of_options_fits_the_local_memory() {
         let edges = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 3]], Listing::Once).unwrap();
-        // Renumbered with columns of first neighbours, columns without renumbering, and neither (the CPU has rows instead).
-        let layouts = [(Order::Degree, false), (Order::Original, true), (Order::Original, false)]
+        // Renumbered with two and with four columns of first neighbours, columns without renumbering, and neither (the CPU has rows
+        // instead).
+        let layouts = [(Order::Degree, false), (Order::Rcm, false), (Order::Original, true), (Order::Original, false)]
             .map(|(order, directed)| Layout::build(&edges, &BuildOptions { order, directed, ..BuildOptions::default() }).unwrap());
         let mut table = String::from("local_bytes\tgroup\tparts\tcolumns\trenumbered\toptions\n");
         let mut kinds = Vec::new();

@@ -7,6 +7,7 @@ mod edges;
 mod info;
 mod layout;
 mod leaves;
+mod rcm;
 mod rows;
 mod stop;
 mod stream;

@@ -70,7 +70,7 @@ fn layouts() -> Vec<(String, Layout)> {
         Generator::Uniform { vertices: 2048, edges: 16_384, seed: 3 },
         Generator::Grid { width: 60, height: 40, deletion: 0.05, seed: 1 },
     ];
-    let orders = [Order::Original, Order::Degree];
+    let orders = [Order::Original, Order::Degree, Order::Rcm];
     let of = |graph: &Generator, order| {
         let edges = graph.generate(&|_| ()).unwrap();
         (format!("{graph:?} {order:?}"), Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap())

@@ -76,12 +76,13 @@ impl PolicyComparison {
 pub fn remapped(layout: &Layout) -> Remapped {
     let stats = layout.stats();
     let after = stats.vertices - stats.isolated;
-    let seconds: f64 = layout.steps().iter().filter(|step| step.step == "order vertices").map(|step| step.seconds).sum();
+    let steps = layout.steps().iter().filter(|step| matches!(&*step.step, "order vertices" | "renumber vertices"));
+    let seconds: f64 = steps.map(|step| step.seconds).sum();
     Remapped {
         before: stats.vertices,
         after,
         saved: stats.isolated as f64 / stats.vertices.max(1) as f64,
-        renumbered: layout.order() == socbfs::graph::Order::Degree,
+        renumbered: layout.is_mapped(),
         seconds,
         share: seconds / layout.construction_time().as_secs_f64().max(1e-9),
     }

@@ -25,7 +25,7 @@ use crate::{
 };
 use socbfs::{
     files,
-    graph::{Order, Vertex},
+    graph::Vertex,
     input::Format,
     runtime::{Prepared, Runtime},
     search::{Outcome, Search},
@@ -188,7 +188,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     });
 
     // Vertices that keep their numbers need no mapping. The time since the last level is then that of ending the search.
-    let is_mapped = layout.order() != Order::Original;
+    let is_mapped = layout.is_mapped();
     let mapping = is_mapped.then(|| ("mapping", format!("{} of it", seconds(outcome.mapping.as_secs_f64()))));
     let mut text = summary(&outcome, layout.vertices(), mapping);
     if arguments.trace {

@@ -60,9 +60,10 @@ fn layout(out: &mut String, record: &Record) -> fmt::Result {
     let (l, c) = (&record.layout, &record.graph.counts);
     let order = match l.order {
         Order::Degree => "by descending degree",
+        Order::Rcm => "reverse Cuthill-McKee",
         Order::Original | Order::Auto => "as given",
     };
-    let why = if l.order_asked == Order::Auto { "chosen for this graph" } else { "asked for with --order" };
+    let why = if l.order_asked == l.order { "asked for with --order" } else { "chosen for this graph" };
     let dropped = c.vertices.saturating_sub(c.searched_vertices + c.leaves);
     let searched = counted(c.searched_vertices, "vertex", "vertices");
     let leaves = if c.leaves > 0 { format!(", {} after the search", counted(c.leaves, "leaf", "leaves")) } else { String::new() };

@@ -302,10 +302,11 @@ pub(crate) fn by_name<T: DeserializeOwned + Clone + Send + Sync + 'static>(
 
 const GOALS: [(&str, &str); 3] = [("fastest", ""), ("efficient", ""), ("product", "")];
 
-const ORDERS: [(&str, &str); 3] = [
+const ORDERS: [(&str, &str); 4] = [
     ("auto", "Chosen by the properties of the graph"),
     ("original", "As given: nothing to map back"),
     ("degree", "By descending degree, vertices without edges dropped"),
+    ("rcm", "Reverse Cuthill-McKee: neighbours near each other, the same vertices dropped"),
 ];
 
 /// Flags of every command that builds the searchable structure.
@@ -320,8 +321,8 @@ pub(crate) struct LayoutArgs {
     #[arg(long, default_value = "auto", value_parser = by_name::<Order>(&ORDERS))]
     pub(crate) order: Order,
 
-    /// Search vertices with a single edge like any other. Without it, an undirected graph ordered by degree is searched without them, and
-    /// they get their parents after the search
+    /// Search vertices with a single edge like any other. Without it, an undirected graph in another order than its own is searched
+    /// without them, and they get their parents after the search
     #[arg(long)]
     pub(crate) keep_leaves: bool,
 }
