@@ -23,7 +23,7 @@ use std::{
 use crate::{
     cpu::{prefetch, share},
     engine::Team,
-    graph::{Layout, NONE, Order, Place, Vertex},
+    graph::{Layout, NONE, Place, Vertex},
     hybrid::HybridError,
     memory::{self, Plain, Shared, Slab, as_wide_atomics},
     search::{SearchError, Stopper, threads_of},
@@ -47,7 +47,9 @@ const FEW_ARCS: u64 = 16;
 const FEW_QUEUED: u64 = 32;
 /// The arcs of each search are counted at this many first vertices, which are hubs if vertices are ordered by degree.
 const COUNTED: usize = 1 << 10;
-/// After the first [`COUNTED`] vertices, the arcs of each search are counted at one vertex in this many.
+/// The arcs of each search are counted at every vertex with at least this many arcs, a hub in any order.
+const COUNTED_ARCS: u32 = 512;
+/// At other vertices, the arcs of each search are counted at one in this many.
 const SAMPLED: usize = 64;
 /// The calling thread alone runs levels with fewer arcs than this.
 const SHARED_ARCS: u64 = 8 << 10;
@@ -357,7 +359,7 @@ impl ThreadCounts {
         self.vertices += 1;
         self.arcs += u64::from(degree);
         self.found += u64::from(searches.count_ones());
-        let weight = if v < COUNTED { 1 } else { SAMPLED };
+        let weight = if v < COUNTED || degree >= COUNTED_ARCS { 1 } else { SAMPLED };
         if v % weight == 0 {
             each_bit(searches, |search| self.of_search[search] += u64::from(degree) * weight as u64);
         }
@@ -653,11 +655,13 @@ impl Words {
                 fill(team, next, 0);
             }
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
+            // One thread alone needs no lists sorted by number.
+            let is_pushed = layout.is_by_degree() || layout.is_mapped() && team.size() == 1;
             let stays_queue = heavy == 0 && arcs < csr.arcs() as u64 / FEW_QUEUED;
             let lists = (layout, limits);
             let found = if stays_queue {
                 top_down::<S, true>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
-            } else if S::PARENTS || layout.order() != Order::Degree {
+            } else if S::PARENTS || !is_pushed {
                 top_down::<S, false>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
             } else {
                 push(team, lists, (&*frontier, light, &mut *next), &queue[..queued]);
@@ -767,9 +771,10 @@ fn top_down<S: Sink, const QUEUE: bool>(
     len.into_inner()
 }
 
-/// As [`top_down`] without a queue and without parents, if lists are sorted by vertex number: every thread goes through the whole queue,
-/// and writes the words of its own range of vertices. Threads therefore share no word and need no atomic access. No word is tested before
-/// it is written, since that branch would be mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms instead of 10.)
+/// As [`top_down`] without a queue and without parents, if lists are sorted by vertex number or there is one thread: every thread goes
+/// through the whole queue, and writes the words of its own range of vertices. Threads therefore share no word and need no atomic access.
+/// No word is tested before it is written, since that branch would be mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms
+/// instead of 10.)
 fn push(team: &Team, (layout, limits): (&Layout, &Limits<'_>), (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
     let (vertices, ranges) = (next.len(), team.size());
     // The ranges receive about the same number of arcs.
