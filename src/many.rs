@@ -655,7 +655,7 @@ impl Words {
                 fill(team, next, 0);
             }
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
-            // One thread alone needs no lists sorted by number.
+            // One thread alone needs no lists sorted by number. (In the order of the input, where levels are small, `top_down` is used.)
             let is_pushed = layout.is_by_degree() || layout.is_mapped() && team.size() == 1;
             let stays_queue = heavy == 0 && arcs < csr.arcs() as u64 / FEW_QUEUED;
             let lists = (layout, limits);

@@ -818,7 +818,7 @@ impl<'g> Search<'g> {
 
     /// Writes the source from which each vertex was reached to `sources`, by original vertex ([`NONE`] where not reached): the one to which
     /// its parents lead, which is one of the nearest. All threads take part; this time is not part of [`Outcome::elapsed`]. If the
-    /// layout is ordered by degree, the first call maps 4 bytes for each vertex that is searched.
+    /// layout is renumbered, the first call maps 4 bytes for each vertex that is searched.
     ///
     /// # Panics
     /// As [`Search::levels_into`].

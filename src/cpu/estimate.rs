@@ -18,8 +18,8 @@ impl CpuEngine<'_> {
         matches!(self.state.frontier, Frontier::Queue { len, .. } if len <= COUNTED)
     }
 
-    /// The number of arcs that leave the frontier: exact for a queue of up to [`COUNTED`] vertices; above, all hubs are counted and the
-    /// others are estimated from a sample. (A sample alone is worth little if a few vertices have most arcs.)
+    /// The number of arcs that leave the frontier: exact for a queue of up to [`COUNTED`] vertices; above, all hubs are counted, if they
+    /// come first, and the others are estimated from a sample. (A sample alone is worth little if a few vertices have most arcs.)
     pub(super) fn count_frontier_edges(&mut self) -> u64 {
         if self.counts_frontier() {
             return self.count_queue_edges();
@@ -46,8 +46,8 @@ impl CpuEngine<'_> {
     }
 
     /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, and the number of vertices that each
-    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word: adjacent vertices of the order have
-    /// similar degrees.
+    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word, whose mean degree is
+    /// known.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;

@@ -291,9 +291,15 @@ impl Layout {
             asked => asked,
         };
         if order == Order::Rcm {
-            let numbers = Renumbering::reverse_cuthill_mckee([Some(&csr), incoming.as_ref()], rows, &options.stopper)?;
+            // Equal lists are neither walked nor renumbered twice.
+            let other = incoming.take().filter(|_| !mirrored);
+            let numbers = Renumbering::reverse_cuthill_mckee([Some(&csr), other.as_ref()], rows, &options.stopper)?;
             csr = numbers.lists(&csr)?;
-            incoming = incoming.map(|incoming| numbers.lists(&incoming)).transpose()?;
+            incoming = match other {
+                Some(other) => Some(numbers.lists(&other)?),
+                None if options.directed => Some(csr.copy()?),
+                None => None,
+            };
             numbers.rename(&mut by_rank, &mut rank)?;
             steps.done("renumber vertices");
         }

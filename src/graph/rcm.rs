@@ -1,7 +1,8 @@
 //! The reverse Cuthill-McKee order, in which neighbours have near numbers, and the choice between it and the order by degree.
 //!
-//! A breadth-first search from a vertex of least degree numbers each component, the neighbours of a vertex by ascending degree; then all
-//! numbers are reversed (Cuthill and McKee 1969, George 1971). The lists are sorted by degree already, so the time is linear in the arcs.
+//! A breadth-first search from a vertex of least degree numbers each component, the neighbours of a vertex by ascending degree (in a
+//! directed graph those to which its arcs lead before the others); then all numbers are reversed (Cuthill and McKee 1969, George 1971). The
+//! lists are sorted by degree already, so the time is linear in the arcs.
 
 use rayon::prelude::*;
 
@@ -32,7 +33,8 @@ pub(super) fn has_communities(lists: &Csr, rows: usize) -> bool {
         if let [others @ .., least] = lists.neighbours(sampled as Vertex) {
             if let Some(median) = others.get(others.len() / 2) {
                 tested += 1;
-                closed += u32::from(lists.neighbours(*least).binary_search(median).is_ok());
+                let leads = |from: Vertex, to: Vertex| lists.neighbours(from).binary_search(&to).is_ok();
+                closed += u32::from(leads(*least, *median) || leads(*median, *least));
             }
         }
     }
