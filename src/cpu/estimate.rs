@@ -46,8 +46,8 @@ impl CpuEngine<'_> {
     }
 
     /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, and the number of vertices that each
-    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word, whose mean degree is
-    /// known.
+    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word, whose mean
+    /// degree is known.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;

@@ -84,8 +84,8 @@ impl Program {
     /// The kernel of this name, with no argument set.
     ///
     /// # Errors
-    /// [`OpenClError::NoKernel`]; [`OpenClError::LocalMemory`] if the driver reports that it declares more local memory than
-    /// the device has or the limits allow.
+    /// [`OpenClError::NoKernel`]; [`OpenClError::LocalMemory`] if the driver reports that it declares more local memory than the
+    /// device has or the limits allow.
     pub fn kernel(&self, name: &str) -> Result<Kernel, OpenClError> {
         Kernel::new(self, name)
     }

@@ -130,9 +130,8 @@ impl Runtime {
             // A device that was named searches alone. If a GPU was only found, each level runs where it is faster.
             Policy::Auto(_) if with_device && self.device.value == DeviceChoice::Auto => {
                 // Bounds of the board (not estimated ones) and costs of a calibration decide.
-                let mut known = Adaptive::default();
-                self.complete(&mut known, Origin::BuiltIn, found, Costs { measured: None, ..costs });
-                let is_open = self.board_bands(false) == Bands::default() && !known.model.has_gpu();
+                let has_costs = found.is_some_and(|found| self.permitted(found.calibration.model, Some(found), costs).has_gpu());
+                let is_open = self.board_bands(false) == Bands::default() && !has_costs;
                 if is_open && costs.measured.is_some_and(|measured| measured.gpu_alone) {
                     return Ok(Choice::new(Policy::default(), Origin::Measured, "a GPU was found, and is faster alone"));
                 }
