@@ -21,11 +21,11 @@ use std::{
 };
 
 use crate::{
-    cpu::{prefetch, share},
+    cpu::share,
     engine::Team,
     graph::{Layout, NONE, Place, Vertex},
     hybrid::HybridError,
-    memory::{self, Plain, Shared, Slab, as_wide_atomics},
+    memory::{self, Plain, Shared, Slab, as_wide_atomics, prefetch},
     search::{SearchError, Stopper, threads_of},
 };
 

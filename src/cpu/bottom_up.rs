@@ -10,10 +10,9 @@
 
 use std::ops::Range;
 
-use super::prefetch::prefetch;
 use crate::{
     graph::Vertex,
-    memory::{Shared, Slab},
+    memory::{Shared, Slab, prefetch},
 };
 
 /// A bottom-up level.

@@ -2,14 +2,13 @@
 
 use super::{
     CpuEngine,
-    prefetch::prefetch,
     simd::Visited,
     tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
 };
 use crate::{
     engine::Frontier,
     graph::{NONE, Vertex},
-    memory::Shared,
+    memory::{Shared, prefetch},
 };
 
 impl CpuEngine<'_> {

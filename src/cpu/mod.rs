@@ -6,7 +6,6 @@ mod convert;
 mod distances;
 mod estimate;
 mod leaves;
-mod prefetch;
 mod run;
 mod share;
 mod simd;
@@ -21,7 +20,6 @@ use std::{convert::Infallible, time::Instant};
 pub use self::{
     bottom_up::BottomUp,
     distances::SPREAD,
-    prefetch::prefetch,
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
     split::thousandths,
@@ -35,7 +33,7 @@ use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, OnHost, SearchState, Team},
     graph::{Layout, NONE, Place, Vertex},
-    memory::{OutOfMemory, Shared, Slab},
+    memory::{OutOfMemory, Shared, Slab, prefetch},
 };
 
 /// Runs levels on a team of CPU threads. Holds the memory and counters of one search at a time.

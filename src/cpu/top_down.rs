@@ -11,10 +11,10 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-use super::{prefetch::prefetch, share::Pieces};
+use super::share::Pieces;
 use crate::{
     graph::{Csr, NONE, ROW_CONTINUES, Vertex},
-    memory::Shared,
+    memory::{Shared, prefetch},
 };
 
 /// Vertices that a thread collects before it appends them to the next queue at once (GAP's QueueBuffer).

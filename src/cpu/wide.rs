@@ -15,7 +15,6 @@ use std::{
 
 use super::{
     CpuEngine,
-    prefetch::prefetch,
     share::{Pieces, share_and_sum},
     simd::{NOT_MET, Settle},
     tuning::{WIDE_ARCS, WIDE_VERTICES, WIDE_WORDS},
@@ -24,7 +23,7 @@ use crate::{
     bfs::LevelWork,
     engine::Frontier,
     graph::{Csr, Layout, NONE, Vertex},
-    memory::{OutOfMemory, Shared, Slab, as_short_atomics},
+    memory::{OutOfMemory, Shared, Slab, as_short_atomics, prefetch},
 };
 
 /// How far ahead of the vertex being expanded offsets are prefetched, in vertices.

@@ -15,7 +15,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{Csr, EdgeStream, GraphError, NONE, Stopper, Vertex};
-use crate::memory::{OutOfMemory, Shared, Slab, as_atomics};
+use crate::memory::{OutOfMemory, Shared, Slab, as_atomics, prefetch};
 
 /// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
@@ -23,6 +23,8 @@ const BUCKET_ARCS: u64 = 64 << 10;
 const MAX_BUCKETS: u64 = 1024;
 /// Arcs that a thread collects for a bucket before it appends them all at once.
 const BUFFER: usize = 32;
+/// Entries whose ends a thread looks up at once, so that the memory is asked for many of them before the first one arrives.
+const BATCH: usize = 64;
 /// Entries of the table that maps a row to its bucket: small enough for the first level cache.
 const TABLE: usize = 8 << 10;
 
@@ -65,6 +67,29 @@ impl Degrees {
 
 fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> {
     (0..edges.parts()).into_par_iter().with_max_len(1)
+}
+
+/// Runs `work` once on each thread of the pool, with those of `0..count` that the thread takes, one by one. (Rayon's `for_each_init` makes
+/// new scratch space for every job, and the system new pages for it.)
+fn share_out(count: usize, work: impl Fn(&mut dyn Iterator<Item = usize>) -> Result<(), GraphError> + Sync) -> Result<(), GraphError> {
+    let next = AtomicUsize::new(0);
+    let take = || Some(next.fetch_add(1, Relaxed)).filter(|&index| index < count);
+    (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).try_for_each(|_| work(&mut std::iter::from_fn(take)))
+}
+
+/// Calls `visit` with the entries of `part`, in order and up to [`BATCH`] at a time.
+#[inline]
+fn in_batches(edges: &impl EdgeStream, part: usize, mut visit: impl FnMut(&[[Vertex; 2]])) {
+    let (mut batch, mut held) = ([[0; 2]; BATCH], 0);
+    edges.for_each_of(part, |u, v| {
+        batch[held] = [u, v];
+        held += 1;
+        if held == BATCH {
+            visit(&batch);
+            held = 0;
+        }
+    });
+    visit(&batch[..held]);
 }
 
 /// A 64-bit hash (the finaliser of MurmurHash3) of an unordered pair. The sum over a set of pairs is the set's fingerprint.
@@ -113,22 +138,29 @@ pub fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Re
             let (mut loops, mut own_sums) = (0u64, Fingerprints::default());
             let mut index = 0;
             let mut bad = None;
-            edges.for_each_of(part, |u, v| {
-                // A plain atomic increment costs the same for files, whose neighbouring entries often share a source, and for random edges.
-                if let (Some(from), Some(to)) = (out.get(u as usize), arriving.get(v as usize)) {
-                    if u == v {
-                        loops += 1;
-                    } else {
-                        from.fetch_add(1, Relaxed);
-                        to.fetch_add(1, Relaxed);
-                        if with_sums {
-                            own_sums.add(u, v);
-                        }
-                    }
-                } else if bad.is_none() {
-                    bad = Some((edges.position(part, index), u, v));
+            in_batches(edges, part, |batch| {
+                for &[u, v] in batch {
+                    prefetch(out.as_ptr().wrapping_add(u as usize));
+                    prefetch(arriving.as_ptr().wrapping_add(v as usize));
                 }
-                index += 1;
+                for &[u, v] in batch {
+                    // A plain atomic increment costs the same for files, whose neighbouring entries often share a source, and for random
+                    // edges.
+                    if let (Some(from), Some(to)) = (out.get(u as usize), arriving.get(v as usize)) {
+                        if u == v {
+                            loops += 1;
+                        } else {
+                            from.fetch_add(1, Relaxed);
+                            to.fetch_add(1, Relaxed);
+                            if with_sums {
+                                own_sums.add(u, v);
+                            }
+                        }
+                    } else if bad.is_none() {
+                        bad = Some((edges.position(part, index), u, v));
+                    }
+                    index += 1;
+                }
             });
             if let Some(bad) = bad {
                 let mut first = first_bad.lock().unwrap_or_else(PoisonError::into_inner);
@@ -278,12 +310,12 @@ impl<'a> Collected<'a> {
 
     /// Sorts the lists after all edges have been added; see [`adjacency`].
     pub fn into_lists(self, core: usize, stopper: &Stopper) -> Result<Csr, GraphError> {
-        let Self { degree, naming, buckets, mut pairs, mut cursors, .. } = self;
+        let Self { degree, naming, buckets, pairs, mut cursors, .. } = self;
         // A bucket that was not filled would hold arcs that no edge has.
         if cursors.iter_mut().zip(&buckets.arcs[1..]).any(|(cursor, &end)| *cursor.get_mut() != end) {
             return Err(GraphError::EdgesChanged);
         }
-        sorted_lists(&buckets, degree, core, naming, &mut pairs, stopper)
+        sorted_lists(&buckets, degree, core, naming, pairs, stopper)
     }
 }
 
@@ -292,33 +324,27 @@ fn sorted_lists(
     degree: &[u32],
     core: usize,
     naming: Naming<'_>,
-    pairs: &mut Slab<[u32; 2]>,
+    mut pairs: Slab<[u32; 2]>,
     stopper: &Stopper,
 ) -> Result<Csr, GraphError> {
     let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
-    sort_buckets(buckets, degree, core, pairs, &mut offsets[1..], stopper)?;
+    sort_buckets(buckets, degree, core, &mut pairs, &mut offsets[1..], stopper)?;
     // Now the front of each bucket holds its lists, one after the other.
     let mut sum = 0u32;
     for offset in offsets.iter_mut() {
         sum += *offset;
         *offset = sum;
     }
-    let mut targets: Slab<u32> = Slab::zeroed(sum as usize, "adjacency")?;
-    let lists = pairs.as_flattened();
-    let out = Shared::new(&mut targets);
-    (0..buckets.len()).into_par_iter().with_max_len(1).for_each(|bucket| {
-        let range = offsets[buckets.rows[bucket]] as usize..offsets[buckets.rows[bucket + 1]] as usize;
-        let from = &lists[2 * buckets.arcs[bucket]..][..range.len()];
-        // SAFETY: buckets are disjoint runs of rows, so their ranges of `targets` are disjoint and inside it.
-        let to = unsafe { std::slice::from_raw_parts_mut(out.get().add(range.start), range.len()) };
-        if naming.stored.is_empty() {
-            to.copy_from_slice(from);
-        } else {
-            for (to, &key) in to.iter_mut().zip(from) {
-                *to = naming.stored[key as usize];
-            }
-        }
-    });
+    // They move together in place: new memory would have to be zeroed first, which takes longer.
+    let mut targets = pairs.into_flattened();
+    for (rows, &at) in buckets.rows.windows(2).zip(&buckets.arcs) {
+        let [begin, end] = [rows[0], rows[1]].map(|row| offsets[row] as usize);
+        targets.copy_within(2 * at..2 * at + (end - begin), begin);
+    }
+    targets.truncate(sum as usize);
+    if !naming.stored.is_empty() {
+        targets.par_iter_mut().with_min_len(BUFFER).for_each(|key| *key = naming.stored[*key as usize]);
+    }
     Ok(Csr { offsets, targets })
 }
 
@@ -347,30 +373,33 @@ fn distribute(
         unsafe { std::ptr::copy_nonoverlapping(held.as_ptr(), out.get().add(at), held.len()) };
     };
     let (with_sums, sums) = (edges.may_change(), [const { AtomicU64::new(0) }; 2]);
-    parts(edges).try_for_each_init(
-        || (vec![[[0u32; 2]; BUFFER]; buckets.len()], vec![0u8; buckets.len()]),
-        |(buffers, lengths), part| {
+    share_out(edges.parts(), |parts| {
+        let mut own_sums = Fingerprints::default();
+        let (mut buffers, mut lengths) = (vec![[[0u32; 2]; BUFFER]; buckets.len()], vec![0u8; buckets.len()]);
+        let mut push = |row: Vertex, key: Vertex| {
+            if row == NONE {
+                return;
+            }
+            // A vertex that had no edge when they were counted. The searches rely on it that no list holds such a key.
+            if key == NONE {
+                return changed();
+            }
+            let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
+            let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
+            buffer[usize::from(*length) % BUFFER] = [row, key];
+            *length += 1;
+            if usize::from(*length) == BUFFER {
+                append(bucket, buffer);
+                *length = 0;
+            }
+        };
+        for part in parts {
             stopper.check()?;
-            let mut own_sums = Fingerprints::default();
-            let mut push = |row: Vertex, key: Vertex| {
-                if row == NONE {
-                    return;
+            in_batches(edges, part, |batch| {
+                for v in batch.as_flattened() {
+                    prefetch(naming.key.as_ptr().wrapping_add(*v as usize));
                 }
-                // A vertex that had no edge when they were counted. The searches rely on it that no list holds such a key.
-                if key == NONE {
-                    return changed();
-                }
-                let bucket = usize::from(buckets.table[(row >> buckets.shift) as usize]);
-                let (buffer, length) = (&mut buffers[bucket], &mut lengths[bucket]);
-                buffer[usize::from(*length) % BUFFER] = [row, key];
-                *length += 1;
-                if usize::from(*length) == BUFFER {
-                    append(bucket, buffer);
-                    *length = 0;
-                }
-            };
-            edges.for_each_of(part, |u, v| {
-                if u != v {
+                for &[u, v] in batch.iter().filter(|[u, v]| u != v) {
                     // Every vertex has a key, so this also refuses an end that is no vertex any more.
                     let (Some(&key_of_u), Some(&key_of_v)) = (naming.key.get(u as usize), naming.key.get(v as usize)) else {
                         return changed();
@@ -386,14 +415,13 @@ fn distribute(
                     }
                 }
             });
-            for (bucket, length) in lengths.iter_mut().enumerate() {
-                append(bucket, &buffers[bucket][..usize::from(*length)]);
-                *length = 0;
-            }
-            own_sums.add_to(&sums);
-            Ok::<_, GraphError>(())
-        },
-    )?;
+        }
+        for (bucket, length) in lengths.iter().enumerate() {
+            append(bucket, &buffers[bucket][..usize::from(*length)]);
+        }
+        own_sums.add_to(&sums);
+        Ok(())
+    })?;
     if has_changed.into_inner() { Err(GraphError::EdgesChanged) } else { Ok(sums.map(AtomicU64::into_inner)) }
 }
 
@@ -409,9 +437,9 @@ fn sort_buckets(
 ) -> Result<(), GraphError> {
     let pairs = Shared::new(pairs);
     let unique = Shared::new(unique);
-    (0..buckets.len()).into_par_iter().with_max_len(1).try_for_each_init(
-        || (Vec::new(), Vec::new()),
-        |(scratch, cursors): &mut (Vec<u32>, Vec<u32>), bucket| {
+    share_out(buckets.len(), |taken| {
+        let (mut scratch, mut cursors): (Vec<u32>, Vec<u32>) = Default::default();
+        for bucket in taken {
             stopper.check()?;
             let rows = buckets.rows[bucket]..buckets.rows[bucket + 1];
             let arcs = buckets.arcs[bucket]..buckets.arcs[bucket + 1];
@@ -423,10 +451,10 @@ fn sort_buckets(
                 )
             };
             // A vertex of many arcs, or many vertices of few, have a bucket as large as the graph.
-            make_room(scratch, arcs.len())?;
+            make_room(&mut scratch, arcs.len())?;
             scratch.resize(scratch.len().max(arcs.len()), 0);
             cursors.clear();
-            make_room(cursors, rows.len())?;
+            make_room(&mut cursors, rows.len())?;
             let mut first = 0;
             for &degree in &degree[rows.clone()] {
                 cursors.push(first);
@@ -434,11 +462,12 @@ fn sort_buckets(
             }
             for &[row, key] in &*pairs {
                 let cursor = &mut cursors[row as usize - rows.start];
+                let at = *cursor as usize;
+                *cursor += 1;
                 // A row with more arcs than were counted, which is found below, may come to the end of all.
-                if let Some(entry) = scratch.get_mut(*cursor as usize) {
+                if let Some(entry) = scratch.get_mut(at) {
                     *entry = key;
                 }
-                *cursor += 1;
             }
             let lists = pairs.as_flattened_mut();
             let mut at = 0;
@@ -461,9 +490,9 @@ fn sort_buckets(
                 }
                 *unique = (at - start) as u32;
             }
-            Ok(())
-        },
-    )
+        }
+        Ok(())
+    })
 }
 
 /// Makes room for `count` numbers. A lack of memory must not end the process.

@@ -221,9 +221,9 @@ impl Layout {
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
-        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and 4 in the lists. In a directed graph the
-        // lists of one direction, 4 more, are complete while those of the other are sorted.
-        let bytes = if options.directed && !mirrored { 4 + 8 + 4 } else { 8 + 4 };
+        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and then 4. In a directed graph the lists of
+        // one direction are complete while those of the other are sorted.
+        let bytes = if options.directed && !mirrored { 4 + 8 } else { 8 };
         memory::check_available(bytes * raw_arcs + 24 * n as u64, "the graph's adjacency")?;
         // A row takes neighbours from both ends of the entries.
         let both_ends = mirrored || !options.directed && !both_directions;

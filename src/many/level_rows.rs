@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use crate::{
-    cpu::{SPREAD, prefetch, share},
+    cpu::{SPREAD, share},
     engine::Team,
     graph::{Layout, NONE, Place, Vertex},
-    memory::{Plain, Shared},
+    memory::{Plain, Shared, prefetch},
 };
 
 /// Words per vertex for its levels.

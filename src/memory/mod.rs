@@ -1,6 +1,7 @@
 //! The memory of a search: [`Slab`] for the host alone, and [`SharedSlice`], which host and device use in turn.
 
 mod available;
+mod prefetch;
 mod shared_slice;
 mod slab;
 
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 
 pub use available::available_of;
 pub use available::{available_bytes, available_bytes_below};
+pub use prefetch::prefetch;
 pub use shared_slice::{Owner, ShareError, SharedSlice, SharingMode, UnknownWay};
 pub use slab::Slab;
 

@@ -7,6 +7,7 @@
 use std::{
     ffi::c_void,
     fmt,
+    mem::ManuallyDrop,
     num::NonZeroUsize,
     ops::{Deref, DerefMut},
     ptr::NonNull,
@@ -76,9 +77,18 @@ impl<T: Plain> Slab<T> {
         Ok(slab)
     }
 
-    /// Drops the values from `len` on. The slab keeps their memory.
+    /// Drops the values from `len` on, and returns their whole huge pages to the system.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+        let Some((base, mapped)) = &mut self.mapping else { return };
+        let (first, end) = (base.as_ptr() as usize, base.as_ptr() as usize + *mapped);
+        let kept = (self.start.as_ptr() as usize + size_of::<T>() * self.len.max(1)).next_multiple_of(HUGE_PAGE);
+        if let Some(rest) = NonNull::new(kept as *mut c_void).filter(|_| kept < end) {
+            // SAFETY: the range is the end of the mapping, behind the values that are left. If it can't be unmapped, it stays as it is.
+            if unsafe { munmap(rest, end - kept) }.is_ok() {
+                *mapped = kept - first;
+            }
+        }
     }
 
     /// Bytes held.
@@ -90,6 +100,14 @@ impl<T: Plain> Slab<T> {
     /// shared slice, this one may be written through.
     pub(crate) fn shared(&self) -> Shared<T> {
         Shared::over(self.start.as_ptr())
+    }
+}
+
+impl Slab<[u32; 2]> {
+    /// The same memory as single values.
+    pub(crate) fn into_flattened(self) -> Slab<u32> {
+        let pairs = ManuallyDrop::new(self);
+        Slab { start: pairs.start.cast(), len: 2 * pairs.len, mapping: pairs.mapping }
     }
 }
 
@@ -149,6 +167,22 @@ mod tests {
             if len * 4 >= HUGE_PAGE {
                 assert_eq!(slab.as_ptr() as usize % HUGE_PAGE, 0);
             }
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_is_returned_to_the_system() {
+        for (len, kept) in [(3 << 20, 5), (3 << 20, 0), (3 << 20, 3 << 20), (1000, 10), (1 << 20, 700_000)] {
+            let mut slab = Slab::<[u32; 2]>::zeroed(len, "a test").unwrap();
+            slab.as_flattened_mut().iter_mut().enumerate().for_each(|(i, value)| *value = i as u32);
+            let mut slab = slab.into_flattened();
+            let before = slab.mapping.unwrap().1;
+            slab.truncate(kept);
+            assert!(slab.len() == kept && slab.iter().enumerate().all(|(i, &value)| value == i as u32));
+            let returned = before - slab.mapping.unwrap().1;
+            // There are up to two huge pages more than values.
+            let least = (8 * len).saturating_sub(4 * kept) / HUGE_PAGE * HUGE_PAGE;
+            assert!(returned + HUGE_PAGE > least.saturating_sub(1) && returned <= least + 2 * HUGE_PAGE, "{len} {kept}: {returned}");
         }
     }
 

@@ -126,9 +126,6 @@ mod memory {
 
 // What the models do not use is dead code here, and what stands in for unsafe calls is safe.
 #[allow(dead_code)]
-#[path = "../../src/cpu/prefetch.rs"]
-mod prefetch;
-#[allow(dead_code)]
 #[path = "../../src/cpu/share.rs"]
 mod share;
 #[allow(dead_code)]
