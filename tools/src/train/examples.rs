@@ -1,6 +1,6 @@
 //! The examples from which a network learns: the inputs, label and weight of each level.
 
-use super::records::{LevelSample, SearchSample};
+use super::records::SearchSample;
 use socbfs::{
     bfs::Direction,
     policy::mlp::{Frontiers, NetworkKind, log_inputs, surf_inputs},
@@ -17,44 +17,38 @@ pub struct Example {
     pub weight: f64,
 }
 
-/// The two directions tie if the slower one takes at most this share longer than the faster one.
-const TIE: f64 = 0.1;
-
-/// Share of a graph's weight that our network distributes by time.
+/// Share of a graph's weight that is distributed by time.
 const STAKE: f64 = 0.5;
 
 /// The levels of `searches`, except level 0, which no policy decides.
 ///
-/// SURF learns from equally many levels of each graph; here instead each graph has the same weight, and its levels share it. Our network
-/// distributes half of this weight equally, and the other half in proportion to the time between both directions: a wrong decision is as
-/// bad as the time it costs. It does not learn from levels on which the directions tie (`TIE`), since their labels are chance.
+/// SURF learns from equally many levels of each graph; here instead each graph has the same weight. Its levels share one half of that
+/// equally, and the other half in proportion to the time between both directions: a wrong decision is as bad as the time it costs.
+/// (Measured on held-out graphs: networks of SURF's form save 97.4 to 98.1 % of the time that can be saved, 97.2 to 97.5 % with equal
+/// weights, and have as many directions right.)
 pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
     let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
     graphs.sort_unstable();
     graphs.dedup();
-    let counts = |level: &LevelSample| {
-        let least = level.top_down_ns.min(level.bottom_up_ns);
-        form == NetworkKind::Surf || level.stake_ns() as f64 > TIE * least as f64
-    };
     for graph in graphs {
         let of_graph = || searches.iter().filter(|search| search.graph == graph);
-        let levels = || of_graph().flat_map(|search| search.levels.iter().skip(1)).filter(|level| counts(level));
+        let levels = || of_graph().flat_map(|search| search.levels.iter().skip(1));
         let (count, stake) = (levels().count(), levels().map(|level| level.stake_ns() as f64).sum::<f64>());
         for search in of_graph() {
             let mut frontiers = Frontiers::default();
             for (index, level) in search.levels.iter().enumerate() {
                 let stats = search.stats(index, None);
                 frontiers.note(&stats);
-                if index == 0 || !counts(level) {
+                if index == 0 {
                     continue;
                 }
-                let equal = 1.0 / count as f64;
-                let (inputs, weight) = match form {
-                    NetworkKind::Surf => (surf_inputs(&stats, frontiers.growth_before()).to_vec(), equal),
-                    // The stake of each level that counts is above 0, and so is `stake`.
-                    NetworkKind::Mlp => (log_inputs(&stats).to_vec(), (1.0 - STAKE) * equal + STAKE * level.stake_ns() as f64 / stake),
+                let inputs = match form {
+                    NetworkKind::Surf => surf_inputs(&stats, frontiers.growth_before()).to_vec(),
+                    NetworkKind::Mlp => log_inputs(&stats).to_vec(),
                 };
+                let by_time = if stake > 0.0 { level.stake_ns() as f64 / stake } else { 0.0 };
+                let weight = (1.0 - STAKE) / count as f64 + STAKE * by_time;
                 all.push(Example { inputs, bottom_up: level.faster() == Direction::BottomUp, weight });
             }
         }
@@ -65,9 +59,10 @@ pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::LevelSample;
 
     #[test]
-    fn graphs_weigh_equally_and_mlp_weighs_levels_by_time() {
+    fn graphs_weigh_equally_and_levels_half_by_time() {
         let level = |top_down_ns, bottom_up_ns| LevelSample {
             frontier_vertices: 1,
             frontier_edges: 2,
@@ -80,12 +75,10 @@ mod tests {
         };
         let search = |graph: &str, levels| SearchSample { graph: graph.into(), root: 0, vertices: 9, arcs: 20, hub_share: 0.5, levels };
         let a = search("a", vec![level(1, 1000), level(10, 40), level(100, 30)]);
-        // Level 2 is a tie for our network.
         let b = search("b", vec![level(1, 1000), level(50, 40), level(100, 110)]);
-        let of = |form| -> Vec<(bool, f64)> {
-            examples(form, &[&a, &b]).into_iter().map(|example| (example.bottom_up, example.weight)).collect()
-        };
-        assert_eq!(of(NetworkKind::Surf), [(false, 0.5), (true, 0.5), (true, 0.5), (false, 0.5)]);
-        assert_eq!(of(NetworkKind::Mlp), [(false, 0.4), (true, 0.6), (true, 1.0)]);
+        for form in NetworkKind::ALL {
+            let of: Vec<(bool, f64)> = examples(form, &[&a, &b]).into_iter().map(|example| (example.bottom_up, example.weight)).collect();
+            assert_eq!(of, [(false, 0.4), (true, 0.6), (true, 0.5), (false, 0.5)]);
+        }
     }
 }
