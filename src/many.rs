@@ -9,14 +9,20 @@
 //! A leaf that the layout leaves out is reached one level after its only neighbour. A search from such a leaf begins at that neighbour, one
 //! level late: the sink counts its levels from 1.
 //!
+//! Deep graphs of small degrees are searched from one root after another (`alone`).
+//!
 //! Space: 32 bytes per vertex, and 32 more for written levels. Searches report what they find to a [`Visitor`], or write it into the
 //! caller's arrays of levels and parents (`level_rows`).
 
+mod alone;
 mod level_rows;
 
 use std::{
     borrow::Borrow,
-    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    },
     time::{Duration, Instant},
 };
 
@@ -31,6 +37,7 @@ use crate::{
 
 pub use level_rows::LevelNumber;
 
+use alone::Alone;
 use level_rows::{PLANES, Rows, Written};
 
 /// Roots of one pass, at most. More roots are searched in several passes, one after another.
@@ -259,9 +266,12 @@ pub struct ManyOutcome {
 pub struct ManySearch<L> {
     layout: L,
     team: Team,
+    /// Empty if the graph is deep.
     words: Words,
-    /// Levels as bits: [`PLANES`] words for each vertex (see `level_rows`).
+    /// Levels as bits: [`PLANES`] words for each vertex (see `level_rows`). Empty if the graph is deep.
     planes: Slab<u64>,
+    /// For each thread, if the graph is deep.
+    alone: Vec<Mutex<Alone>>,
     stopper: Stopper,
     deadline: Option<Instant>,
 }
@@ -422,17 +432,24 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// # Errors
     /// [`SearchError`] if memory or threads are refused.
     pub fn new(layout: L, threads: usize, cpus: &[usize]) -> Result<Self, SearchError> {
-        let vertices = layout.borrow().csr().vertices();
+        let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
+        let borrowed = layout.borrow();
+        let (vertices, singles) = match alone::is_deep(borrowed).map_err(HybridError::from)? {
+            true => (0, team.size()),
+            false => (borrowed.csr().vertices(), 0),
+        };
         // Pages are provided when they are written, so a lack of memory would end the program in the middle of a search.
-        memory::check_available(BYTES.saturating_mul(vertices as u64), "many searches at once").map_err(HybridError::from)?;
+        let bytes = BYTES * vertices as u64 + alone::BYTES * (singles * borrowed.padded()) as u64;
+        memory::check_available(bytes, "many searches at once").map_err(HybridError::from)?;
         let words = || Slab::zeroed(vertices, "bits of many searches").map_err(HybridError::from);
         let queue = || Slab::zeroed(vertices, "frontier queue").map_err(HybridError::from);
         let (seen, frontier, next) = (words()?, words()?, words()?);
         let (queue, next_queue) = (queue()?, queue()?);
-        let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
         let planes = Slab::zeroed(vertices.saturating_mul(PLANES), "levels of many searches").map_err(HybridError::from)?;
+        let single = |_| Alone::new(borrowed).map(Mutex::new).map_err(HybridError::from);
+        let alone = (0..singles).map(single).collect::<Result<_, _>>()?;
         let words = Words { seen, frontier, next, queue, next_queue };
-        Ok(Self { layout, team, words, planes, stopper: Stopper::default(), deadline: None })
+        Ok(Self { layout, team, words, planes, alone, stopper: Stopper::default(), deadline: None })
     }
 
     /// A handle with which any thread can stop searches.
@@ -467,19 +484,30 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// [`SearchError::RootOutOfRange`], [`SearchError::Length`] if there are more roots, [`SearchError::Stopped`], [`SearchError::TooDeep`]
     /// (see [`Visitor::deepest`]).
     pub fn run<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
-        let Self { layout, team, words, stopper, deadline, .. } = self;
-        let layout = borrow_once(layout, words);
+        let begin = Instant::now();
+        let Self { layout, team, words, alone, stopper, deadline, .. } = self;
+        let (layout, limits) = (borrow_once(layout, words, alone), Limits { stopper, deadline: *deadline });
         check_roots(layout, roots)?;
         if roots.len() > ROOTS {
             return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
         }
-        words.pass(
-            layout,
-            team,
-            roots,
-            &mut VisitorSink { layout, visitor, roots, late: late(layout, roots) },
-            &Limits { stopper, deadline: *deadline },
-        )
+        if alone.is_empty() {
+            return words.pass(layout, team, roots, &mut VisitorSink { layout, visitor, roots, late: late(layout, roots) }, &limits);
+        }
+        // Two threads may have found the same vertex.
+        let telling = Mutex::new(());
+        let outcome = alone::pass(alone, (layout, team, &limits), roots, visitor.deepest(), &|first, trees| {
+            let _one = telling.lock().unwrap_or_else(PoisonError::into_inner);
+            for (search, tree) in trees.iter().enumerate() {
+                for v in (0..layout.vertices()).filter(|&v| tree.levels[v] != NONE) {
+                    visitor.reached(v as Vertex, tree.levels[v], 1 << (first + search));
+                    if V::PARENTS {
+                        visitor.parent(v as Vertex, tree.parents[v], 1 << (first + search));
+                    }
+                }
+            }
+        })?;
+        Ok(ManyOutcome { elapsed: begin.elapsed(), ..outcome })
     }
 
     /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
@@ -515,8 +543,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         parents: &mut [Vertex],
     ) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
-        let Self { layout, team, words, planes, stopper, deadline } = self;
-        let (layout, limits) = (borrow_once(layout, words), Limits { stopper, deadline: *deadline });
+        let Self { layout, team, words, planes, alone, stopper, deadline } = self;
+        let (layout, limits) = (borrow_once(layout, words, alone), Limits { stopper, deadline: *deadline });
         check_roots(layout, roots)?;
         let wanted = layout.vertices().saturating_mul(roots.len());
         let lengths = [("levels", levels.len(), false), ("parents", parents.len(), parents.is_empty())];
@@ -526,6 +554,24 @@ impl<L: Borrow<Layout>> ManySearch<L> {
             }
         }
         let (with_parents, in_planes) = (!parents.is_empty(), roots.len() >= level_rows::ENOUGH);
+        if !alone.is_empty() {
+            let (levels, parents) = (Shared::new(levels), Shared::new(parents));
+            let outcome = alone::pass(alone, (layout, team, &limits), roots, N::DEEPEST, &|first, trees| {
+                for v in 0..layout.vertices() {
+                    for (search, tree) in trees.iter().enumerate() {
+                        let entry = v * roots.len() + first + search;
+                        // SAFETY: the arrays have an entry for every vertex and root (checked above), and each root is one thread's.
+                        unsafe {
+                            *levels.get().add(entry) = N::of_code(tree.levels[v].wrapping_add(1));
+                            if with_parents {
+                                *parents.get().add(entry) = tree.parents[v];
+                            }
+                        }
+                    }
+                }
+            })?;
+            return Ok(ManyOutcome { elapsed: begin.elapsed(), ..outcome });
+        }
         if with_parents {
             fill(team, parents, NONE);
         }
@@ -557,10 +603,14 @@ impl<L: Borrow<Layout>> ManySearch<L> {
 /// each time.
 ///
 /// # Panics
-/// If the layout does not have as many vertices as the arrays of the search.
-fn borrow_once<'a, L: Borrow<Layout>>(layout: &'a L, words: &Words) -> &'a Layout {
+/// If the arrays of the search are not made for the layout.
+fn borrow_once<'a, L: Borrow<Layout>>(layout: &'a L, words: &Words, alone: &[Mutex<Alone>]) -> &'a Layout {
     let layout = layout.borrow();
-    assert_eq!(layout.csr().vertices(), words.seen.len(), "the layout of a search changed its number of vertices");
+    let fits = match alone {
+        [] => layout.csr().vertices() == words.seen.len(),
+        [one, ..] => one.lock().unwrap_or_else(PoisonError::into_inner).fits(layout),
+    };
+    assert!(fits, "the layout of a search became another one");
     layout
 }
 

@@ -224,6 +224,44 @@ fn passes_end_at_the_deepest_level_that_is_accepted() {
     }
 }
 
+/// Each search of a deep graph reports each vertex once, at its level and with its parent.
+#[test]
+fn visitors_hear_of_deep_graphs() {
+    struct Heard(Mutex<Vec<(usize, u32, u32)>>, Mutex<Vec<(usize, u32, u32)>>);
+    impl Visitor for Heard {
+        const PARENTS: bool = true;
+        fn reached(&self, vertex: u32, level: u32, searches: u64) {
+            assert_eq!(searches.count_ones(), 1);
+            self.0.lock().unwrap().push((searches.trailing_zeros() as usize, vertex, level));
+        }
+        fn parent(&self, vertex: u32, parent: u32, searches: u64) {
+            self.1.lock().unwrap().push((searches.trailing_zeros() as usize, vertex, parent));
+        }
+    }
+    let list = EdgeList::new(201, (1..200).map(|v| [v - 1, v]).collect(), Listing::Once).unwrap();
+    let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
+    let roots = [0, 150, 199, 200, 7];
+    for threads in [1, 2] {
+        let mut search = ManySearch::new(&layout, threads, &[]).unwrap();
+        let heard = Heard(Mutex::default(), Mutex::default());
+        let outcome = search.run(&roots, &heard).unwrap();
+        assert_eq!((outcome.reached, outcome.levels), (4 * 200 + 1, 200));
+        let [mut levels, mut parents] = [heard.0, heard.1].map(|heard| heard.into_inner().unwrap());
+        levels.sort_unstable();
+        parents.sort_unstable();
+        let wanted = roots.iter().enumerate().flat_map(|(search, &root)| {
+            let reached = if root == 200 { 200..201 } else { 0..200 };
+            reached.map(move |v: u32| (search, v, v.abs_diff(root), if v < root { v + 1 } else { v - u32::from(v > root) }))
+        });
+        assert!(wanted.clone().map(|(search, v, level, _)| (search, v, level)).eq(levels), "{threads} threads");
+        assert!(wanted.map(|(search, v, _, parent)| (search, v, parent)).eq(parents), "{threads} threads");
+        assert!(matches!(search.run(&roots, &Shallow(198)), Err(SearchError::TooDeep { deepest: 198 })));
+        assert_eq!(search.run(&roots, &Shallow(199)).unwrap().levels, 200);
+        search.stopper().stop();
+        assert!(matches!(search.run(&roots, &Shallow(199)), Err(SearchError::Stopped(0))));
+    }
+}
+
 #[test]
 fn arguments_of_many_searches_are_checked() {
     let layout = Arc::new(Layout::build(&EdgeList::new(3, vec![[0, 1]], Listing::Once).unwrap(), &BuildOptions::default()).unwrap());
@@ -283,7 +321,7 @@ impl Borrow<Layout> for Changing<'_> {
 }
 
 #[test]
-#[should_panic(expected = "changed its number of vertices")]
+#[should_panic(expected = "became another one")]
 fn a_layout_that_changes_between_calls_causes_a_panic() {
     let build =
         |n: usize, edges: Vec<[u32; 2]>| Layout::build(&EdgeList::new(n, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();

@@ -23,6 +23,7 @@ pub use self::{
     share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
     split::thousandths,
+    top_down::expand_rows,
 };
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;

@@ -75,7 +75,7 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
 /// As for [`expand`], but with room for three more than can be found; `parent` also has an entry that is not [`NONE`] for "no neighbour";
 /// `rows` has one row per vertex.
 #[inline(never)] // inlined into the level, it would run out of registers
-pub(super) unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
+pub unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
     let mut found = 0;
     for (i, &u) in queue.iter().enumerate() {
         // SAFETY: as in `expand`; "no neighbour" has a parent entry and is never new.

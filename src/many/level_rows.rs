@@ -43,7 +43,7 @@ pub trait LevelNumber: Plain + PartialEq {
     fn deeper(self) -> Self;
 
     /// The level `code - 1`, or "not reached" if `code` is 0.
-    fn of_code(code: u8) -> Self;
+    fn of_code(code: u32) -> Self;
 }
 
 impl LevelNumber for u32 {
@@ -61,8 +61,8 @@ impl LevelNumber for u32 {
     }
 
     #[inline]
-    fn of_code(code: u8) -> Self {
-        Self::from(code).wrapping_sub(1)
+    fn of_code(code: u32) -> Self {
+        code.wrapping_sub(1)
     }
 }
 
@@ -94,8 +94,8 @@ impl LevelNumber for u8 {
     }
 
     #[inline]
-    fn of_code(code: u8) -> Self {
-        code.wrapping_sub(1)
+    fn of_code(code: u32) -> Self {
+        (code as u8).wrapping_sub(1)
     }
 }
 
@@ -291,12 +291,12 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
             if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
                 let mut levels = [N::NONE; WORD];
                 for (level, code) in levels.iter_mut().zip(codes) {
-                    *level = N::of_code(code);
+                    *level = N::of_code(code.into());
                 }
                 if large { past_caches(whole, &levels) } else { *whole = levels }
             } else {
                 for (entry, code) in row.iter_mut().zip(codes) {
-                    *entry = N::of_code(code);
+                    *entry = N::of_code(code.into());
                 }
             }
         }

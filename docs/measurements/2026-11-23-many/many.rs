@@ -55,12 +55,12 @@ fn main() {
         });
         told("64 parents into", &mut || {
             for &root in &roots {
-                search.run_into(root, Until::default(), Output { parents: Some(&mut parents), levels: None }).unwrap();
+                search.run_into(&[root], Until::default(), Output { parents: Some(&mut parents), levels: None, sources: None }).unwrap();
             }
         });
         told("64 distances into", &mut || {
             for &root in &roots {
-                search.run_into(root, Until::default(), Output { parents: None, levels: Some(&mut levels) }).unwrap();
+                search.run_into(&[root], Until::default(), Output { parents: None, levels: Some(&mut levels), sources: None }).unwrap();
             }
         });
         told("many bytes", &mut || {
