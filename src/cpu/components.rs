@@ -11,6 +11,8 @@
 //!    Walks up the trees for each edge, as in Afforest, take four times as long.)
 //! 3. Vertices outside of the largest tree look at all their neighbours.
 //!
+//! "Less" is by number, but in the order `rcm`, where hubs come late, the greater number is the lesser vertex.
+//!
 //! Space, from the first call on: 16 bytes per vertex of the layout, 32 if it has rows.
 
 use std::{
@@ -25,7 +27,7 @@ use super::{
 };
 use crate::{
     engine::Team,
-    graph::{Layout, NONE, ROW_CONTINUES, Vertex},
+    graph::{Layout, NONE, Order, ROW_CONTINUES, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_atomics},
 };
 
@@ -81,13 +83,17 @@ impl CpuEngine<'_> {
             None => Components::new(self.layout)?,
         };
         let mut tree = self.take_table()?;
-        let count = self.number(&mut components, &mut tree, labels, &is_stopped);
+        let count = if self.layout.order() == Order::Rcm {
+            self.number::<true>(&mut components, &mut tree, labels, &is_stopped)
+        } else {
+            self.number::<false>(&mut components, &mut tree, labels, &is_stopped)
+        };
         (self.components, self.table) = (Some(components), tree);
         Ok(count)
     }
 
     /// As [`components_into`](Self::components_into). `tree` has a number for each place of the layout.
-    fn number(
+    fn number<const REVERSED: bool>(
         &self,
         components: &mut Components,
         tree: &mut [Vertex],
@@ -97,7 +103,7 @@ impl CpuEngine<'_> {
         let (layout, searched) = (self.layout, self.layout.csr().vertices());
         let (places, leaves) = (layout.internal_places(), layout.leaves());
         let (of_searched, others) = tree.split_at_mut(searched);
-        let joining = Joining {
+        let joining = Joining::<REVERSED> {
             layout,
             team: &self.team,
             trees: Trees(as_atomics(of_searched)),
@@ -158,11 +164,11 @@ fn least_of(v: Vertex, &[first, second, third, fourth]: &[Vertex; 4]) -> Vertex 
     v.min(first & !ROW_CONTINUES).min(second).min(third.min(fourth))
 }
 
-/// For each vertex a lesser one of its tree, or itself.
+/// For each vertex a lesser one of its tree, or itself. If `REVERSED`, a greater number is a lesser vertex.
 #[derive(Clone, Copy)]
-struct Trees<'a>(&'a [AtomicU32]);
+struct Trees<'a, const REVERSED: bool>(&'a [AtomicU32]);
 
-impl Trees<'_> {
+impl<const REVERSED: bool> Trees<'_, REVERSED> {
     #[inline]
     fn at(self, v: Vertex) -> Vertex {
         self.0[v as usize].load(Relaxed)
@@ -171,6 +177,12 @@ impl Trees<'_> {
     #[inline]
     fn point(self, v: Vertex, to: Vertex) {
         self.0[v as usize].store(to, Relaxed);
+    }
+
+    /// The lesser of two vertices, and the greater.
+    #[inline]
+    fn sorted(self, one: Vertex, other: Vertex) -> [Vertex; 2] {
+        if REVERSED { [one.max(other), one.min(other)] } else { [one.min(other), one.max(other)] }
     }
 
     /// The root of the tree of `v`. Vertices on the way point to what their pointees point to, so that the next way is shorter.
@@ -203,7 +215,7 @@ impl Trees<'_> {
     fn link(self, one: Vertex, other: Vertex) -> bool {
         let (mut one, mut other) = (self.root(one), self.root(other));
         while one != other {
-            let (greater, lesser) = (one.max(other), one.min(other));
+            let [lesser, greater] = self.sorted(one, other);
             // Only a root is written, and only once: others may join it at the same time.
             if self.0[greater as usize].compare_exchange(greater, lesser, Relaxed, Relaxed).is_ok() {
                 return true;
@@ -215,10 +227,10 @@ impl Trees<'_> {
 }
 
 /// Trees that are being joined.
-struct Joining<'a> {
+struct Joining<'a, const REVERSED: bool> {
     layout: &'a Layout,
     team: &'a Team,
-    trees: Trees<'a>,
+    trees: Trees<'a, REVERSED>,
     pairs: Shared<[Vertex; 2]>,
     roots: Shared<Vertex>,
     counts: Shared<[u32; 2]>,
@@ -236,7 +248,12 @@ impl Block<'_> {
     /// Lets `count` vertices point to their roots, and notes which of them are roots. Vertex `i` is what `vertex` returns, which is given
     /// the roots noted before. Returns how many are roots.
     #[inline]
-    fn keep_roots(&mut self, trees: Trees<'_>, count: usize, vertex: impl Fn(&[Vertex], usize) -> Vertex) -> u64 {
+    fn keep_roots<const REVERSED: bool>(
+        &mut self,
+        trees: Trees<'_, REVERSED>,
+        count: usize,
+        vertex: impl Fn(&[Vertex], usize) -> Vertex,
+    ) -> u64 {
         let mut left = 0;
         for i in 0..count {
             let v = vertex(self.roots, i);
@@ -250,7 +267,7 @@ impl Block<'_> {
     }
 }
 
-impl Joining<'_> {
+impl<const REVERSED: bool> Joining<'_, REVERSED> {
     /// Joins all trees of a component, and returns the number of trees (`None`: stopped).
     fn join(&self, is_stopped: &impl Fn() -> bool) -> Option<u64> {
         let layout = self.layout;
@@ -285,14 +302,17 @@ impl Joining<'_> {
     /// Every vertex points to the least of its first neighbours.
     fn point(&self) {
         let (trees, rows, columns) = (self.trees, self.layout.rows(), self.layout.columns());
+        let none = self.layout.padded() as Vertex;
         self.blocks(&|Block { vertices, .. }| {
             let start = trees.0[vertices.clone()].as_ptr();
             // SAFETY: no thread looks at the vertices of another one's block. As plain numbers they are handled by vector instructions.
             let own = unsafe { std::slice::from_raw_parts_mut(start.cast_mut().cast::<Vertex>(), vertices.len()) };
             let own = own.iter_mut().zip(vertices.start as Vertex..);
             if let [first, second, ..] = columns {
+                // "No neighbour" has a greater number than any vertex.
+                let least = |v: Vertex, w: Vertex| if REVERSED && w == none { v } else { trees.sorted(v, w)[0] };
                 for ((tree, v), (&first, &second)) in own.zip(first[vertices.clone()].iter().zip(&second[vertices])) {
-                    *tree = v.min(first).min(second);
+                    *tree = least(least(v, first), second);
                 }
             } else {
                 for ((tree, v), row) in own.zip(&rows[vertices]) {
@@ -306,14 +326,14 @@ impl Joining<'_> {
     /// Every vertex forms a pair with the other one of its first two neighbours. (Lists are longer than that, so the neighbour's first two
     /// may lack the vertex.) Returns the number of pairs.
     fn pair_columns(&self) -> u64 {
-        let (columns, none) = (self.layout.columns(), self.layout.padded() as Vertex);
+        let (trees, columns, none) = (self.trees, self.layout.columns(), self.layout.padded() as Vertex);
         let [pairs, _] = self.blocks(&|Block { vertices, pairs, counts, .. }| {
             let mut count = 0;
             for v in vertices {
                 let (first, second) = (columns[0][v], columns[1][v]);
-                let other = if second == none { first } else { first.max(second) };
+                let [lesser, other] = if second == none { [first; 2] } else { trees.sorted(first, second) };
                 pairs[count] = [v as Vertex, other];
-                count += usize::from(other != none && other > first.min(second).min(v as Vertex));
+                count += usize::from(other != none && (other != lesser || trees.sorted(other, v as Vertex)[0] != other));
             }
             counts[0] = count as u32;
             [count as u64, 0]
@@ -361,7 +381,9 @@ impl Joining<'_> {
         let trees = self.trees;
         let [found, _] = self.blocks(&|mut block| {
             let Range { start, end } = block.vertices;
-            [block.keep_roots(trees, end - start, |_, i| (start + i) as Vertex), 0]
+            // From the least on.
+            let vertex = |i: usize| if REVERSED { end - 1 - i } else { start + i };
+            [block.keep_roots(trees, end - start, |_, i| vertex(i) as Vertex), 0]
         });
         found
     }
@@ -378,10 +400,10 @@ impl Joining<'_> {
             let mut left = 0;
             for i in 0..counts[0] as usize {
                 let [one, other] = pairs[i].map(|v| trees.at(v));
-                let (greater, lesser) = (one.max(other), one.min(other));
+                let [lesser, greater] = trees.sorted(one, other);
                 pairs[left] = [greater, lesser];
                 left += usize::from(greater != lesser);
-                trees.point(greater, trees.at(greater).min(lesser));
+                trees.point(greater, trees.sorted(trees.at(greater), lesser)[0]);
             }
             counts[0] = left as u32;
             [0; 2]
