@@ -9,7 +9,7 @@
 //! A leaf that the layout leaves out is reached one level after its only neighbour. A search from such a leaf begins at that neighbour, one
 //! level late: the sink counts its levels from 1.
 //!
-//! Deep graphs of small degrees are searched from one root after another (`alone`).
+//! Deep graphs of small degrees are searched from one root after another (`alone`), unless memory is short.
 //!
 //! Space: 32 bytes per vertex, and 32 more for written levels. Searches report what they find to a [`Visitor`], or write it into the
 //! caller's arrays of levels and parents (`level_rows`).
@@ -21,7 +21,7 @@ use std::{
     borrow::Borrow,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     time::{Duration, Instant},
 };
@@ -72,7 +72,8 @@ const BYTES: u64 = 3 * 8 + 2 * 4 + 8 * PLANES as u64;
 const AHEAD: usize = 16;
 
 /// Receives what a pass finds, from several threads at once. Bit `i` of `searches` is the search from the `i`-th root of the pass; vertices
-/// are given by their original numbers. Each search reports a vertex at most once.
+/// are given by their original numbers. Each search reports a vertex at most once. In deep graphs of small degrees (roads, grids) only one
+/// thread reports at a time.
 pub trait Visitor: Sync {
     /// Whether the pass calls [`Visitor::parent`].
     const PARENTS: bool = false;
@@ -294,12 +295,24 @@ struct Words {
 struct Limits<'a> {
     stopper: &'a Stopper,
     deadline: Option<Instant>,
+    /// Whether a thread has found them reached: another one may reset the stopper at any time.
+    found: AtomicBool,
 }
 
-impl Limits<'_> {
+impl<'a> Limits<'a> {
+    fn new(stopper: &'a Stopper, deadline: Option<Instant>) -> Self {
+        Self { stopper, deadline, found: AtomicBool::new(false) }
+    }
+
     /// Threads ask this also within a level, which may take seconds. What they then leave undone is never seen, since the pass ends.
     fn are_reached(&self) -> bool {
-        self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+        // Relaxed: the flag orders no other data, and the end of the team's work makes it visible to the caller.
+        let are_reached =
+            self.found.load(Relaxed) || self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        if are_reached {
+            self.found.store(true, Relaxed);
+        }
+        are_reached
     }
 }
 
@@ -434,13 +447,12 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     pub fn new(layout: L, threads: usize, cpus: &[usize]) -> Result<Self, SearchError> {
         let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
         let borrowed = layout.borrow();
-        let (vertices, singles) = match alone::is_deep(borrowed).map_err(HybridError::from)? {
-            true => (0, team.size()),
-            false => (borrowed.csr().vertices(), 0),
-        };
         // Pages are provided when they are written, so a lack of memory would end the program in the middle of a search.
-        let bytes = BYTES * vertices as u64 + alone::BYTES * (singles * borrowed.padded()) as u64;
-        memory::check_available(bytes, "many searches at once").map_err(HybridError::from)?;
+        let check = |bytes: u64| memory::check_available(bytes, "many searches at once").map_err(HybridError::from);
+        let fits_alone = check(alone::BYTES.saturating_mul(borrowed.padded() as u64).saturating_mul(team.size() as u64)).is_ok();
+        let singles = if fits_alone && alone::is_deep(borrowed).map_err(HybridError::from)? { team.size() } else { 0 };
+        let vertices = if singles > 0 { 0 } else { borrowed.csr().vertices() };
+        check(BYTES.saturating_mul(vertices as u64))?;
         let words = || Slab::zeroed(vertices, "bits of many searches").map_err(HybridError::from);
         let queue = || Slab::zeroed(vertices, "frontier queue").map_err(HybridError::from);
         let (seen, frontier, next) = (words()?, words()?, words()?);
@@ -486,7 +498,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     pub fn run<V: Visitor>(&mut self, roots: &[Vertex], visitor: &V) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
         let Self { layout, team, words, alone, stopper, deadline, .. } = self;
-        let (layout, limits) = (borrow_once(layout, words, alone), Limits { stopper, deadline: *deadline });
+        let (layout, limits) = (borrow_once(layout, words, alone), Limits::new(stopper, *deadline));
         check_roots(layout, roots)?;
         if roots.len() > ROOTS {
             return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
@@ -544,7 +556,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     ) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
         let Self { layout, team, words, planes, alone, stopper, deadline } = self;
-        let (layout, limits) = (borrow_once(layout, words, alone), Limits { stopper, deadline: *deadline });
+        let (layout, limits) = (borrow_once(layout, words, alone), Limits::new(stopper, *deadline));
         check_roots(layout, roots)?;
         let wanted = layout.vertices().saturating_mul(roots.len());
         let lengths = [("levels", levels.len(), false), ("parents", parents.len(), parents.is_empty())];

@@ -28,8 +28,10 @@ pub(super) const BYTES: u64 = 4 * 2 * (1 + TREES as u64);
 
 /// A graph with more levels than this is deep.
 const DEEP: u32 = super::ROOTS as u32;
-/// Vertices from which the depth is measured, until a search reaches half of the graph.
+/// Vertices from which the depth is measured, at most.
 const TRIED: usize = 8;
+/// This many searches that are deep, or are not, decide.
+const ENOUGH: usize = 3;
 
 /// What one search has found.
 #[derive(Debug)]
@@ -40,18 +42,22 @@ pub(super) struct Tree {
     pub(super) parents: Slab<Vertex>,
 }
 
-/// The arrays of a thread. They have room for "no neighbour", and for the neighbours that a row writes after the last one that is new.
+/// The arrays of a thread.
 #[derive(Debug)]
 pub(super) struct Alone {
     trees: [Tree; TREES],
     queues: [Slab<Vertex>; 2],
 }
 
+/// An array with room for all vertices, for "no neighbour", and for the neighbours that a row writes after the last one that is new.
+fn array(layout: &Layout) -> Result<Slab<Vertex>, OutOfMemory> {
+    Slab::zeroed(layout.padded() + 5, "a search")
+}
+
 impl Alone {
     pub(super) fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
-        let array = || Slab::zeroed(layout.padded() + 5, "a search");
-        let tree = || Ok::<_, OutOfMemory>(Tree { levels: array()?, parents: array()? });
-        Ok(Self { trees: [tree()?, tree()?, tree()?, tree()?], queues: [array()?, array()?] })
+        let tree = || Tree::new(layout);
+        Ok(Self { trees: [tree()?, tree()?, tree()?, tree()?], queues: [array(layout)?, array(layout)?] })
     }
 
     /// Whether the arrays are made for this layout.
@@ -61,6 +67,10 @@ impl Alone {
 }
 
 impl Tree {
+    fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
+        Ok(Self { levels: array(layout)?, parents: array(layout)? })
+    }
+
     /// Searches from `root`. Returns the numbers of vertices reached and of levels. The last of these was not searched if it is deeper than
     /// `deepest`, or if `limits` were reached.
     fn search(
@@ -75,6 +85,7 @@ impl Tree {
         let (rows, none) = (layout.rows(), layout.padded());
         let room = queue.len().min(next.len());
         assert!(room > none + 4 && parents.len() > none && rows.len() <= none, "room for all vertices");
+        assert!((root as usize) < rows.len(), "the root is a vertex");
         levels.fill(NONE);
         parents.fill(NONE);
         (parents[none], levels[root as usize], parents[root as usize], queue[0]) = (0, 0, root, root);
@@ -93,21 +104,26 @@ impl Tree {
     }
 }
 
-/// Whether the layout has rows, and a search has more levels than a pass has searches.
+/// Whether the layout has rows, and most searches have more levels than a pass has searches. (Those that end in a small component do not
+/// count.)
 pub(super) fn is_deep(layout: &Layout) -> Result<bool, OutOfMemory> {
     let vertices = layout.rows().len();
     if vertices <= DEEP as usize {
         return Ok(false);
     }
-    let Alone { trees: [tree, ..], queues: [queue, next] } = &mut Alone::new(layout)?;
+    let (mut tree, mut queues) = (Tree::new(layout)?, [array(layout)?, array(layout)?]);
+    let [mut deep, mut shallow] = [0; 2];
     for root in (0..vertices).step_by(vertices.div_ceil(TRIED)) {
-        let limits = Limits { stopper: &Stopper::default(), deadline: None };
-        let (reached, levels) = tree.search([queue, next], layout, root as Vertex, DEEP, &limits);
-        if levels > DEEP || reached > vertices / 2 {
-            return Ok(levels > DEEP);
+        let [queue, next] = &mut queues;
+        let (stopper, root) = (Stopper::default(), root as Vertex);
+        let (reached, levels) = tree.search([queue, next], layout, root, DEEP, &Limits::new(&stopper, None));
+        deep += usize::from(levels > DEEP);
+        shallow += usize::from(levels <= DEEP && reached > vertices / 2);
+        if deep.max(shallow) == ENOUGH {
+            break;
         }
     }
-    Ok(false)
+    Ok(deep > shallow)
 }
 
 /// Searches from all `roots`, which are in range, and calls `tell` with some trees at a time, and the place of the first one's root. The
