@@ -181,7 +181,8 @@ impl Part {
             if own > u64::from(u32::MAX) {
                 return Err(GraphError::TooManyArcs(own));
             }
-            memory::check_available(own.saturating_mul(8 + 4), "this rank's part of the graph")?;
+            // 8 bytes while they are sorted; then three arrays at once hold them.
+            memory::check_available(own.saturating_mul(3 * 4), "this rank's part of the graph")?;
             Collected::begin(forward, &input_degree, Naming { row: &row, key: &rank, stored })
         };
         let mut collected = all_or_none(ranks, collected())?;

@@ -69,12 +69,13 @@ fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> 
     (0..edges.parts()).into_par_iter().with_max_len(1)
 }
 
-/// Runs `work` once on each thread of the pool, with those of `0..count` that the thread takes, one by one. (Rayon's `for_each_init` makes
-/// new scratch space for every job, and the system new pages for it.)
+/// Calls `work` up to once for each thread of the pool, with those of `0..count` that this call takes, one by one. (Rayon's `for_each_init`
+/// makes new scratch space for every job, and the system new pages for it.) An error ends all calls.
 fn share_out(count: usize, work: impl Fn(&mut dyn Iterator<Item = usize>) -> Result<(), GraphError> + Sync) -> Result<(), GraphError> {
     let next = AtomicUsize::new(0);
     let take = || Some(next.fetch_add(1, Relaxed)).filter(|&index| index < count);
-    (0..rayon::current_num_threads()).into_par_iter().with_max_len(1).try_for_each(|_| work(&mut std::iter::from_fn(take)))
+    let one = |_| work(&mut std::iter::from_fn(take)).inspect_err(|_| next.store(count, Relaxed));
+    (0..rayon::current_num_threads().min(count)).into_par_iter().with_max_len(1).try_for_each(one)
 }
 
 /// Calls `visit` with the entries of `part`, in order and up to [`BATCH`] at a time.
@@ -343,7 +344,7 @@ fn sorted_lists(
     }
     targets.truncate(sum as usize);
     if !naming.stored.is_empty() {
-        targets.par_iter_mut().with_min_len(BUFFER).for_each(|key| *key = naming.stored[*key as usize]);
+        targets.par_iter_mut().with_min_len(4096).for_each(|key| *key = naming.stored[*key as usize]);
     }
     Ok(Csr { offsets, targets })
 }
