@@ -271,6 +271,7 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
     /// Joins all trees of a component, and returns the number of trees (`None`: stopped).
     fn join(&self, is_stopped: &impl Fn() -> bool) -> Option<u64> {
         let layout = self.layout;
+        debug_assert!(!REVERSED || layout.rows().is_empty(), "rows are of the original order");
         if self.trees.0.is_empty() {
             return Some(0);
         }
@@ -460,6 +461,7 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
         let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < SHARED_WORDS * 64, &|_, range| {
             let mut sums = [0; 2];
             for block in range {
+                let block = if REVERSED { vertices.div_ceil(BLOCK) - 1 - block } else { block };
                 let vertices = block * BLOCK..vertices.min((block + 1) * BLOCK);
                 // SAFETY: the arrays have a place for each vertex and each block, and each block is handed out once.
                 let block = unsafe {
