@@ -110,6 +110,8 @@ mod memory {
         }
     }
 
+    pub use crate::prefetch::prefetch;
+
     /// Not used by the models.
     pub struct Slab<T>(real::cell::UnsafeCell<T>);
 
@@ -125,6 +127,9 @@ mod memory {
 }
 
 // What the models do not use is dead code here, and what stands in for unsafe calls is safe.
+#[allow(dead_code)]
+#[path = "../../src/memory/prefetch.rs"]
+mod prefetch;
 #[allow(dead_code)]
 #[path = "../../src/cpu/share.rs"]
 mod share;
