@@ -454,8 +454,8 @@ class Graph:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
         If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
-        with the distances of `bfs_many`, which shares no step of the search with `bfs`; RuntimeError if they differ. `timeout`: TimeoutError
-        after this many seconds.
+        with the distances of `bfs_many`, which shares no step of the search with `bfs` but one on roads and grids; RuntimeError if they differ.
+        `timeout`: TimeoutError after this many seconds.
         """
         left = _clock(timeout)
         if isinstance(roots, (int, np.integer)):
