@@ -267,11 +267,11 @@ pub struct ManyOutcome {
 pub struct ManySearch<L> {
     layout: L,
     team: Team,
-    /// Empty if the graph is deep.
+    /// Empty if roots are searched one after another.
     words: Words,
-    /// Levels as bits: [`PLANES`] words for each vertex (see `level_rows`). Empty if the graph is deep.
+    /// Levels as bits: [`PLANES`] words for each vertex (see `level_rows`). Empty as well then.
     planes: Slab<u64>,
-    /// For each thread, if the graph is deep.
+    /// For each thread, if roots are searched one after another.
     alone: Vec<Mutex<Alone>>,
     stopper: Stopper,
     deadline: Option<Instant>,

@@ -426,7 +426,7 @@ class Graph:
         return Tree((given or [-1])[0], tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
-        """Searches from many roots, 64 in a pass.
+        """Searches from many roots, 64 in a pass (on roads and grids one after another, on each thread).
 
         `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254). `timeout`: TimeoutError after this many seconds.
         """
@@ -454,8 +454,8 @@ class Graph:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
         If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
-        with the distances of `bfs_many`, which shares no step of the search with `bfs` but one on roads and grids; RuntimeError if they differ.
-        `timeout`: TimeoutError after this many seconds.
+        with the distances of `bfs_many`, which shares no step of the search with `bfs` except, on roads and grids, the loop over neighbours;
+        RuntimeError if they differ. `timeout`: TimeoutError after this many seconds.
         """
         left = _clock(timeout)
         if isinstance(roots, (int, np.integer)):

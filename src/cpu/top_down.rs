@@ -72,7 +72,7 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
 /// A top-down level over rows of four neighbours, run by one thread. Returns the length of the next queue.
 ///
 /// # Safety
-/// As for [`expand`], but with room for three more than can be found; `parent` also has an entry that is not [`NONE`] for "no neighbour";
+/// As for `expand`, but with room for three more than can be found; `parent` also has an entry that is not [`NONE`] for "no neighbour";
 /// `rows` has one row per vertex.
 #[inline(never)] // inlined into the level, it would run out of registers
 pub unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {

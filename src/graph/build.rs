@@ -15,7 +15,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{Csr, EdgeStream, GraphError, NONE, Stopper, Vertex};
-use crate::memory::{OutOfMemory, Shared, Slab, as_atomics, prefetch};
+use crate::memory::{OutOfMemory, Shared, Slab, as_atomics, check_available, prefetch};
 
 /// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
 const BUCKET_ARCS: u64 = 64 << 10;
@@ -299,6 +299,9 @@ impl<'a> Collected<'a> {
     /// Allocates room for the arcs; `degree` holds the number of arcs of each row.
     pub fn begin(arcs: Arcs, degree: &'a [u32], naming: Naming<'a>) -> Result<Self, GraphError> {
         let buckets = RowBuckets::new(degree);
+        // A thread that sorts a bucket has room for its arcs once more.
+        let largest = buckets.arcs.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
+        check_available(8 * buckets.arcs[buckets.len()] as u64 + 4 * largest as u64, "sorting the adjacency")?;
         let pairs = Slab::zeroed(buckets.arcs[buckets.len()], "arcs of the graph")?;
         let cursors = buckets.arcs.iter().map(|&first| AtomicUsize::new(first)).collect();
         Ok(Self { arcs, degree, naming, buckets, cursors, pairs })

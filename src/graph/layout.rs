@@ -221,12 +221,10 @@ impl Layout {
         if raw_arcs > u64::from(u32::MAX) {
             return Err(GraphError::TooManyArcs(raw_arcs));
         }
-        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, those of one vertex 4 more, and then all 4.
-        // In a directed graph the lists of one direction are complete while those of the other are sorted.
+        // Checked before the arcs are allocated: they take 8 bytes each while they are sorted, and then 4. In a directed graph the lists of
+        // one direction are complete while those of the other are sorted.
         let bytes = if options.directed && !mirrored { 4 + 8 } else { 8 };
-        let hub =
-            degrees.outgoing.par_iter().zip(&degrees.incoming[..]).map(|(&out, &arriving)| u64::from(out) + u64::from(arriving)).max();
-        memory::check_available(bytes * raw_arcs + 4 * hub.unwrap_or(0) + 24 * n as u64, "the graph's adjacency")?;
+        memory::check_available(bytes * raw_arcs + 24 * n as u64, "the graph's adjacency")?;
         // A row takes neighbours from both ends of the entries.
         let both_ends = mirrored || !options.directed && !both_directions;
         if both_ends {

@@ -21,7 +21,7 @@ use crate::opencl::is_kept;
 /// A huge page on x86-64 and on ARM with 4 KiB base pages.
 const HUGE_PAGE: usize = 2 << 20;
 
-/// A zeroed, page-aligned array of fixed length. If it has 2 MiB or more, it is aligned to huge pages and requests them.
+/// A zeroed, page-aligned array whose length can only shrink. If it has 2 MiB or more, it is aligned to huge pages and requests them.
 pub struct Slab<T: Plain> {
     start: NonNull<T>,
     len: usize,
@@ -116,7 +116,7 @@ impl<T: Plain> Drop for Slab<T> {
         let Some((base, length)) = self.mapping else { return };
         // Memory that a failed device may still access stays mapped.
         if !is_kept(base.as_ptr() as usize, length) {
-            // SAFETY: the mapping was made by `zeroed` with this length and nothing refers to it any more.
+            // SAFETY: this is what `truncate` has left of a mapping made by `zeroed`, and nothing refers to it any more.
             let _ = unsafe { munmap(base, length) };
         }
     }

@@ -24,8 +24,8 @@ const STAKE: f64 = 0.5;
 ///
 /// SURF learns from equally many levels of each graph; here instead each graph has the same weight. Its levels share one half of that
 /// equally, and the other half in proportion to the time between both directions: a wrong decision is as bad as the time it costs.
-/// (Measured on held-out graphs with three seeds: networks of SURF's form save 97.4 to 98.1 % of the time that can be saved, 97.2 to 97.5 %
-/// with equal weights, and have as many directions right.)
+/// (Measured on held-out graphs with three seeds: single networks of SURF's form save 97.4 to 98.1 % of the time that can be saved, 97.2 to
+/// 97.5 % with equal weights, and have as many directions right.)
 pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
     let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
