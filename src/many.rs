@@ -503,23 +503,24 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         if roots.len() > ROOTS {
             return Err(SearchError::Length { what: "roots of one pass", given: roots.len(), wanted: ROOTS });
         }
-        if alone.is_empty() {
-            return words.pass(layout, team, roots, &mut VisitorSink { layout, visitor, roots, late: late(layout, roots) }, &limits);
-        }
-        // Two threads may have found the same vertex.
+        // Two threads may have found the same vertex alone.
         let telling = Mutex::new(());
-        let outcome = alone::pass(alone, (layout, team, &limits), roots, visitor.deepest(), &|first, trees| {
-            let _one = telling.lock().unwrap_or_else(PoisonError::into_inner);
-            for (search, tree) in trees.iter().enumerate() {
-                for v in (0..layout.vertices()).filter(|&v| tree.levels[v] != NONE) {
-                    visitor.reached(v as Vertex, tree.levels[v], 1 << (first + search));
-                    if V::PARENTS {
-                        visitor.parent(v as Vertex, tree.parents[v], 1 << (first + search));
+        let outcome = if alone.is_empty() {
+            words.pass(layout, team, roots, &mut VisitorSink { layout, visitor, roots, late: late(layout, roots) }, &limits)
+        } else {
+            alone::pass(alone, (layout, team, &limits), roots, visitor.deepest(), &|first, trees| {
+                let _one = telling.lock().unwrap_or_else(PoisonError::into_inner);
+                for (search, tree) in trees.iter().enumerate() {
+                    for v in (0..layout.vertices()).filter(|&v| tree.levels[v] != NONE) {
+                        visitor.reached(v as Vertex, tree.levels[v], 1 << (first + search));
+                        if V::PARENTS {
+                            visitor.parent(v as Vertex, tree.parents[v], 1 << (first + search));
+                        }
                     }
                 }
-            }
-        })?;
-        Ok(ManyOutcome { elapsed: begin.elapsed(), ..outcome })
+            })
+        };
+        Ok(ManyOutcome { elapsed: begin.elapsed(), ..outcome? })
     }
 
     /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
@@ -642,7 +643,6 @@ impl Words {
         sink: &mut S,
         limits: &Limits<'_>,
     ) -> Result<ManyOutcome, SearchError> {
-        let begin = Instant::now();
         let Self { seen, frontier, next, queue, next_queue } = self;
         let csr = layout.csr();
         for words in [&mut *seen, frontier, next] {
@@ -748,7 +748,7 @@ impl Words {
         let leaves = layout.leaves();
         let hosts = leaves.hosts().iter().enumerate();
         reached += hosts.map(|(index, &host)| u64::from(seen[host as usize].count_ones()) * leaves.of(index).len() as u64).sum::<u64>();
-        Ok(ManyOutcome { reached, levels, elapsed: begin.elapsed() })
+        Ok(ManyOutcome { reached, levels, ..ManyOutcome::default() })
     }
 }
 

@@ -65,10 +65,6 @@ impl Degrees {
     }
 }
 
-fn parts(edges: &impl EdgeStream) -> impl IndexedParallelIterator<Item = usize> {
-    (0..edges.parts()).into_par_iter().with_max_len(1)
-}
-
 /// Calls `work` up to once for each thread of the pool, with those of `0..count` that this call takes, one by one. (Rayon's `for_each_init`
 /// makes new scratch space for every job, and the system new pages for it.) An error ends all calls.
 fn share_out(count: usize, work: impl Fn(&mut dyn Iterator<Item = usize>) -> Result<(), GraphError> + Sync) -> Result<(), GraphError> {
@@ -134,7 +130,7 @@ pub fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Re
     {
         let out = as_atomics(&mut outgoing);
         let arriving = as_atomics(&mut incoming);
-        parts(edges).try_for_each(|part| {
+        (0..edges.parts()).into_par_iter().with_max_len(1).try_for_each(|part| {
             stopper.check()?;
             let (mut loops, mut own_sums) = (0u64, Fingerprints::default());
             let mut index = 0;
@@ -314,42 +310,31 @@ impl<'a> Collected<'a> {
 
     /// Sorts the lists after all edges have been added; see [`adjacency`].
     pub fn into_lists(self, core: usize, stopper: &Stopper) -> Result<Csr, GraphError> {
-        let Self { degree, naming, buckets, pairs, mut cursors, .. } = self;
+        let Self { degree, naming, buckets, mut pairs, mut cursors, .. } = self;
         // A bucket that was not filled would hold arcs that no edge has.
         if cursors.iter_mut().zip(&buckets.arcs[1..]).any(|(cursor, &end)| *cursor.get_mut() != end) {
             return Err(GraphError::EdgesChanged);
         }
-        sorted_lists(&buckets, degree, core, naming, pairs, stopper)
+        let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
+        sort_buckets(&buckets, degree, core, &mut pairs, &mut offsets[1..], stopper)?;
+        // Now the front of each bucket holds its lists, one after the other.
+        let mut sum = 0u32;
+        for offset in offsets.iter_mut() {
+            sum += *offset;
+            *offset = sum;
+        }
+        // They move together in place: new memory would have to be zeroed first, which takes longer.
+        let mut targets = pairs.into_flattened();
+        for (rows, &at) in buckets.rows.windows(2).zip(&buckets.arcs) {
+            let [begin, end] = [rows[0], rows[1]].map(|row| offsets[row] as usize);
+            targets.copy_within(2 * at..2 * at + (end - begin), begin);
+        }
+        targets.truncate(sum as usize);
+        if !naming.stored.is_empty() {
+            targets.par_iter_mut().with_min_len(4096).for_each(|key| *key = naming.stored[*key as usize]);
+        }
+        Ok(Csr { offsets, targets })
     }
-}
-
-fn sorted_lists(
-    buckets: &RowBuckets,
-    degree: &[u32],
-    core: usize,
-    naming: Naming<'_>,
-    mut pairs: Slab<[u32; 2]>,
-    stopper: &Stopper,
-) -> Result<Csr, GraphError> {
-    let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
-    sort_buckets(buckets, degree, core, &mut pairs, &mut offsets[1..], stopper)?;
-    // Now the front of each bucket holds its lists, one after the other.
-    let mut sum = 0u32;
-    for offset in offsets.iter_mut() {
-        sum += *offset;
-        *offset = sum;
-    }
-    // They move together in place: new memory would have to be zeroed first, which takes longer.
-    let mut targets = pairs.into_flattened();
-    for (rows, &at) in buckets.rows.windows(2).zip(&buckets.arcs) {
-        let [begin, end] = [rows[0], rows[1]].map(|row| offsets[row] as usize);
-        targets.copy_within(2 * at..2 * at + (end - begin), begin);
-    }
-    targets.truncate(sum as usize);
-    if !naming.stored.is_empty() {
-        targets.par_iter_mut().with_min_len(4096).for_each(|key| *key = naming.stored[*key as usize]);
-    }
-    Ok(Csr { offsets, targets })
 }
 
 /// Writes every arc as (row, key) to the bucket of its row. If the edges may change, returns the sums of their fingerprints.

@@ -49,9 +49,13 @@ pub(super) struct Alone {
     queues: [Slab<Vertex>; 2],
 }
 
-/// An array with room for all vertices, for "no neighbour", and for the neighbours that a row writes after the last one that is new.
+/// The entries of an array: for all vertices, for "no neighbour", and for the neighbours that a row writes after the last one that is new.
+fn entries(layout: &Layout) -> usize {
+    layout.padded() + 5
+}
+
 fn array(layout: &Layout) -> Result<Slab<Vertex>, OutOfMemory> {
-    Slab::zeroed(layout.padded() + 5, "a search")
+    Slab::zeroed(entries(layout), "a search")
 }
 
 impl Alone {
@@ -62,7 +66,7 @@ impl Alone {
 
     /// Whether the arrays are made for this layout.
     pub(super) fn fits(&self, layout: &Layout) -> bool {
-        !layout.rows().is_empty() && self.queues[0].len() == layout.padded() + 5
+        !layout.rows().is_empty() && self.queues[0].len() == entries(layout)
     }
 }
 
@@ -83,8 +87,8 @@ impl Tree {
     ) -> (usize, u32) {
         let Self { levels, parents } = self;
         let (rows, none) = (layout.rows(), layout.padded());
-        let room = queue.len().min(next.len());
-        assert!(room > none + 4 && parents.len() > none && rows.len() <= none, "room for all vertices");
+        let room = queue.len().min(next.len()).min(parents.len());
+        assert!(room >= entries(layout) && rows.len() <= none, "room for all vertices");
         assert!((root as usize) < rows.len(), "the root is a vertex");
         levels.fill(NONE);
         parents.fill(NONE);
