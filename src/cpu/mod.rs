@@ -269,7 +269,7 @@ impl Engine for CpuEngine<'_> {
         self.state.visited_count = self.state.frontier.len();
         self.leaf_is_deepest = None;
         self.without_frontier = None;
-        if !self.degrees.is_empty() {
+        if self.layout.rows().is_empty() {
             self.state.visited[self.state.current][..self.excluded.len()].copy_from_slice(&self.excluded);
             self.without_frontier = Some(0);
             self.state.bitmap_is_of_search = true;

@@ -45,11 +45,12 @@ impl CpuEngine<'_> {
         };
         loop {
             let (parent, queue, next) = (&mut self.state.parent[..], &self.state.queue[..len], &mut self.state.next[..]);
-            // SAFETY: `parent` covers all vertices and "no neighbour", the queue holds vertices, `next` has room for more than all of them
-            // (four entries more), and no helper is working.
+            let visited = &mut self.state.visited[self.state.current];
+            // SAFETY: `parent` covers all vertices and "no neighbour", the bitmap covers all vertices, the queue holds vertices, `next` has
+            // room for more than all of them (four entries more), and no helper is working.
             let found = unsafe {
                 if layout.rows().is_empty() {
-                    top_down::expand(layout.csr(), layout.original_numbers(), parent, queue, next)
+                    top_down::expand(layout.csr(), layout.original_numbers(), visited, parent, queue, next)
                 } else {
                     top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
                 }
@@ -92,8 +93,8 @@ impl CpuEngine<'_> {
         self.top_down(true)
     }
 
-    /// Runs a top-down level. Unless the level `may_be_wide`, the next frontier is a queue.
-    pub(super) fn top_down(&mut self, may_be_wide: bool) -> LevelWork {
+    /// Runs a top-down level. Unless it `is_whole`, other devices run a part of it, and the next frontier is a queue.
+    pub(super) fn top_down(&mut self, is_whole: bool) -> LevelWork {
         self.note_deepest();
         if let Some(over) = self.all_is_found() {
             return over;
@@ -108,11 +109,10 @@ impl CpuEngine<'_> {
         }
         let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
         let edges = self.state.frontier_edges;
-        if may_be_wide && self.level_is_wide(len, edges) {
+        if is_whole && self.level_is_wide(len, edges) {
             return self.run_wide(conversion_ns, repeats_before);
         }
         let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);
-        self.state.bitmap_is_current = false;
         self.without_frontier = None;
         let alone = self.team.size() == 1;
         let degree = edges / len.max(1) as u64;
@@ -123,11 +123,21 @@ impl CpuEngine<'_> {
             _ => self.parallel.arcs,
         };
         if alone || (!claims && edges < enough) {
+            if !self.layout.rows().is_empty() {
+                self.state.bitmap_is_current = false;
+            } else if !self.state.bitmap_is_current {
+                self.bring_bitmap_up_to_date();
+            }
             let (levels, found) = self.run_small(len, alone);
-            self.without_frontier = visited_before.filter(|_| levels == 1);
+            // What other devices find of their parts of the level is not in the bitmap.
+            self.state.bitmap_is_current &= is_whole;
+            let in_bitmap = if self.layout.rows().is_empty() { found } else { 0 };
+            self.without_frontier =
+                visited_before.filter(|_| levels == 1 && !self.state.bitmap_is_current).map(|before| before + in_bitmap);
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
+        self.state.bitmap_is_current = false;
         // Alone on its cache line, since every thread writes the end of the queue.
         let tail = CachePadded::new(AtomicUsize::new(0));
         let (repeats, arrived) = (AtomicU64::new(0), AtomicU32::new(0));

@@ -1,10 +1,11 @@
 //! TC: frontier vertices look for unvisited neighbours.
 //!
-//! The parent array is the visited test: a neighbour without a parent gets one and joins the next queue. Threads write parents without
-//! atomic read-modify-writes, since two threads that find a vertex at once write equally good parents, and an atomic exchange for every
-//! vertex found would cost more than the level (measured: 20 cycles, and it keeps the processor from overlapping the misses around it).
-//! Such a vertex enters the queue twice. Each entry therefore comes with the parent that its thread wrote, its *claim*: an entry is
-//! expanded only if the parent array holds its claim.
+//! A level of one thread tests the visited bitmap and keeps it up to date. Where threads share a level, the parent array is the visited
+//! test: a neighbour without a parent gets one and joins the next queue. Threads write parents without atomic read-modify-writes, since
+//! two threads that find a vertex at once write equally good parents, and an atomic exchange for every vertex found would cost more than
+//! the level (measured: 20 cycles, and it keeps the processor from overlapping the misses around it). Such a vertex enters the queue
+//! twice. Each entry therefore comes with the parent that its thread wrote, its *claim*: an entry is expanded only if the parent array
+//! holds its claim.
 
 use std::{
     ops::Range,
@@ -32,16 +33,24 @@ const AHEAD_ROW_PARENTS: usize = 16;
 /// Neighbours of a vertex whose parents are prefetched, at most.
 const PARENTS: usize = 32;
 
-/// A top-down level run by one thread. Returns the length of the next queue.
+/// A top-down level run by one thread over a visited bitmap, which takes a 32nd of the parents' memory. Returns the length of the next
+/// queue, whose vertices are then in the bitmap.
 ///
 /// # Safety
-/// `parent` has an entry for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex
-/// plus one; nothing else accesses them.
-pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Vertex], queue: &[Vertex], next: &mut [Vertex]) -> usize {
+/// `parent` has an entry and `visited` a bit for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex plus
+/// one; nothing else accesses them. No list has repeats.
+pub(super) unsafe fn expand(
+    csr: &Csr,
+    to_original: &[Vertex],
+    visited: &mut [u64],
+    parent: &mut [Vertex],
+    queue: &[Vertex],
+    next: &mut [Vertex],
+) -> usize {
     let mut found = 0;
     let (offsets, targets) = (csr.offsets.as_ptr(), csr.targets.as_ptr());
     for (i, &u) in queue.iter().enumerate() {
-        // SAFETY: the queue holds vertices, lists hold vertices, and `next` has room for one more than can be found.
+        // SAFETY: the queue and lists hold vertices, the bitmap covers all of them, and `next` has room for one more than can be found.
         unsafe {
             if let Some(&ahead) = queue.get(i + AHEAD_OFFSETS) {
                 prefetch(offsets.add(ahead as usize));
@@ -50,19 +59,17 @@ pub(super) unsafe fn expand(csr: &Csr, to_original: &[Vertex], parent: &mut [Ver
                 prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize));
                 prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize + 16));
             }
-            if let Some(&ahead) = queue.get(i + AHEAD_PARENTS) {
-                for &v in csr.neighbours(ahead).iter().take(PARENTS) {
-                    prefetch(parent.as_ptr().add(v as usize));
-                }
-            }
-            let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
+            let begin = found;
             for k in *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize {
                 let v = *targets.add(k);
-                let slot = parent.get_unchecked_mut(v as usize);
-                let new = *slot == NONE;
                 *next.get_unchecked_mut(found) = v;
-                found += usize::from(new);
-                *slot = if new { original } else { *slot };
+                found += usize::from(*visited.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
+            }
+            let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
+            for k in begin..found {
+                let v = *next.get_unchecked(k);
+                *visited.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
+                *parent.get_unchecked_mut(v as usize) = original;
             }
         }
     }

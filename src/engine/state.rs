@@ -33,7 +33,7 @@ impl Frontier {
 ///
 /// The arrays have one owner at a time. These invariants hold whichever side owns them:
 /// - a vertex with a parent has been visited;
-/// - `visited[current]` holds every visited vertex if `bitmap_is_current` (top-down levels of the CPU do not write it), and
+/// - `visited[current]` holds every visited vertex if `bitmap_is_current` (top-down levels that CPU threads share do not write it), and
 ///   the bits of padding and of vertices without an edge (*excluded*);
 /// - after a bottom-up level `visited[1 - current]` is the bitmap as it stood when that level began.
 #[derive(Debug)]

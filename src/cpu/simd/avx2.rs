@@ -63,7 +63,9 @@ impl Probe for Avx2 {
                 let neighbours = _mm256_loadu_si256(column.add(8 * block).cast());
                 let hit = visited_lanes(level, neighbours, spread(lanes));
                 let values = _mm256_loadu_si256(originals.add(8 * block).cast());
-                _mm256_maskstore_epi32(parent.add(8 * block).cast(), hit, values);
+                // Not a masked store: on AMD before Zen 5 that is microcode, 3.9 ns instead of 0.5. All eight parents are this thread's own.
+                let parents = parent.add(8 * block).cast::<__m256i>();
+                _mm256_storeu_si256(parents, _mm256_blendv_epi8(_mm256_loadu_si256(parents), values, hit));
                 hits |= u64::from(lanes_of(hit)) << (8 * block);
                 exhausted |= u64::from(lanes_of(_mm256_cmpeq_epi32(neighbours, none))) << (8 * block);
             }
@@ -73,7 +75,12 @@ impl Probe for Avx2 {
 
     #[inline(always)]
     unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
-        let mut rest = list;
+        // Most lists end with a hit among their first entries, which a gather does not test sooner than plain loads do.
+        let (first, mut rest) = list.split_at(list.len().min(8));
+        // SAFETY: lists hold vertices.
+        if let Some(&hit) = first.iter().find(|&&neighbour| unsafe { level.is_visited(neighbour) }) {
+            return Some(hit);
+        }
         while !rest.is_empty() {
             let lanes = if rest.len() >= 8 { 0xff } else { (1 << rest.len()) - 1 };
             // SAFETY: only the lanes of the list are read, and they hold vertices.
