@@ -2,14 +2,14 @@
 //! be read gives no value.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::Read,
-    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
 use serde::{Deserialize, Serialize};
+use socbfs_power::open_regular;
 
 /// Most bytes that are read from a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
@@ -19,15 +19,10 @@ pub fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
-/// The first `MOST` bytes of a file of the system, or of a copy of its files. Only regular files are read: in a copy from an unknown
-/// machine, a pipe would block, and opening a device through a link could have side effects.
+/// The first `MOST` bytes of a file of the system, or of a copy of its files. Only regular files are read.
 pub fn bytes(path: &Path) -> Option<Vec<u8>> {
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).ok()?;
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes).ok()?;
+    open_regular(path).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -75,6 +70,16 @@ pub fn list_numbered(folder: &Path, prefix: &str) -> Vec<PathBuf> {
 /// Whether `name` is `prefix` and a number.
 pub fn numbered(name: &str, prefix: &str) -> bool {
     name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a device with this name in `sys/class/devfreq` is a GPU: `ff9a0000.gpu`, `13000000.mali`, `5000000.qcom,kgsl-3d0`, or the chip
+/// of a Jetson (`17000000.ga10b`). What belongs to a GPU has clocks of its own: codecs (`gpu-nvd-0`) and buses (`soc:qcom,gpubw`).
+pub fn is_gpu(name: &str) -> bool {
+    let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_chip = |word: &str| matches!(word.as_bytes(), [b'g', b'a'..=b'z', b'0'..=b'9', b'0'..=b'9', b'a'..=b'z']);
+    let is_unit = |word: &str| ["gpu", "mali", "g3d", "3d"].contains(&word.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let is_codec = |word: &str| ["nvd", "nve", "nvj", "vdec", "venc", "video", "codec", "vpu"].iter().any(|start| word.starts_with(start));
+    words().any(|word| is_chip(word) || is_unit(word)) && !words().any(is_codec)
 }
 
 /// The last component of `path`.
@@ -209,6 +214,22 @@ mod tests {
         assert_eq!((chosen(&path).as_deref(), number::<u64>(&path)), (Some("madvise"), None));
         let (_folder, path) = file("always madvise\n");
         assert_eq!(chosen(&path), None);
+    }
+
+    #[test]
+    fn the_gpu_is_known_by_the_name_of_its_clock() {
+        for name in
+            "ff9a0000.gpu gpu gpu0 13000000.mali mali 5000000.qcom,kgsl-3d0 kgsl-3d0 gpu-gpc-0 gk20a.0 17000000.gp10b 17000000.gv11b \
+                     17000000.ga10b 14ac0000.g3d"
+                .split_whitespace()
+        {
+            assert!(is_gpu(name), "{name}");
+        }
+        for name in "dmc fdab0000.npu gpu-nvd-0 15480000.nvdec 1c0e000.video-codec soc:qcom,gpubw soc:qcom,kgsl-busmon malidp 15340000.vic"
+            .split_whitespace()
+        {
+            assert!(!is_gpu(name), "{name}");
+        }
     }
 
     #[test]

@@ -23,6 +23,6 @@ pub use part::Component;
 pub use problem::Unusable;
 pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped, open_named};
 pub use source::Source;
-pub use tree::SystemFiles;
+pub use tree::{SystemFiles, open_regular};
 pub use units::{Joules, Watts};
 pub use watch::{Change, TooSlow, Watch};

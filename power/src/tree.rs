@@ -82,18 +82,30 @@ pub(crate) fn name_of_target(path: &Path) -> Option<String> {
 /// Most bytes that are read from a file. Files of the kernel are small, but a copied tree may hold any file.
 const MOST: u64 = 1 << 20;
 
-/// Opens `path` if it is a regular file. In a copied tree a pipe would block, and opening a device (a watchdog) could have an effect.
-fn open(path: &Path) -> io::Result<File> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-    }
-    OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
+/// Opens what an untrusted file or folder names, for reading: regular files only. A pipe would block, and opening a device (a watchdog) could
+/// have an effect.
+///
+/// # Errors
+/// If `path` is of another kind, or can't be opened.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let checked = |metadata: fs::Metadata| {
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+        }
+        let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, not a file");
+        metadata.is_file().then_some(()).ok_or_else(refused)
+    };
+    checked(fs::metadata(path)?)?;
+    // A pipe that has taken its place meanwhile does not block either, nor does a file of the kernel that waits for what comes next.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    checked(file.metadata()?)?;
+    Ok(file)
 }
 
 /// The text of the file `path`, up to [`MOST`] bytes; other bytes are replaced.
 pub(crate) fn text(path: impl AsRef<Path>) -> Option<String> {
     let mut bytes = Vec::new();
-    open(path.as_ref()).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
+    open_regular(path.as_ref()).ok()?.take(MOST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -125,7 +137,7 @@ impl Held {
     }
 
     fn try_open(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: open(path)? })
+        Ok(Self { file: open_regular(path)? })
     }
 
     /// Opens `path` if it exists.

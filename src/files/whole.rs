@@ -1,11 +1,13 @@
 //! Files that are read whole: regular files only, and only up to a sensible size.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, File, FileType},
     io::{self, Read},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::FileTypeExt,
     path::Path,
 };
+
+use socbfs_power::open_regular;
 
 /// The largest configuration that is read (board files, calibrations, weights), in bytes.
 pub const CONFIGURATION: u64 = 16 << 20;
@@ -27,21 +29,11 @@ pub enum Kind {
 /// # Errors
 /// If it can't be read, is of another kind, has more than `most` bytes, or does not fit in memory.
 pub fn read(path: &Path, kind: Kind, most: u64) -> io::Result<Vec<u8>> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    if kind == Kind::Regular {
-        // Nonblocking: opening a pipe without a writer must not wait before it is refused.
-        options.custom_flags(nix::libc::O_NONBLOCK);
-    }
-    let mut file = options.open(path).map_err(|error| explained(path, error))?;
+    let is_pipe = |of: FileType| of.is_fifo() || of.is_socket();
+    let is_stream = kind == Kind::Stream && fs::metadata(path).is_ok_and(|metadata| is_pipe(metadata.file_type()));
+    let opened = if is_stream { File::open(path) } else { open_regular(path) };
+    let mut file = opened.map_err(|error| explained(path, error))?;
     let metadata = file.metadata()?;
-    let of = metadata.file_type();
-    if of.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
-    }
-    if !of.is_file() && (kind == Kind::Regular || !(of.is_fifo() || of.is_socket())) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, not a file"));
-    }
     read_open(&mut file, metadata.len(), most)
 }
 

@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     let subject = Subject {
         root,
         is_root: nix::unistd::geteuid().is_root(),
-        open: open_device,
+        open: if live { open_device } else { |_| Err(std::io::Error::other("no device of another machine is opened")) },
         usable_cpus,
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),

@@ -8,7 +8,7 @@ use std::{
 use super::{Check, Finding, Subject};
 use socbfs::{
     board::CpuList,
-    machine::{line, list, list_numbered, name, number},
+    machine::{is_gpu, line, list, list_numbered, name, number},
 };
 
 pub(super) const CHECKS: &[Check] = &[("cpus", online), ("governor", governor), ("clock-limit", limit), ("gpu-governor", gpu_governor)];
@@ -108,7 +108,6 @@ fn limit(subject: &Subject<'_>) -> Finding {
 
 /// Checks the governor of GPUs whose clock devfreq sets, such as Mali and Adreno.
 fn gpu_governor(subject: &Subject<'_>) -> Finding {
-    let is_gpu = |name: &str| ["gpu", "mali", "kgsl"].iter().any(|part| name.contains(part));
     let found: Vec<(String, String)> = list(&subject.root.join("sys/class/devfreq"), is_gpu)
         .iter()
         .filter_map(|device| Some((name(device), line(&device.join("governor"))?)))

@@ -118,12 +118,12 @@ struct Cells {
 /// # Errors
 /// [`MapError`].
 pub fn read(path: &Path, unknown_is_free: bool) -> Result<Map, MapError> {
-    let bytes = content(path)?;
+    let bytes = content(path, Kind::Stream)?;
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     let (image, cells) = if is_yaml {
         let (image, occupancy) = Occupancy::parse(&bytes).map_err(|fault| fault.at(path))?;
         let image = path.parent().map_or_else(|| PathBuf::from(&image), |folder| folder.join(&image));
-        let bytes = content(&image)?;
+        let bytes = content(&image, Kind::Regular)?;
         let cells = image::read(&bytes, &occupancy).unwrap_or_else(|| Err(Fault::new("neither PGM nor PNG", IMAGES)));
         (image, cells.map(|cells| Cells { format: "ROS map", ..cells }))
     } else {
@@ -156,13 +156,13 @@ fn recognised(bytes: &[u8]) -> Result<Cells, Fault> {
     }
 }
 
-fn content(path: &Path) -> Result<Vec<u8>, MapError> {
+fn content(path: &Path, kind: Kind) -> Result<Vec<u8>, MapError> {
     let failed = |error| Fault::new(format!("can't read it: {error}"), "name a file that exists and that you may read").at(path);
     files::protect(path).map_err(failed)?;
     // The cells take a byte each beside the file, in which they have one at least.
     let size = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     room_for(size.min(MOST).saturating_mul(2)).map_err(|fault| fault.at(path))?;
-    files::read(path, Kind::Stream, MOST).map_err(failed)
+    files::read(path, kind, MOST).map_err(failed)
 }
 
 fn no_memory(bytes: u64, reason: impl Display) -> Fault {

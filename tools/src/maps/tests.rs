@@ -117,6 +117,11 @@ fn a_yaml_file_names_an_image_and_its_meaning() {
         read(&path, false).unwrap_err().to_string()
     };
     assert!(other(b"image: c.pgm\n").contains("c.pgm: can't read it: "));
+    // A pipe would block, and a device may do anything when it is opened.
+    nix::unistd::mkfifo(&folder.path().join("pipe.pgm"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    for image in ["pipe.pgm", "/dev/zero"] {
+        assert!(other(format!("image: {image}\n").as_bytes()).contains("it is a device or a pipe"));
+    }
     assert!(other(b"negate: 0\n").contains("names no image"));
     assert!(other(b"image:\n").contains("b.yml:1: image is \"\""));
     assert!(other(b"image: b.yml\n").contains("b.yml: neither PGM nor PNG"));
