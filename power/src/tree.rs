@@ -82,8 +82,8 @@ pub(crate) fn name_of_target(path: &Path) -> Option<String> {
 /// Most bytes that are read from a file. Files of the kernel are small, but a copied tree may hold any file.
 const MOST: u64 = 1 << 20;
 
-/// Opens what an untrusted file or folder names, for reading: regular files only. A pipe would block, and opening a device (a watchdog) could
-/// have an effect.
+/// Opens what an untrusted file or folder names, for reading: regular files only. A pipe would block, and opening a device (a watchdog)
+/// could have an effect.
 ///
 /// # Errors
 /// If `path` is of another kind, or can't be opened.

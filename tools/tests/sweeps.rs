@@ -437,7 +437,7 @@ fn clocks_are_found_set_and_put_back() {
     let steps: Vec<(&str, usize)> = domains.iter().map(|domain| (&*domain.name, domain.steps_khz.len())).collect();
     assert_eq!(steps, [("little", 3), ("big", 2), ("ff9a0000.gpu", 3)]);
     let before = limits(root.path());
-    let clocks = Clocks::keep(domains).unwrap();
+    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains).unwrap();
     clocks.set(&BTreeMap::from([("little".into(), 800_000), ("ff9a0000.gpu".into(), 400_000)])).unwrap();
     assert_eq!(limits(root.path()), ["800000", "800000", "600000", "1800000", "400000000", "400000000"]);
     clocks.set(&BTreeMap::from([("big".into(), 600_000)])).unwrap();
@@ -449,6 +449,105 @@ fn clocks_are_found_set_and_put_back() {
     assert_eq!(limits(root.path()), before);
 }
 
+#[test]
+fn a_clock_gets_a_frequency_that_its_driver_lists() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["ffe40000.gpu", "17000000.ga10b", "gpu-nvd-0"] {
+        devfreq(root.path(), name, &[100, 800]);
+    }
+    // Amlogic's are no whole kHz.
+    let folder = root.path().join("sys/class/devfreq/ffe40000.gpu");
+    write(&folder.join("available_frequencies"), "799999987 124999998 399999994");
+    // Cores of a cluster whose highest clocks differ, without a list; and with a boost that is on, or off.
+    for (cpu, mhz) in [(0, 4400), (1, 4700)] {
+        fs::remove_file(cpufreq(root.path(), cpu, &[cpu], &[400, mhz]).join("scaling_available_frequencies")).unwrap();
+    }
+    for (cpu, on) in [(2, "1"), (3, "0")] {
+        let policy = cpufreq(root.path(), cpu, &[cpu], &[600, 1800]);
+        write(&policy.join("scaling_boost_frequencies"), "2000000");
+        write(&policy.join("boost"), on);
+    }
+    let domains = domains(root.path(), &[cluster("wide", "0-1"), cluster("boosted", "2"), cluster("plain", "3")]);
+    let steps = |name: &str| domains.iter().find(|domain| domain.name == name).map(|domain| domain.steps_khz.clone());
+    assert_eq!(steps("ffe40000.gpu").unwrap(), [124_999, 399_999, 799_999]);
+    assert_eq!((steps("17000000.ga10b").unwrap().len(), steps("gpu-nvd-0")), (2, None), "a codec is no GPU");
+    let wide = steps("wide").unwrap();
+    assert_eq!((wide.len(), wide[0], wide[7]), (8, 400_000, 4_400_000));
+    assert_eq!((steps("boosted").unwrap(), steps("plain").unwrap()), (vec![600_000, 1_800_000, 2_000_000], vec![600_000, 1_800_000]));
+    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains).unwrap();
+    clocks.set(&BTreeMap::from([("ffe40000.gpu".into(), 399_999), ("wide".into(), wide[1])])).unwrap();
+    assert_eq!(fs::read_to_string(folder.join("min_freq")).unwrap(), "399999994");
+    assert!(clocks.set(&BTreeMap::from([("ffe40000.gpu".into(), 500_000)])).is_err(), "near no frequency");
+    assert!(clocks.set(&BTreeMap::from([("wide".into(), u64::MAX)])).is_err());
+}
+
+#[test]
+fn only_files_of_this_machine_limit_a_clock() {
+    let (root, domains) = machine();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let refused = |turn: Result<Turn, _>, wanted: &str| {
+        let error = Clocks::keep(turn.unwrap(), &domains).unwrap_err();
+        let said = format!("{error} {:?}", std::error::Error::source(&error));
+        assert!(said.contains(wanted), "{said}");
+    };
+    refused(Turn::take(root.path()), "another machine's");
+    let policy = root.path().join("sys/devices/system/cpu/cpufreq/policy0");
+    let (limit, victim) = (policy.join("scaling_max_freq"), elsewhere.path().join("scaling_max_freq"));
+    fs::rename(&limit, &victim).unwrap();
+    std::os::unix::fs::symlink(&victim, &limit).unwrap();
+    refused(Turn::simulated(root.path()), "policy0/scaling_max_freq, which limits a clock");
+    fs::remove_file(&limit).unwrap();
+    nix::unistd::mkfifo(&limit, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    refused(Turn::simulated(root.path()), "it is not a file in");
+    // A folder that leads out of it.
+    for name in ["scaling_min_freq", "scaling_max_freq"] {
+        write(&elsewhere.path().join(name), "1200000\nprecious\n");
+    }
+    fs::rename(&policy, elsewhere.path().join("policy0")).unwrap();
+    std::os::unix::fs::symlink(elsewhere.path(), &policy).unwrap();
+    refused(Turn::simulated(root.path()), "it is not a file in");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "1200000\nprecious\n");
+}
+
+/// The exit code of the command, what it prints, and what it says on standard error. It ends by itself.
+fn ended(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
+    let output = Command::new("timeout").args(["120", env!("CARGO_BIN_EXE_socbfs")]).args(arguments).current_dir(folder).output().unwrap();
+    let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+    (output.status.code(), out, error)
+}
+
+#[test]
+fn the_command_only_reads_the_clocks_of_another_machine() {
+    let (folder, cpus) = (tempfile::tempdir().unwrap(), usable());
+    let (root, victim) = (folder.path().join("machine"), folder.path().join("victim"));
+    let policy = cpufreq(&root, 0, &cpus, &[500, 1000, 1500]);
+    write(&root.join("sys/devices/system/cpu/online"), &cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(","));
+    let point = format!("[[operating_points]]\ngoal = 'fastest'\ncpus = '{}'\ndevice = 'cpu'\nclocks_khz = {{ all = 500000 }}\n", cpus[0]);
+    write(&folder.path().join("b.toml"), &format!("schema = 1\n[board]\nname = 'mine'\n{point}"));
+    let machine = ["--sysfs-root", root.to_str().unwrap(), "--energy", "off"];
+    let limit = policy.join("scaling_max_freq");
+    for kind in ["file", "link", "pipe"] {
+        fs::remove_file(&limit).unwrap();
+        write(&victim, "1500000\nprecious\n");
+        match kind {
+            "file" => fs::copy(&victim, &limit).map(drop).unwrap(),
+            "link" => std::os::unix::fs::symlink(&victim, &limit).unwrap(),
+            _ => nix::unistd::mkfifo(&limit, nix::sys::stat::Mode::S_IRWXU).unwrap(),
+        }
+        let sweep = ["sweep", "kronecker:8", "--axes", "clocks", "--budget", "5s"];
+        let (code, out, error) = ended(&[&sweep[..], &machine, &["--dry-run"]].concat(), folder.path());
+        assert!(code == Some(0) && out.contains("500 to 1500 MHz in 3 steps"), "{kind}: {out}\n{error}");
+        let bench = ["bench", "kronecker:8", "--roots", "1", "--board", "b.toml", "--at", "fastest", "--set-clocks"];
+        for command in [&sweep[..], &bench] {
+            let (code, out, error) = ended(&[command, &machine].concat(), folder.path());
+            assert!(code == Some(2) && error.contains("another machine's"), "{kind}: {command:?}: {code:?} {out}\n{error}");
+        }
+        for path in [&victim, &limit].into_iter().take(if kind == "pipe" { 1 } else { 2 }) {
+            assert_eq!(fs::read_to_string(path).unwrap(), "1500000\nprecious\n", "{kind}");
+        }
+    }
+}
+
 /// What [`clocks_are_put_back_after_a_kill`] starts and kills.
 #[test]
 #[ignore = "a part of another test: changes clocks until it is killed"]
@@ -456,8 +555,7 @@ fn changes_clocks_for_ever() {
     let Some(root) = std::env::var_os("SOCBFS_TEST_SWEPT") else { return };
     let root = PathBuf::from(root);
     let domains = domains(&root, &[cluster("little", "0-1"), cluster("big", "2-3")]);
-    let _turn = Turn::take(&root).unwrap();
-    let clocks = Clocks::keep(domains).unwrap();
+    let clocks = Clocks::keep(Turn::simulated(&root).unwrap(), &domains).unwrap();
     fs::write(root.join("begun.new"), std::process::id().to_string()).unwrap();
     fs::rename(root.join("begun.new"), root.join("begun")).unwrap();
     for step in 0_usize.. {
@@ -506,7 +604,7 @@ fn clocks_are_put_back_after_a_kill() {
 fn turn_given_back(root: &Path) -> Turn {
     let begin = Instant::now();
     loop {
-        match Turn::take(root) {
+        match Turn::simulated(root) {
             Ok(turn) => return turn,
             Err(_) => assert!(begin.elapsed() < Duration::from_secs(60), "the turn is never given back"),
         }
@@ -556,10 +654,10 @@ fn clocks_are_put_back_although_writes_fail() {
 #[test]
 fn two_sweeps_at_a_time_are_refused() {
     let (root, _) = machine();
-    let turn = Turn::take(root.path()).unwrap();
-    assert!(Turn::take(root.path()).unwrap_err().to_string().contains("another sweep"));
+    let turn = Turn::simulated(root.path()).unwrap();
+    assert!(Turn::simulated(root.path()).unwrap_err().to_string().contains("another sweep"));
     drop(turn);
-    Turn::take(root.path()).unwrap();
+    Turn::simulated(root.path()).unwrap();
 }
 
 /// The CPUs that this process may run on, as a list.
@@ -585,20 +683,34 @@ fn powered(root: &Path, policy: &Path, stop: &AtomicBool) {
 fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
     let (folder, cpus) = (tempfile::tempdir().unwrap(), usable());
     let root = folder.path().join("machine");
-    let policy = cpufreq(&root, 0, &cpus, &[500, 1000, 1500]);
+    // All of as many digits, since the power is read while a limit is written.
+    let policy = cpufreq(&root, 0, &cpus, &[1000, 1250, 1500]);
     let list = cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     write(&root.join("sys/devices/system/cpu/online"), &list);
     write(&root.join("sys/class/hwmon/hwmon0/name"), "ina219");
     write(&root.join("sys/class/hwmon/hwmon0/power1_input"), "5000000");
     let file = |name: &str| folder.path().join(name);
     let stop = AtomicBool::new(false);
+    // The command sets clocks of its own machine only, so it gets the simulated files as its /sys. Without /proc/stat no other program
+    // disturbs it.
+    write(&root.join("stat"), "");
+    let on_machine = || {
+        let mount = "mount --bind \"$0/sys\" /sys && mount --bind \"$0/stat\" /proc/stat && exec \"$@\"";
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", mount]).arg(&root).current_dir(folder.path());
+        command
+    };
+    if !on_machine().arg("true").status().is_ok_and(|status| status.success()) {
+        crate::implementations::skipped("a sweep with clocks", "nothing can be mounted here");
+        return;
+    }
     let socbfs = |arguments: &[&str]| {
-        let output = Command::new(env!("CARGO_BIN_EXE_socbfs")).args(arguments).current_dir(folder.path()).output().unwrap();
+        let output = on_machine().arg(env!("CARGO_BIN_EXE_socbfs")).args(arguments).output().unwrap();
         let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
         assert!(output.status.success(), "{arguments:?}: {out}\n{error}");
         (out, error)
     };
-    let machine = ["--sysfs-root", root.to_str().unwrap(), "--energy", "ina2xx", "--axes", "clocks", "--roots", "2"];
+    let machine = ["--energy", "ina2xx", "--axes", "clocks", "--roots", "2"];
     let (out, error) = std::thread::scope(|scope| {
         scope.spawn(|| powered(&root, &policy, &stop));
         let sweep = ["sweep", "kronecker:8", "--budget", "20s", "--all", "--json", "s.json", "--html", "s.html", "-o", "b.toml"];
@@ -606,11 +718,11 @@ fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
         stop.store(true, Ordering::Relaxed);
         ran.unwrap()
     });
-    for part in ["Speed against power", "most efficient", "at 500 MHz", "at 1500 MHz", "All points", "soc-rails"] {
+    for part in ["Speed against power", "most efficient", "at 1000 MHz", "at 1500 MHz", "All points", "soc-rails"] {
         assert!(out.contains(part), "{part:?} in\n{out}\n{error}");
     }
     let limits = ["scaling_min_freq", "scaling_max_freq"].map(|name| fs::read_to_string(policy.join(name)).unwrap());
-    assert_eq!(limits, ["500000", "1500000"]);
+    assert_eq!(limits, ["1000000", "1500000"]);
     let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(file("s.json")).unwrap()).unwrap();
     assert_eq!((&record["schema"], &record["complete"], &record["grid"]), (&"socbfs-sweep".into(), &true.into(), &3.into()));
     let points = record["points"].as_array().unwrap();
@@ -638,10 +750,10 @@ fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
         let clocks = goal.split_once("clocks_khz = {").unwrap().1.split('}').next().unwrap().to_owned();
         clocks.split('=').nth(1).unwrap().trim().to_owned()
     };
-    let mut bench = Command::new(env!("CARGO_BIN_EXE_socbfs"))
-        .args(["bench", "kronecker:8", "--roots", "2", "--energy", "ina2xx", "--energy-seconds", "60", "--sysfs-root"])
-        .args([root.to_str().unwrap(), "--board", "b.toml", "--at", "efficient", "--set-clocks"])
-        .current_dir(folder.path())
+    let mut bench = on_machine()
+        .arg(env!("CARGO_BIN_EXE_socbfs"))
+        .args(["bench", "kronecker:8", "--roots", "2", "--energy", "ina2xx", "--energy-seconds", "60"])
+        .args(["--board", "b.toml", "--at", "efficient", "--set-clocks"])
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
         .spawn()
@@ -651,17 +763,17 @@ fn the_command_sweeps_a_simulated_machine_and_leaves_it_as_it_was() {
         assert!(begin.elapsed() < Duration::from_secs(60) && bench.try_wait().unwrap().is_none(), "{:?}, not {khz}", limits());
         std::thread::sleep(Duration::from_millis(1));
     }
-    assert!(Turn::take(&root).is_err());
+    assert!(Turn::simulated(&root).is_err());
     bench.kill().unwrap();
     bench.wait().unwrap();
-    while Turn::take(&root).is_err() {
+    while Turn::simulated(&root).is_err() {
         assert!(begin.elapsed() < Duration::from_secs(60), "the turn is never given back");
     }
-    assert_eq!(limits(), ["500000", "1500000"]);
+    assert_eq!(limits(), ["1000000", "1500000"]);
     let at = ["bench", "kronecker:8", "--roots", "2", "--energy", "off", "--board", "b.toml", "--at", "efficient", "--set-clocks"];
-    let (_, error) = socbfs(&[&at[..], &["--sysfs-root", root.to_str().unwrap()]].concat());
+    let (_, error) = socbfs(&at);
     assert!(!error.contains("clocks are not set"), "{error}");
-    assert_eq!(limits(), ["500000", "1500000"]);
+    assert_eq!(limits(), ["1000000", "1500000"]);
     let unknown = Command::new(env!("CARGO_BIN_EXE_socbfs"))
         .args(["run", "kronecker:8", "--root", "0", "--board", "generic", "--at", "fastest"])
         .output()

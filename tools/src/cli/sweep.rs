@@ -29,6 +29,7 @@ use crate::{
 };
 use socbfs::{
     input::Format,
+    machine::is_live,
     opencl::DeviceChoice,
     policy::Objective,
     runtime::{Origin, Runtime},
@@ -149,7 +150,7 @@ impl SweepArgs {
         let mut domains = if self.varies(Axis::Clocks) { sweep::domains(root, &clusters) } else { Vec::new() };
         if self.varies(Axis::Clocks) && domains.is_empty() {
             left_out.push("clocks: the kernel shows none that can be set (a virtual machine, a container, or a fixed clock)".to_owned());
-        } else if !domains.iter().all(Clocks::may_set) {
+        } else if is_live(root) && !domains.iter().all(Clocks::may_set) {
             left_out.push("clocks: only root may set them; run the same command with sudo".to_owned());
             domains.clear();
         }
@@ -264,9 +265,9 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
         return print(&arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default())));
     }
     record.warnings.extend(why.map(|why| format!("no watts: {why}")));
-    let _turn = Turn::take(root)?;
+    let turn = Turn::take(root)?;
     // Before threads start: the process that puts clocks back is a copy of this one.
-    let clocks = if axes.domains.is_empty() { None } else { Some(Clocks::keep(axes.domains.clone())?) };
+    let clocks = if axes.domains.is_empty() { None } else { Some(Clocks::keep(turn, &axes.domains)?) };
     config.apply()?;
 
     let (environment, show_all) = (record.environment.clone(), arguments.all);

@@ -14,33 +14,34 @@ use crate::{
 };
 
 /// What the command has set. If it ends in any other way than by [`put_back`], the process that [`Clocks`] has started puts it back.
-static SET: Mutex<Option<(Clocks, Turn)>> = Mutex::new(None);
+static SET: Mutex<Option<Clocks>> = Mutex::new(None);
 
 /// Sets the clocks of `point` on the machine below `root`.
 pub(super) fn set(root: &Path, point: &OperatingPoint) -> Result<(), Failure> {
-    let cure = "omit --set-clocks";
     let mut found = domains(root, &clusters(root));
     found.retain(|domain| point.clocks_khz.contains_key(&domain.name));
     if let Some(name) = point.clocks_khz.keys().find(|name| found.iter().all(|domain| domain.name != **name)) {
-        return Err(Failure::new(format!("this machine has no clock {name} that can be set")).cure(cure));
-    }
-    if !found.iter().all(Clocks::may_set) {
-        return Err(Failure::new("only root may set clocks").cure("run the same command with sudo, or omit --set-clocks"));
+        return Err(Failure::new(format!("this machine has no clock {name} that can be set")).cure("omit --set-clocks"));
     }
     let set = || {
-        let turn = Turn::take(root)?;
-        let clocks = Clocks::keep(found)?;
+        let clocks = Clocks::keep(Turn::take(root)?, &found)?;
         clocks.set(&point.clocks_khz)?;
-        Ok((clocks, turn))
+        Ok(clocks)
     };
-    let set = set().map_err(|error: ClockError| Failure::because("", &error).cure(cure))?;
+    let set = set().map_err(|error: ClockError| {
+        let is_closed = matches!(error, ClockError::Closed { .. });
+        Failure::because("", &error).cure(if is_closed {
+            "run the same command with sudo, or omit --set-clocks"
+        } else {
+            "omit --set-clocks"
+        })
+    })?;
     *SET.lock().unwrap_or_else(PoisonError::into_inner) = Some(set);
     Ok(())
 }
 
 /// Puts the clocks back that the command has set.
 pub(crate) fn put_back() -> Result<(), Failure> {
-    let set = SET.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let Some((clocks, _turn)) = set else { return Ok(()) };
+    let Some(clocks) = SET.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(()) };
     clocks.put_back().map_err(|error| Failure::because("", &error).cure("write it into the file as root, or restart the machine"))
 }

@@ -259,7 +259,7 @@ struct Witness {
     cooling: BTreeMap<String, u64>,
     /// Times that heat has slowed each CPU since the start.
     throttled: u64,
-    /// Hundredths of a second that all CPUs were busy, and those of this process.
+    /// Hundredths of a second that programs ran on all CPUs, and those of this process.
     busy: Option<[u64; 2]>,
 }
 
@@ -294,15 +294,63 @@ impl Witness {
     }
 }
 
-/// Ticks that all CPUs were busy, without waiting for disks, and those of this process.
+/// Ticks that programs ran on all CPUs, and those of this process. Interrupts and the kernel's own threads are no programs: what a search
+/// launches on a GPU keeps them busy, too.
 fn busy(proc: &std::path::Path) -> Option<[u64; 2]> {
     let sum = |text: &str, fields: &[usize]| {
         let words: Vec<&str> = text.split_whitespace().collect();
         fields.iter().map(|&field| words.get(field)?.parse::<u64>().ok()).sum::<Option<u64>>()
     };
-    // user, nice, system, (idle, iowait,) irq, softirq; what a hypervisor takes is not busy here.
-    let all = sum(&line(&proc.join("stat"))?, &[1, 2, 3, 6, 7])?;
-    // utime and stime, counted from the state of the process, which follows its name.
-    let own = sum(text(&proc.join("self/stat"))?.rsplit_once(") ")?.1, &[11, 12])?;
-    Some([all, own])
+    // What follows the name of a process, from its state on: flags are its 6th field, utime and stime the 11th and 12th.
+    let about = |process: &std::path::Path| Some(text(&process.join("stat"))?.rsplit_once(") ")?.1.to_owned());
+    let is_kernel = |stat: &String| sum(stat, &[6]).is_some_and(|flags| flags & KERNEL_THREAD != 0);
+    let kernel = list_numbered(proc, "").into_iter().filter_map(|process| about(&process)).filter(is_kernel);
+    let kernel: Vec<u64> = kernel.filter_map(|stat| sum(&stat, &[11, 12])).collect();
+    // user, nice, system. A container hides the threads of the kernel: there only the time outside of the kernel is that of programs.
+    let (all, own): (&[usize], &[usize]) = if kernel.is_empty() { (&[1, 2], &[11]) } else { (&[1, 2, 3], &[11, 12]) };
+    let all = sum(&line(&proc.join("stat"))?, all)?.saturating_sub(kernel.iter().sum());
+    Some([all, sum(&about(&proc.join("self"))?, own)?])
+}
+
+/// The flag of the kernel's own threads (`PF_KTHREAD`).
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+
+    /// Writes what a kernel says of 10 processes of programs with these `[user, system]` ticks, this one, and a thread of the kernel.
+    fn write(proc: &Path, others: [u64; 2], own: [u64; 2], kernel: Option<u64>, interrupts: u64) {
+        let process = |place: &str, flags: u64, [user, system]: [u64; 2]| {
+            fs::create_dir_all(proc.join(place)).unwrap();
+            fs::write(proc.join(place).join("stat"), format!("7 (a) b) R 1 1 0 0 -1 {flags} 0 0 0 0 {user} {system} 0 0")).unwrap();
+        };
+        process("self", 0x40_0000, own);
+        process("77", 0x40_0000, others);
+        kernel.into_iter().for_each(|kernel| process("2", 0x20_8040, [0, kernel]));
+        let system = others[1] + own[1] + kernel.unwrap_or(0);
+        fs::write(proc.join("stat"), format!("cpu  {} 0 {system} 9 9 {interrupts} {interrupts} 0 0 0\n", others[0] + own[0])).unwrap();
+    }
+
+    #[test]
+    fn other_programs_disturb_and_what_a_search_launches_does_not() {
+        let root = tempfile::tempdir().unwrap();
+        let look = |others, own, kernel, interrupts| {
+            write(&root.path().join("proc"), others, own, kernel, interrupts);
+            Witness::look(root.path())
+        };
+        let disturbed = |[before, after]: [Witness; 2]| before.disturbed(&Witness { at: before.at + Duration::from_secs(10), ..after });
+        // A driver's threads and interrupts take half of the time.
+        assert_eq!(disturbed([look([5, 5], [9, 9], Some(9), 9), look([5, 5], [700, 100], Some(509), 309)]), None);
+        for others in [[105, 5], [5, 105]] {
+            let why = disturbed([look([5, 5], [9, 9], Some(9), 9), look(others, [700, 100], Some(509), 309)]);
+            assert_eq!(why.as_deref(), Some("other programs used 0.10 CPUs"));
+        }
+        // A container shows no thread of the kernel.
+        fs::remove_dir_all(root.path().join("proc")).unwrap();
+        assert_eq!(disturbed([look([5, 5], [9, 9], None, 9), look([5, 505], [700, 100], None, 309)]), None);
+        assert!(disturbed([look([5, 5], [9, 9], None, 9), look([105, 5], [700, 100], None, 309)]).is_some());
+    }
 }
