@@ -83,6 +83,8 @@ named! {
         Macsmc = "macsmc",
         /// hwmon driver acpi_power_meter: servers.
         AcpiPowerMeter = "acpi-power-meter",
+        /// Any other hwmon driver.
+        Hwmon = "hwmon",
         /// Rails of Google's Pixel, through IIO.
         Odpm = "odpm",
         /// Batteries: phones, laptops.
@@ -140,7 +142,7 @@ impl Domain {
             () if has(&["G3D", "GPU"]) => Self::Gpu,
             () if has(&["CPU"]) => Self::Cpu,
             () if has(&["DDR", "MEM", "VDDRQ", "VDD_MIF", "DRAM"]) => Self::Memory,
-            () if has(&["SOC", "CORE", "VDD_INT", "CV"]) => Self::Soc,
+            () if has(&["SOC", "CORE", "VDD_INT", "CV", "MODULE"]) => Self::Soc,
             () => return None,
         })
     }
@@ -229,6 +231,12 @@ impl Channel {
     /// Its name on the command line: `ina2xx:0-0040`.
     pub fn name(&self) -> String {
         format!("{}:{}", self.family, self.id)
+    }
+
+    /// Its name, with the label if it has one: `ina2xx:0-0040 (VDD_ARM)`.
+    pub fn described(&self) -> String {
+        let label = self.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
+        format!("{}{label}", self.name())
     }
 
     /// Whether `name` (without the family) means this channel: its id, its label or, for a channel of power, the id of its device.

@@ -4,8 +4,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     channel::{Domain, Family},
+    problem::Unusable,
     units::{Joules, Watts},
 };
+
+/// Share of the sum that a rail may read below 0: the chip of a rail that carries nothing has an offset.
+const OFFSET: f64 = 0.02;
 
 /// The energy of a window of time, and how it was measured.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -16,13 +20,14 @@ pub struct Energy {
     pub begin_monotonic_seconds: f64,
     /// Length of the window.
     pub seconds: f64,
-    /// Sum of the counted rails (`None` if one of them is not complete, or none is counted: never a silent zero).
+    /// Sum of the counted rails, above 0 (`None` if one of them is not complete, none is counted, or the power can't be true: never a
+    /// silent zero).
     pub joules: Option<Joules>,
     /// Mean power of that sum over the window.
     pub watts: Option<Watts>,
-    /// Whether every counted rail was measured over the whole window.
+    /// Whether every counted rail was measured over the whole window, with a power that can be true.
     pub complete: bool,
-    /// Why it is not complete.
+    /// Why there is no sum.
     pub problem: Option<String>,
     /// The rails, counted and not.
     pub rails: Vec<RailEnergy>,
@@ -43,7 +48,7 @@ pub struct RailEnergy {
     pub domain: Domain,
     /// Whether it is a part of the sum.
     pub counted: bool,
-    /// Its energy (`None` if it is not complete).
+    /// Its energy (`None` if it is not complete, or can't be true).
     pub joules: Option<Joules>,
     /// Its mean power.
     pub watts: Option<Watts>,
@@ -63,7 +68,7 @@ pub struct RailEnergy {
     pub rejected: u64,
     /// Share of the window that readings cover.
     pub coverage: f64,
-    /// Why it is not complete.
+    /// Why it has no energy.
     pub problem: Option<String>,
 }
 
@@ -89,11 +94,23 @@ pub struct DomainPower {
 }
 
 impl Energy {
-    /// The sum of `rails` over a window of `seconds`.
-    pub fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, rails: Vec<RailEnergy>) -> Self {
+    /// The sum of `rails` over a window of `seconds`. A power that can't be true is taken from its rail.
+    pub fn sum(scope: &str, begin_monotonic_seconds: f64, seconds: f64, mut rails: Vec<RailEnergy>) -> Self {
+        let counted: Option<Watts> = rails.iter().filter(|rail| rail.counted).map(|rail| rail.watts).sum();
+        let least = -OFFSET * counted.map_or(0.0, |watts| watts.0.max(0.0));
+        for rail in &mut rails {
+            // A rail may be switched off. A processor takes power while it runs.
+            let is_doubtful = |watts: &Watts| watts.0 < least || rail.domain == Domain::Package;
+            if let Some(problem) = rail.watts.filter(is_doubtful).and_then(Unusable::of_power) {
+                (rail.joules, rail.watts, rail.problem) = (None, None, Some(problem.to_string()));
+            }
+        }
         let counted = || rails.iter().filter(|rail| rail.counted);
         let problem = counted().find_map(|rail| Some(format!("{}: {}", rail.sensor, rail.problem.as_deref()?)));
-        let joules: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
+        let sum: Option<Joules> = counted().map(|rail| rail.joules).sum_all();
+        let none = sum.and_then(|joules| joules.over(seconds)).and_then(Unusable::of_power);
+        let problem = problem.or_else(|| Some(format!("the sum of the counted sensors {}", none.as_ref()?)));
+        let joules = sum.filter(|_| none.is_none());
         Self {
             scope: scope.to_owned(),
             begin_monotonic_seconds,
@@ -189,6 +206,35 @@ mod tests {
         // A domain that lacks the power of a rail has none.
         let lost = vec![rail(Domain::Board, true, Some(6.0)), rail(Domain::Cpu, false, Some(3.0)), rail(Domain::Cpu, false, None)];
         assert_eq!(domains(lost), [(Domain::Board, 3.0, true)]);
+    }
+
+    #[test]
+    fn a_power_that_can_t_be_true_is_no_result() {
+        let sum = |rails: &[(Domain, f64)]| {
+            let rails = rails.iter().map(|&(domain, watts)| rail(domain, true, Some(2.0 * watts)));
+            Energy::sum("soc-rails", 0.0, 2.0, rails.collect())
+        };
+        let (big, gpu, package) = (Domain::CpuBig, Domain::Gpu, Domain::Package);
+        // A rail that is switched off reads 0 W, and the offset of its chip may take it a little below.
+        for (rails, watts) in [(&[(big, 3.0), (gpu, 0.0)], 3.0), (&[(big, 3.0), (gpu, -0.04)], 2.96)] {
+            assert!((sum(rails).watts.unwrap().0 - watts).abs() < 1e-9, "{rails:?}");
+        }
+        for (rails, why) in [
+            (&[(big, 0.0)][..], "the sum of the counted sensors reads 0.000 W, and a power must be above 0"),
+            (&[(big, 0.0), (gpu, 0.0)], "the sum of the counted sensors reads 0.000 W, and a power must be above 0"),
+            (&[(big, -1.0)], "ina2xx:cpu-big: reads -1.000 W, and a power must be above 0"),
+            // The wrong way round, which a sum above 0 would hide.
+            (&[(big, 3.0), (gpu, -1.0)], "ina2xx:gpu: reads -1.000 W, and a power must be above 0"),
+            // A counter that has stopped, beside one that goes on.
+            (&[(package, 20.0), (package, 0.0)], "ina2xx:package: reads 0.000 W, and a power must be above 0"),
+        ] {
+            let energy = sum(rails);
+            assert_eq!((energy.joules, energy.watts, energy.complete, energy.problem.as_deref()), (None, None, false, Some(why)));
+            assert!(energy.domains.iter().all(|domain| domain.watts.0 >= 0.0), "{energy:?}");
+        }
+        // One that is not counted leaves the sum as it is, and its domain has no power.
+        let energy = Energy::sum("soc-rails", 0.0, 2.0, vec![rail(big, true, Some(6.0)), rail(gpu, false, Some(-2.0))]);
+        assert_eq!((energy.watts, energy.rails[1].watts, energy.domains.len()), (Some(Watts(3.0)), None, 1), "{energy:?}");
     }
 
     #[test]

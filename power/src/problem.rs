@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::channel::Lost;
+use crate::{channel::Lost, units::Watts};
 
 /// Why a sensor that was found can't be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -58,6 +58,12 @@ pub enum Unusable {
         /// Why the last read gave no value.
         last: Option<Lost>,
     },
+    /// The machine runs, and a sensor of all of it, or a sum of sensors, reads no power.
+    #[error("reads {watts}, and a power must be above 0")]
+    NoPower {
+        /// What it reads.
+        watts: Watts,
+    },
     /// The battery does not feed the machine.
     #[error("status is {status:?}, not Discharging: the battery does not feed the machine")]
     NotDischarging {
@@ -93,11 +99,19 @@ impl Unusable {
         }
     }
 
+    /// The problem of `watts` that are read while the machine runs (`None`: there is none). Every result is judged here.
+    pub fn of_power(watts: Watts) -> Option<Self> {
+        if watts.0 > 0.0 { None } else { Some(Self::NoPower { watts }) }
+    }
+
     /// What the user can do about it.
     pub fn cure(&self) -> Option<String> {
         match self {
             Self::Permission { cure, .. } | Self::Disabled { cure, .. } => Some(cure.clone()),
             Self::NotDischarging { .. } => Some("unplug the charger".to_owned()),
+            Self::NoPower { watts } if watts.0 < 0.0 => {
+                Some("if its shunt is the wrong way round, correct that in a board profile: `sign = -1` of its rail".to_owned())
+            }
             _ => None,
         }
     }

@@ -5,11 +5,12 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    channel::{Channel, Domain, Family, Scope},
+    channel::{Channel, Domain, Family, Pace, Reading, Scope},
     families,
     part::Component,
     problem::Unusable,
     source::Source,
+    units::Watts,
 };
 
 /// One rail of a board profile.
@@ -110,8 +111,7 @@ pub struct Skipped {
 impl Skipped {
     /// `channel`, left out because of `problem`.
     pub fn new(channel: &Channel, problem: &Unusable) -> Self {
-        let label = channel.label.as_ref().map_or_else(String::new, |label| format!(" ({label})"));
-        Self { sensor: format!("{}{label}", channel.name()), reason: problem.to_string(), cure: problem.cure() }
+        Self { sensor: channel.described(), reason: problem.to_string(), cure: problem.cure() }
     }
 }
 
@@ -215,7 +215,8 @@ impl Selection {
     /// # Errors
     /// [`SelectError::NoSensor`], if possible with the problem of an unusable sensor that the user can cure; [`SelectError::Unnamed`];
     /// [`SelectError::PackageMissing`]; and [`SelectError::Unusable`] or [`SelectError::Overlap`] of the profile's rails.
-    pub fn automatic(sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
+    pub fn automatic(mut sources: Vec<Source>, profile: Option<&Profile>) -> Result<Self, SelectError> {
+        judge(&mut sources, profile);
         if let Some(profile) = profile {
             if sources.iter().flat_map(|source| &source.channels).any(|channel| profile.counts(channel)) {
                 return Self::profiled(sources, profile);
@@ -268,6 +269,7 @@ impl Selection {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn named(mut sources: Vec<Source>, names: &[String], profile: Option<&Profile>) -> Result<Self, SelectError> {
+        judge(&mut sources, profile);
         for name in names {
             if let Some(meter) = open_named(name) {
                 sources.push(meter);
@@ -283,6 +285,10 @@ impl Selection {
                 let known = sources.iter().flat_map(|source| &source.channels).map(Channel::name).collect();
                 return Err(SelectError::Unknown { name: name.clone(), known });
             }
+            let channels = || hits.iter().map(|&(source, place)| &sources[source].channels[place]);
+            if hits.len() > 1 && channels().any(|channel| may_contain_others(channel.family)) {
+                return Err(SelectError::Unnamed { found: channels().map(Channel::name).collect() });
+            }
             for (source, place) in hits {
                 let channel = &sources[source].channels[place];
                 if let Err(problem) = &sources[source].sensor {
@@ -295,7 +301,8 @@ impl Selection {
     }
 
     /// Every usable channel, none of them counted, with the domains and factors of `profile` if it has the rail. For display.
-    pub fn everything(sources: Vec<Source>, profile: Option<&Profile>) -> Self {
+    pub fn everything(mut sources: Vec<Source>, profile: Option<&Profile>) -> Self {
+        judge(&mut sources, profile);
         let picks = described(picks_of(&sources, |channel| Some(Pick::of(channel, false, true))), profile);
         let skipped = skipped(&sources);
         Self { sources, picks, scope: String::new(), skipped, missing: Vec::new() }
@@ -358,7 +365,7 @@ impl Selection {
         let scope = match scope {
             Some(scope) => scope.to_string(),
             None => {
-                let mut scopes: Vec<Scope> = counted.iter().map(|pick| pick.channel.scope).collect();
+                let mut scopes: Vec<Scope> = counted.iter().map(|pick| scope_beside(&pick.channel, &sources, &counted)).collect();
                 scopes.sort();
                 scopes.dedup();
                 scopes.iter().map(ToString::to_string).collect::<Vec<_>>().join("+")
@@ -388,6 +395,44 @@ impl Selection {
     pub fn missing(&self) -> &[Domain] {
         &self.missing
     }
+}
+
+/// Makes a sensor of the whole machine, or of its processor, unusable if it reads no power: it is connected to nothing, or the wrong way
+/// round. A meter on a line, or a file of one, is left as it is, since its first lines would be lost.
+fn judge(sources: &mut [Source], profile: Option<&Profile>) {
+    for source in sources {
+        let ([channel], Ok(sensor)) = (&source.channels[..], &mut source.sensor) else { continue };
+        let rail = profile.and_then(|profile| profile.rail(channel));
+        let (domain, factor) = rail.map_or((channel.domain, 1.0), |rail| (rail.domain, rail.factor));
+        let is_meter = matches!(sensor.pace(), Pace::Waits(_)) || channel.scope == Scope::Wall;
+        if is_meter || !matches!(domain, Domain::Board | Domain::Package) {
+            continue;
+        }
+        let mut problem = None;
+        sensor.sample(&mut |_: usize, _: u64, reading: Reading| {
+            if let Reading::Power(Watts(watts)) = reading {
+                problem = Unusable::of_power(Watts(watts * factor));
+            }
+        });
+        if let Some(problem) = problem {
+            source.sensor = Err(problem);
+        }
+    }
+}
+
+/// What `channel` covers beside what is there: one of several ACPI meters or batteries, of which another one is not counted, does not
+/// measure the whole machine. (A battery that takes no part in the load does not matter.)
+fn scope_beside(channel: &Channel, sources: &[Source], counted: &[&Pick]) -> Scope {
+    let is_idle = |source: &Source| matches!(source.sensor, Err(Unusable::NotDischarging { .. } | Unusable::NoPower { .. }));
+    let is_left_out = |other: &Channel| other.family == channel.family && !counted.iter().any(|pick| pick.channel == *other);
+    let mut others = sources.iter().filter(|source| !is_idle(source)).flat_map(|source| &source.channels);
+    let is_one_of_several = matches!(channel.family, Family::AcpiPowerMeter | Family::PowerSupply) && others.any(is_left_out);
+    if is_one_of_several { Scope::SocRails } else { channel.scope }
+}
+
+/// Whether channels of `family` may contain one another, and nothing says which: several of them are added only if each is named.
+fn may_contain_others(family: Family) -> bool {
+    matches!(family, Family::Hwmon | Family::AcpiPowerMeter)
 }
 
 /// Whether a channel that nobody names is selected as the input of the board.
@@ -469,7 +514,8 @@ fn without_overlaps(mut picks: Vec<Picks>) -> Vec<Picks> {
 
 /// Adds the other usable channels of the counted families as uncounted picks, so that the sum can be shown by domain.
 fn with_parts(sources: &[Source], mut picks: Vec<Picks>) -> Vec<Picks> {
-    let families: Vec<Family> = picks.iter().flatten().flatten().map(|pick| pick.channel.family).collect();
+    let counted = picks.iter().flatten().flatten().map(|pick| pick.channel.family);
+    let families: Vec<Family> = counted.filter(|&family| !may_contain_others(family)).collect();
     let parts = picks_of(sources, |channel| families.contains(&channel.family).then(|| Pick::of(channel, false, true)));
     for (pick, part) in picks.iter_mut().flatten().zip(parts.into_iter().flatten()) {
         *pick = pick.take().or(part);
@@ -531,7 +577,8 @@ fn find(sources: &[Source], name: &str) -> Vec<(usize, usize)> {
                         && (channel(other).part != *part || other < hit)
                 })
             };
-            let found: Vec<(usize, usize)> = candidates.iter().copied().filter(outermost).collect();
+            let is_meant = |hit: &(usize, usize)| may_contain_others(family) || outermost(hit);
+            let found: Vec<(usize, usize)> = candidates.iter().copied().filter(is_meant).collect();
             if found.is_empty() { of_family.into_iter().take(1).collect() } else { found }
         }
     }
@@ -563,7 +610,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::channel::{Pace, Sensor, Signal, Sink};
+    use crate::channel::{Sensor, Signal, Sink};
 
     #[derive(Debug)]
     struct Mute;
@@ -811,6 +858,35 @@ mod tests {
         assert!(matches!(Selection::automatic(dead, Some(&profile)), Err(SelectError::Unusable(_))));
         // A profile of another board does not prevent the use of this machine's sensors.
         assert_eq!(counted(&Selection::automatic(rapl(), Some(&profile)).unwrap()).len(), 3);
+    }
+
+    #[test]
+    fn an_input_without_power_is_not_taken() {
+        use crate::families::{discover, tests::fixture::Fixture};
+        let fixture = Fixture::new();
+        let apu = ["sys/class/hwmon/hwmon1/name", "sys/class/hwmon/hwmon1/in1_label", "sys/class/hwmon/hwmon1/power1_average"];
+        for (file, text) in apu.into_iter().zip(["amdgpu", "vddnb", "15000000"]) {
+            fixture.file(file, text);
+        }
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "ina219"), ("label", "VIN")]);
+        let found = || discover(&fixture.tree());
+        let whole =
+            Profile { scope: Scope::BoardInput, rails: vec![Rail { factor: -1.0, ..rail(None, Some("VIN"), Domain::Board, true) }] };
+        for (micro_watts, read) in [("5000000", ""), ("0", "0.000 W"), ("-1000000", "-1.000 W")] {
+            fixture.file("sys/class/hwmon/hwmon0/power1_input", micro_watts);
+            let why = format!("ina2xx:hwmon0 (VIN): reads {read}, and a power must be above 0");
+            let selection = Selection::automatic(found(), None).unwrap();
+            assert_eq!(counted(&selection), [if read.is_empty() { "ina2xx:hwmon0" } else { "amdgpu:hwmon1" }], "{micro_watts}");
+            assert_eq!(selection.skipped().iter().any(|skipped| skipped.to_string() == why), !read.is_empty());
+            let by_name = named(found(), &["ina2xx"]);
+            assert_eq!(by_name.err().map(|error| error.to_string()), (!read.is_empty()).then_some(why), "{micro_watts}");
+            // The profile knows that the shunt is the wrong way round.
+            assert_eq!(Selection::automatic(found(), Some(&whole)).is_ok(), micro_watts == "-1000000");
+        }
+        assert!(named(found(), &["ina2xx"]).unwrap_err().cure().unwrap().contains("sign = -1"));
+        // So does the package of an APU whose firmware gives 0 W.
+        fixture.file(apu[2], "0");
+        assert!(Selection::automatic(found(), None).is_err());
     }
 
     #[test]

@@ -15,11 +15,11 @@ use crate::{
     part::Component,
     problem::Unusable,
     source::Source,
-    tree::{Held, SystemFiles, line, name_of, name_of_target, number},
+    tree::{Held, SystemFiles, line, name_of, name_of_target},
 };
 
-/// How a driver shows power. In names of files, `#` is the number of the channel. A channel with a file `energy#_input`, in microjoules, is
-/// read by this counter; any other by the first of `ways` that gives a value.
+/// How a driver shows power. In names of files, `#` is the number of the channel. A channel with the file `energy`, in microjoules, is read
+/// by this counter; any other by the first of `ways` that gives a value.
 struct Driver {
     family: Family,
     /// What the file `name` may contain.
@@ -28,6 +28,8 @@ struct Driver {
     channels: u32,
     /// File of the label. Without one, a chip with a single channel has the label in its folder, or that of the device tree.
     label: &'static str,
+    /// File of the counter of energy.
+    energy: &'static str,
     /// Files whose values are multiplied. The product is in microwatts.
     ways: &'static [&'static [&'static str]],
     /// Milliseconds between new values if no file shows them.
@@ -48,6 +50,7 @@ const RAIL: Driver = Driver {
     names: &[],
     channels: 1,
     label: "",
+    energy: "energy#_input",
     ways: &[POWER, PRODUCT],
     milliseconds: 10,
     cable_watts: None,
@@ -93,9 +96,25 @@ const DRIVERS: &[Driver] = &[
         label: "power#_label",
         ways: &[POWER],
         milliseconds: 1000,
+        measures: system_or_supply,
         ..RAIL
     },
-    Driver { family: Family::AcpiPowerMeter, names: &["power_meter"], ways: &[AVERAGE], milliseconds: 1000, measures: board_input, ..RAIL },
+    Driver {
+        family: Family::AcpiPowerMeter,
+        names: &["power_meter"],
+        label: "power#_oem_info",
+        ways: &[AVERAGE],
+        milliseconds: 1000,
+        measures: machine_or_part,
+        ..RAIL
+    },
+];
+
+/// What a chip without a row shows: hwmon fixes the names of the files and their units, microwatts and microjoules. The numbers of powers
+/// and of energies have nothing to do with each other.
+const OTHERS: &[Driver] = &[
+    Driver { family: Family::Hwmon, channels: 256, label: "power#_label", energy: "", ways: &[POWER, AVERAGE], milliseconds: 1000, ..RAIL },
+    Driver { family: Family::Hwmon, channels: 256, label: "energy#_label", ways: &[], milliseconds: 1000, ..RAIL },
 ];
 
 /// Files with the time between two values.
@@ -108,53 +127,71 @@ const LONGEST: Duration = Duration::from_secs(5);
 struct Chip {
     /// The folder of its files: its own, or that of its device (`power_meter` of older kernels).
     path: PathBuf,
+    /// The folder of its device, where some drivers have a part of the files.
+    beside: PathBuf,
+    /// What its file `name` contains.
+    name: String,
     /// The device: `0-0040` for address 0x40 on I2C bus 0.
     device: String,
     /// The label in its folder, or that of the device tree.
     label: Option<String>,
 }
 
-/// The chips of `tree` that have a row.
+/// The chips of `tree`.
 pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let folders = tree.list("sys/class/hwmon", |name| name.starts_with("hwmon"));
     folders.iter().flat_map(|folder| chip(folder).unwrap_or_default()).collect()
 }
 
 fn chip(folder: &Path) -> Option<Vec<Source>> {
-    let (name, path) = [folder.to_owned(), folder.join("device")].into_iter().find_map(|path| Some((line(path.join("name"))?, path)))?;
-    let driver = DRIVERS.iter().find(|driver| driver.names.contains(&&name[..]))?;
-    let label = line(path.join("label")).or_else(|| line(folder.join("device/of_node/label")));
-    let chip = Chip { path, device: device_of(folder), label };
-    Some((1..=driver.channels).filter_map(|channel| source(driver, &chip, channel)).collect())
+    let beside = folder.join("device");
+    let (name, path) = [folder, &beside].into_iter().find_map(|path| Some((line(path.join("name"))?, path.to_owned())))?;
+    let row = DRIVERS.iter().position(|driver| driver.names.contains(&&name[..]));
+    let drivers = row.map_or(OTHERS, |row| &DRIVERS[row..=row]);
+    let label = line(path.join("label")).or_else(|| line(beside.join("of_node/label")));
+    let chip = Chip { path, beside, name, device: device_of(folder), label };
+    let channels = drivers.iter().flat_map(|driver| (1..=driver.channels).map(move |channel| (driver, channel)));
+    Some(channels.filter_map(|(driver, channel)| source(driver, &chip, channel)).collect())
 }
 
 fn source(driver: &Driver, chip: &Chip, channel: u32) -> Option<Source> {
-    let file = |name: &str| chip.path.join(name.replace('#', &channel.to_string()));
+    let name = |name: &str| name.replace('#', &channel.to_string());
+    let file = |path: &str| chip.path.join(name(path));
+    let text = |path: &str| line(file(path)).or_else(|| line(chip.beside.join(name(path))));
     let ways: Vec<Way> = driver.ways.iter().map(|files| (files.iter().map(|name| file(name)).collect(), 1e-6)).collect();
-    let first = ways.iter().map(|(files, _)| &files[0]).find(|path| path.exists())?.display().to_string();
+    let energy = file(driver.energy);
+    let first = ways.iter().map(|(files, _)| &files[0]).chain([&energy]).find(|path| path.exists() && !path.is_dir())?;
     let single = driver.channels == 1;
-    let label = line(file(driver.label)).or_else(|| chip.label.clone().filter(|_| single));
+    let label = text(driver.label).or_else(|| chip.label.clone().filter(|_| single));
     if label.as_deref().is_some_and(is_unconnected) {
         return None;
     }
-    let shown = |name: &&str| number(file(name)).filter(|&milliseconds| milliseconds > 0);
+    let shown = |name: &&str| text(name)?.parse().ok().filter(|&milliseconds| milliseconds > 0);
     let interval = Duration::from_millis(INTERVALS.iter().find_map(shown).unwrap_or(driver.milliseconds));
-    let id = if single { chip.device.clone() } else { format!("{}:{channel}", chip.device) };
-    let mut channel = (driver.measures)(chip, Channel::rail(driver.family, id, label, interval, first));
+    let id = match driver.family {
+        Family::Hwmon => {
+            format!("{}-{}/{}", chip.name, chip.device, name_of(first).trim_end_matches("_input").trim_end_matches("_average"))
+        }
+        _ if single => chip.device.clone(),
+        _ => format!("{}:{channel}", chip.device),
+    };
+    let mut channel = (driver.measures)(chip, Channel::rail(driver.family, id, label, interval, first.display().to_string()));
     if interval > LONGEST {
         let reason = format!("a mean over {} s is too long: write fewer milliseconds into {}", interval.as_secs(), INTERVALS.join(" or "));
         let problem = Unusable::Protocol { place: channel.place.clone(), reason };
         return Some(Source::new(vec![channel], Err(problem)));
     }
-    let energy = file("energy#_input");
-    match Held::open_if_any(&energy) {
-        Ok(Some(counter)) if counter.counter().is_ok() => {
-            channel.signal = Signal::Counter { joules_per_count: 1e-6, range: u64::MAX };
-            channel.place = energy.display().to_string();
-            Some(Source::single(channel, Pace::Every(KEEP_ALIVE), Ok(move || counter.counter().map(Reading::Counter))))
-        }
-        _ => Some(power_file::source(channel, ways, driver.cable_watts)),
+    let place = energy.display().to_string();
+    let counter = Held::open(&energy).and_then(|counter| match counter.counter() {
+        Ok(_) => Ok(counter),
+        Err(reason) => Err(Unusable::Dead { place: place.clone(), reason }),
+    });
+    if counter.is_err() && !ways.is_empty() {
+        return Some(power_file::source(channel, ways, driver.cable_watts));
     }
+    (channel.signal, channel.place) = (Signal::Counter { joules_per_count: 1e-6, range: u64::MAX }, place);
+    let read = counter.map(|counter| move || counter.counter().map(Reading::Counter));
+    Some(Source::single(channel, Pace::Every(KEEP_ALIVE), read))
 }
 
 /// A chip for which amdgpu shows the voltage of the northbridge (`in1`) is an APU (Linux, drivers/gpu/drm/amd/pm/amdgpu_pm.c: "only APUs
@@ -172,6 +209,24 @@ fn board_input(_: &Chip, channel: Channel) -> Channel {
     Channel { domain: Domain::Board, scope: Scope::BoardInput, part: Component::board(), ..channel }
 }
 
+/// The input of a Mac is one of the supplies of its system, the battery another one. It reads 0 W on battery, and charges it otherwise.
+fn system_or_supply(_: &Chip, channel: Channel) -> Channel {
+    let is_input = channel.label.as_deref().is_some_and(|label| label.eq_ignore_ascii_case("AC Input Power"));
+    Channel { part: if is_input { Component::supply(&channel.id) } else { channel.part }, ..channel }
+}
+
+/// An ACPI meter measures the machine, unless its firmware names a part: "CPU Power Socket 0" of NVIDIA's Grace. Which of them contain
+/// others is not known, so those of one socket never add up.
+fn machine_or_part(chip: &Chip, channel: Channel) -> Channel {
+    match channel.label.as_deref().filter(|label| Domain::of_label(label).is_some_and(|domain| domain != Domain::Board)) {
+        None => board_input(chip, channel),
+        Some(label) => {
+            let socket = label.rsplit(' ').next().and_then(|number| number.parse().ok());
+            Channel { part: socket.map_or_else(Component::board, Component::package), ..channel }
+        }
+    }
+}
+
 /// The name of the device that the class device `path` belongs to, or the last part of `path` if it has no link to one.
 pub(super) fn device_of(path: &Path) -> String {
     name_of_target(&path.join("device")).unwrap_or_else(|| name_of(path))
@@ -186,7 +241,7 @@ mod tests {
         channel::Lost,
         families::tests::fixture::{Fixture, sample, watts},
         meter::Meter,
-        selection::Selection,
+        selection::{SelectError, Selection},
     };
 
     fn names(found: &[Source]) -> Vec<String> {
@@ -230,7 +285,7 @@ mod tests {
             assert!((watts(&mut found[0]) - expected).abs() < 1e-9, "{chip}");
         }
         let fixture = Fixture::new();
-        fixture.files("sys/class/hwmon/hwmon0", &[("name", "coretemp"), ("power1_input", "1")]);
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "coretemp"), ("temp1_input", "1")]);
         fixture.files("sys/class/hwmon/hwmon1", &[("name", "amdgpu"), ("temp1_input", "40000")]);
         assert_eq!(discover(&fixture.tree()).len(), 0);
     }
@@ -340,6 +395,74 @@ mod tests {
             |selection: &Selection| selection.picks().filter(|pick| pick.counted).map(|pick| pick.channel.id.clone()).collect::<Vec<_>>();
         assert_eq!((counted(&named("macsmc")), named("macsmc").scope()), (vec!["macsmc-hwmon:1".to_owned()], "board-input"));
         assert_eq!(counted(&named("macsmc:3.8 V Rail Power")), ["macsmc-hwmon:3"]);
+    }
+
+    #[test]
+    fn the_system_of_a_mac_is_measured_also_where_its_input_comes_first_and_is_unplugged() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon2", &[("name", "macsmc_hwmon"), ("power1_label", "AC Input Power")]);
+        fixture.files("sys/class/hwmon/hwmon2", &[("power2_label", "Total System Power"), ("power2_input", "6234000")]);
+        for input in ["0", "45000000"] {
+            fixture.file("sys/class/hwmon/hwmon2/power1_input", input);
+            let selection = Selection::named(discover(&fixture.tree()), &["macsmc".to_owned()], None).unwrap();
+            assert_eq!(selection.picks().find(|pick| pick.counted).unwrap().channel.id, "hwmon2:2", "{input}");
+            let skipped: Vec<String> = selection.skipped().iter().map(ToString::to_string).collect();
+            let why = "macsmc:hwmon2:1 (AC Input Power): reads 0.000 W, and a power must be above 0";
+            assert_eq!(skipped, if input == "0" { vec![why] } else { Vec::new() });
+        }
+    }
+
+    #[test]
+    fn chips_of_other_drivers_are_listed_and_only_named_ones_added_up() {
+        let fixture = Fixture::new();
+        fixture.files("sys/class/hwmon/hwmon0", &[("name", "scmi_sensors"), ("energy1_label", "sys"), ("energy1_input", "99000000")]);
+        fixture.files("sys/class/hwmon/hwmon0", &[("power1_label", "big_power"), ("power1_input", "1200000"), ("energy2_input", "x")]);
+        fixture.files("sys/class/hwmon/hwmon0", &[("power200_average", "700000")]);
+        let mut found = discover(&fixture.tree());
+        let [big, last, energy, broken] = ["power1", "power200", "energy1", "energy2"].map(|id| format!("hwmon:scmi_sensors-hwmon0/{id}"));
+        assert_eq!(names(&found), [&big[..], &last, &energy, &broken]);
+        assert!((watts(&mut found[0]) - 1.2).abs() < 1e-9 && (watts(&mut found[1]) - 0.7).abs() < 1e-9);
+        assert_eq!((found[0].channels[0].domain, found[2].channels[0].label.as_deref()), (Domain::CpuBig, Some("sys")));
+        // The counter has the number of another rail's power, and a broken one is no power.
+        assert_eq!(sample(&mut found[2]), [(0, Reading::Counter(99_000_000))]);
+        assert!(matches!(&found[3].sensor, Err(Unusable::Dead { place, .. }) if place.ends_with("energy2_input")));
+        let named = |name: &str| Selection::named(discover(&fixture.tree()), &[name.to_owned()], None);
+        let selection = named("hwmon:big_power").unwrap();
+        assert_eq!((selection.picks().count(), selection.scope()), (1, "soc-rails"));
+        for error in [named("hwmon").unwrap_err(), Selection::automatic(discover(&fixture.tree()), None).unwrap_err()] {
+            assert!(error.to_string().starts_with(&format!("{big}, {last}, {energy} found, but no board profile")), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_acpi_meter_of_a_part_is_not_the_machine() {
+        let fixture = Fixture::new();
+        let meter = |number: u32, info: &str| {
+            let folder = format!("sys/class/hwmon/hwmon{number}");
+            fixture.files(&folder, &[("name", "power_meter"), ("power1_average", "95000000")]);
+            fixture.files(&format!("{folder}/device"), &[("power1_oem_info", info), ("power1_average_interval", "50")]);
+        };
+        let named = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| format!("acpi-power-meter{name}")).collect();
+            Selection::named(discover(&fixture.tree()), &names, None)
+        };
+        // A server's firmware may write anything here.
+        for (info, scope) in [("CPU Power Socket 0", "soc-rails"), ("Module Power", "soc-rails"), ("none", "board-input")] {
+            meter(0, info);
+            assert_eq!(named(&[""]).unwrap().scope(), scope, "{info}");
+        }
+        meter(1, "");
+        assert_eq!(named(&[":hwmon0"]).unwrap().scope(), "soc-rails", "one of two");
+        for (number, info) in
+            ["Module Power Socket 0", "Grace Power Socket 0", "CPU Power Socket 0", "CPU Power Socket 1"].iter().enumerate()
+        {
+            meter(number as u32, info);
+        }
+        let found = discover(&fixture.tree());
+        assert_eq!((found[2].channels[0].domain, found[2].channels[0].refresh), (Domain::Cpu, Duration::from_millis(50)));
+        assert!(matches!(named(&[""]), Err(SelectError::Unnamed { found }) if found.len() == 4));
+        assert!(matches!(named(&[":hwmon0", ":hwmon2"]), Err(SelectError::Overlap { .. })), "the module contains the CPU");
+        assert_eq!(named(&[":CPU Power Socket 0", ":CPU Power Socket 1"]).unwrap().scope(), "soc-rails");
     }
 
     #[test]

@@ -59,7 +59,10 @@ fn open(supply: &Path) -> Result<impl Fn() -> Result<Reading, Lost> + use<>, Unu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::tests::fixture::{Fixture, sample, watts};
+    use crate::{
+        families::tests::fixture::{Fixture, sample, watts},
+        selection::Selection,
+    };
 
     fn battery(fixture: &Fixture, name: &str, files: &[(&str, &str)]) {
         let folder = format!("sys/class/power_supply/{name}");
@@ -99,7 +102,12 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert!((watts(&mut found[0]) - 7.25).abs() < 1e-9);
         assert!(matches!(&found[1].sensor, Err(Unusable::Protocol { reason, .. }) if reason.contains("power_now")));
-        // Two batteries share the load, so they add up.
+        // Two batteries share the load, so they add up, and one of them is not the machine, unless the other one is idle.
         assert!(!found[0].channels[0].part.overlaps(&found[1].channels[0].part));
+        let scope = |name: &str| Selection::named(discover(&fixture.tree()), &[name.to_owned()], None).unwrap().scope().to_owned();
+        fixture.file("sys/class/power_supply/BAT1/power_now", "3000000");
+        assert_eq!((scope("power-supply:BAT0"), scope("power-supply")), ("soc-rails".to_owned(), "board-input".to_owned()));
+        fixture.file("sys/class/power_supply/BAT1/power_now", "0");
+        assert_eq!(scope("power-supply:BAT0"), "board-input");
     }
 }
