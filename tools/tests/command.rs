@@ -397,6 +397,44 @@ fn the_energy_of_a_command_is_reported_beside_its_own_output() {
 }
 
 #[test]
+fn a_power_that_can_not_be_true_is_no_result_of_any_command() {
+    let folder = Folder::new();
+    let (root, json) = (board_with_rails(&folder), folder.path("e.json"));
+    let sensors = ["--energy", "ina2xx", "--sysfs-root", &root];
+    let graph = ["kronecker:6", "--roots", "2", "--device", "cpu"];
+    let (policies, sweep) = (["--only", "tc", "--turns", "1"], ["--axes", "threads", "--budget", "2s"]);
+    for (powers, why) in [
+        (["0", "0"], "the sum of the counted sensors reads 0.000 W, and a power must be above 0"),
+        // The wrong way round.
+        (["3000000", "-1000000"], "ina2xx:0-0045: reads -1.000 W, and a power must be above 0"),
+    ] {
+        for (chip, micro_watts) in powers.iter().enumerate() {
+            fs::write(folder.path(&format!("sys/class/hwmon/hwmon{chip}/power1_input")), micro_watts).unwrap();
+        }
+        for (command, rest) in [
+            (&["energy"][..], &["--json", &json, "--", "sleep", "0.3"][..]),
+            (&["bench"], &[&graph[..], &QUICK, &["--json", &json]].concat()),
+            (&["policies"], &[&graph[..], &policies, &QUICK, &["--json", &json]].concat()),
+            (&["sweep"], &[&graph[..], &sweep, &["--json", &json]].concat()),
+        ] {
+            let said = || {
+                let output = good(&[command, &sensors, rest].concat());
+                let said = format!("{} {}", stdout(&output), stderr(&output));
+                said.split_whitespace().collect::<Vec<_>>().join(" ")
+            };
+            let said = crate::undisturbed(said, |said| said.contains(why));
+            assert!(said.contains(why), "{command:?}: {said}");
+            let text = fs::read_to_string(&json).unwrap();
+            assert!(text.contains(why) && !text.contains("mteps_per_watt"), "{command:?}: {text}");
+            let record: Value = serde_json::from_str(&text).unwrap();
+            let none = [&record["runs"][0]["joules"], &record["energy"]["measured"]["summary"], &record["idle_watts"]];
+            assert_eq!(none, [&Value::Null; 3], "{command:?}");
+            fs::remove_file(&json).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_command_that_is_too_short_for_the_sensor_gets_a_warning() {
     let folder = Folder::new();
     let root = board_with_rails(&folder);

@@ -240,6 +240,7 @@ fn measured(teps: f64, watts: f64) -> PointMeasured {
             samples: 100,
             wraps: 0,
         }),
+        problem: None,
         celsius: [None; 2],
         waited_seconds: 0.0,
     }

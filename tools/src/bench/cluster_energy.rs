@@ -85,7 +85,7 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
 }
 
 impl Counting {
-    /// The energy of all boards over a window; incomplete where that of a counted sensor is.
+    /// The energy of all boards over a window; incomplete where that of a rank is which counts a sensor.
     fn total<'e>(&self, of_ranks: impl Iterator<Item = &'e Energy>) -> Energy {
         let mut rails = Vec::new();
         let (mut begin, mut seconds, mut problem) = (0.0, 0.0, None);
@@ -97,15 +97,15 @@ impl Counting {
                 begin = energy.begin_monotonic_seconds;
             }
             seconds = f64::max(seconds, energy.seconds);
+            if let (None, Some(reason)) = (&problem, &energy.problem) {
+                problem = Some(format!("board {board}: {reason}"));
+            }
             for sensor in counts {
                 let Some(rail) = energy.rails.iter().find(|rail| rail.sensor == *sensor) else {
                     // The sensor worked when the meter started.
                     problem = problem.or_else(|| Some(format!("board {board}: {sensor}: the sensor has disappeared")));
                     continue;
                 };
-                if let (None, Some(reason)) = (&problem, &rail.problem) {
-                    problem = Some(format!("board {board}: {sensor}: {reason}"));
-                }
                 rails.push(RailEnergy { sensor: format!("{board} {sensor}"), ..rail.clone() });
             }
         }
@@ -309,6 +309,17 @@ mod tests {
         // The power of the other board alone is not that of the domain.
         let energy = &of_ranks[0].measured.as_ref().unwrap().windows[1].energy;
         assert!(energy.rails.iter().any(|rail| rail.watts.is_none()) && energy.domains.is_empty(), "{energy:?}");
+    }
+
+    #[test]
+    fn a_board_that_reads_no_power_leaves_no_sum() {
+        let of_ranks = measured(|board, done| {
+            if done == 1 {
+                fs::write(board.join("sys/class/hwmon/hwmon0/power1_input"), "0").unwrap();
+            }
+        });
+        let reason = of_ranks[0].reason().unwrap();
+        assert!(reason.contains("board pi: the sum of the counted sensors reads 0.000 W"), "{reason}");
     }
 
     fn sensors_of(name: &str, boot: &str, scope: &str, sensors: &[&str]) -> RankSensors {

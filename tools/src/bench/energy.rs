@@ -7,7 +7,7 @@ use crate::record::{
 use socbfs::power::{Energy, Joules, Meter, Watts};
 
 use super::MeasureError;
-use crate::calibrate::{Contestant, PowerWindows, impossible};
+use crate::calibrate::{Contestant, PowerWindows};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
     graph::{Layout, Vertex},
@@ -54,7 +54,7 @@ impl MeasuredEnergy {
     /// The measurement of these windows, without a model of levels.
     pub(super) fn new(scope: &str, sensors: Vec<String>, options: &EnergyOptions, idle: Energy, windows: Vec<EnergyWindow>) -> Self {
         let summary = EnergySummary::new(&idle, &windows);
-        let problem = summary.is_none().then(|| why_incomplete(&idle, &windows));
+        let problem = summary.as_ref().err().cloned();
         Self {
             scope: scope.to_owned(),
             sensors,
@@ -62,7 +62,7 @@ impl MeasuredEnergy {
             window_refreshes: options.window.refreshes,
             idle,
             windows,
-            summary,
+            summary: summary.ok(),
             model: Model { unavailable: problem.clone(), ..Model::default() },
             problem,
         }
@@ -226,7 +226,7 @@ pub fn measure_policies_energy(
             finished(done);
         }
     }
-    let efficiency = |window: &EnergyWindow| window.energy.watts.filter(|watts| watts.0 > 0.0).map(|watts| window.teps / 1e6 / watts.0);
+    let efficiency = |window: &EnergyWindow| window.energy.watts.map(|watts| window.teps / 1e6 / watts.0);
     let against: Vec<Option<f64>> = windows.get(baseline).map_or_else(Vec::new, |windows| windows.iter().map(efficiency).collect());
     let policies = contestants
         .iter()
@@ -235,9 +235,11 @@ pub fn measure_policies_energy(
             // An incomplete window leaves the policy without any statistics.
             let ratios: Option<Vec<f64>> =
                 windows.iter().zip(&against).map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
+            let summary = EnergySummary::new(&idle, &windows);
             PolicyEnergy {
                 policy: contestant.name.clone(),
-                summary: EnergySummary::new(&idle, &windows),
+                problem: summary.as_ref().err().cloned(),
+                summary: summary.ok(),
                 over_baseline: ratios.and_then(|ratios| stats::Summary::of(&ratios)),
                 windows,
             }
@@ -327,14 +329,20 @@ pub(super) fn searches(
 }
 
 impl EnergySummary {
-    /// The statistics of `windows` (`None` where one of them, or `idle`, is incomplete, or a power is not above 0).
-    pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
+    /// The statistics of `windows`.
+    ///
+    /// # Errors
+    /// Why there are none: one of them, or `idle`, has no energy.
+    pub fn new(idle: &Energy, windows: &[EnergyWindow]) -> Result<Self, String> {
+        let mut all =
+            std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
+        let why = all.find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
+        Self::of(idle, windows).ok_or_else(|| why.unwrap_or_else(|| "no window was measured".to_owned()))
+    }
+
+    fn of(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
         let idle_watts = idle.watts?;
         let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
-        // A gated rail reads 0 W, and a rail with the wrong sign reads less. Such a power can't be a divisor.
-        if powers.iter().any(|power| power.0 <= 0.0) {
-            return None;
-        }
         let joules: Vec<Joules> = windows.iter().map(|window| window.energy.joules).collect::<Option<_>>()?;
         let over = |value: &dyn Fn(usize, &EnergyWindow) -> f64| {
             let values: Vec<f64> = windows.iter().enumerate().map(|(index, window)| value(index, window)).collect();
@@ -374,13 +382,6 @@ fn domains(windows: &[EnergyWindow]) -> Vec<DomainWatts> {
         found.push(DomainWatts { domain: power.domain, watts: Watts(mean), counted: power.counted });
     }
     found
-}
-
-fn why_incomplete(idle: &Energy, windows: &[EnergyWindow]) -> String {
-    let all = std::iter::once(("while the machine idled", idle)).chain(windows.iter().map(|window| ("in a window", &window.energy)));
-    let found = all.into_iter().find_map(|(when, energy)| Some(format!("incomplete {when}: {}", energy.problem.as_deref()?)));
-    let impossible = || windows.iter().find_map(|window| impossible("in a window", window.energy.watts));
-    found.or_else(impossible).unwrap_or_else(|| "no window was measured".to_owned())
 }
 
 /// Measures the power of every strategy that ran, one at a time, and models the energy of windows and levels by it.
@@ -502,13 +503,13 @@ mod tests {
         let options = EnergyOptions { window: PowerWindows { seconds: 0.1, refreshes: 1 }, repeats: 1 };
         let power = |micro_watts: &str| {
             let window = window_of(micro_watts, &options);
-            (EnergySummary::new(&window.0, &window.1), why_incomplete(&window.0, &window.1))
+            EnergySummary::new(&window.0, &window.1)
         };
         for micro_watts in ["0", "-3000000"] {
-            let (summary, why) = power(micro_watts);
-            assert!(summary.is_none() && why.contains("must be above 0"), "{micro_watts}: {why}");
+            let why = power(micro_watts).unwrap_err();
+            assert!(why.starts_with("incomplete while the machine idled") && why.contains("must be above 0"), "{micro_watts}: {why}");
         }
-        assert!(power("3000000").0.is_some());
+        assert!(power("3000000").is_ok());
     }
 
     #[test]
@@ -536,7 +537,7 @@ mod tests {
         let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
         undisturbed(
             || (options.window.idle(&meter), vec![window(&mut search, &records, Some(&meter), options.window).unwrap()]),
-            |(idle, windows)| idle.joules.is_some() && windows[0].energy.joules.is_some(),
+            |(idle, windows)| idle.rails[0].coverage > 0.99 && windows[0].energy.rails[0].coverage > 0.99,
         )
     }
 

@@ -53,7 +53,7 @@ pub struct LevelEnergies {
     /// Levels whose energy is known to 5 %, and all of them.
     pub known: [usize; 2],
     /// For each record of the search (`None`: the level ran together with the one before, whose energy includes it, or it took no time that
-    /// could be measured).
+    /// could be measured, or so little that the estimate of its energy is not above 0).
     pub levels: Vec<Option<LevelEnergy>>,
 }
 
@@ -377,7 +377,7 @@ fn estimates(fits: &[Fit], seconds: &[f64]) -> Vec<Option<LevelEnergy>> {
             joules: Joules(watts[level] * seconds[level]),
             within: Joules(STUDENT * error * seconds[level] + mistaken),
         };
-        (energy.joules.0.is_finite() && energy.within.0.is_finite() && seconds[level] > 0.0).then_some(energy)
+        (energy.joules.0.is_finite() && energy.within.0.is_finite() && energy.joules.0 > 0.0).then_some(energy)
     };
     (0..levels).map(estimate).collect()
 }
@@ -509,6 +509,9 @@ mod tests {
         chip.levels[2].0 = 3.0;
         let levels = chip.measure(4, 1);
         assert!(levels[1].unwrap().is_known() && !levels[2].unwrap().is_known(), "{levels:?}");
+        // An energy below 0 is none.
+        chip.levels[2] = (180.0, -12.0);
+        assert!(chip.measure(4, 1)[2].is_none());
         // After a round the intervals are wide.
         let early = self::chip().measure(1, 1);
         let late = self::chip().measure(16, 1);

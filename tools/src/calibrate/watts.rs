@@ -97,24 +97,12 @@ impl WindowEnd {
 /// The measured powers.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StrategyPowers {
-    /// Power of the idle machine (`None`: its window was not complete, or the power not above 0).
+    /// Power of the idle machine (`None`: its window was not complete).
     pub idle: Option<Watts>,
     /// Power of the machine while only this strategy runs (`None` as for `idle`).
     pub strategies: Vec<(Strategy, Option<Watts>)>,
     /// Why a power is absent.
     pub problem: Option<String>,
-}
-
-/// Drops powers of 0 W or less, which can't weigh a cost. The rail of an idle cluster may read 0 W, and a rail with the wrong sign reads
-/// less.
-fn above_zero(watts: Option<Watts>) -> Option<Watts> {
-    watts.filter(|watts| watts.0 > 0.0)
-}
-
-/// An error text if the power is not above 0. `when` says when it was read.
-pub(crate) fn impossible(when: &str, watts: Option<Watts>) -> Option<String> {
-    let watts = watts.filter(|watts| watts.0 <= 0.0)?;
-    Some(format!("the counted sensors read {} W {when}, and a power must be above 0: see `socbfs sensors`", watts.0))
 }
 
 /// Measures the power of the idle machine. Then measures it for each of `strategies`, while searches from `roots` run all their levels by
@@ -133,8 +121,8 @@ pub fn measure_power(
     let mut powers = StrategyPowers::default();
     let idle = windows.idle(meter);
     finished();
-    powers.idle = above_zero(idle.watts);
-    powers.problem = idle.problem.or_else(|| impossible("for the idle machine", idle.watts));
+    powers.idle = idle.watts;
+    powers.problem = idle.problem.map(|problem| format!("for the idle machine: {problem}"));
     if roots.is_empty() {
         powers.problem = Some("there is nothing to search".to_owned());
         return Ok(powers);
@@ -149,8 +137,8 @@ pub fn measure_power(
         let search = || turn.next().map_or(Ok(()), |&root| search.run_uncounted(root).map(drop));
         let (energy, _) = windows.searching(Some(meter), |enough| enough, search)?;
         finished();
-        powers.strategies.push((strategy, above_zero(energy.watts)));
-        powers.problem = powers.problem.or(energy.problem).or_else(|| impossible(&format!("for {}", strategy.name()), energy.watts));
+        powers.strategies.push((strategy, energy.watts));
+        powers.problem = powers.problem.or(energy.problem.map(|problem| format!("for {}: {problem}", strategy.name())));
     }
     Ok(powers)
 }
@@ -158,14 +146,6 @@ pub fn measure_power(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn powers_not_above_zero_are_problems() {
-        let measured = [Some(Watts(2.5)), Some(Watts(0.0)), Some(Watts(-3.0)), None];
-        assert_eq!(measured.map(above_zero), [Some(Watts(2.5)), None, None, None]);
-        assert_eq!(measured.map(|watts| impossible("for bg", watts).is_some()), [false, true, true, false]);
-        assert!(impossible("for bg", Some(Watts(-3.0))).unwrap().contains("-3 W for bg"));
-    }
 
     #[test]
     fn windows_end_at_both_minimums_or_if_the_sensor_is_too_slow() {

@@ -160,16 +160,17 @@ fn one_run(text: &mut String, energy: &Energy) -> std::fmt::Result {
     match (energy.joules, energy.watts, &energy.problem) {
         (Some(joules), Some(watts), _) => {
             writeln!(text, "  {joules:>12}  {watts:>10}  sum of the counted: {}, in {}", energy.scope, seconds(energy.seconds))?;
-            let counted = energy.rails.iter().filter(|rail| rail.counted);
-            match counted.max_by(|a, b| a.refresh_ms.total_cmp(&b.refresh_ms)) {
-                Some(rail) if energy.seconds * 1e3 < FEW_REFRESHES * rail.refresh_ms => {
-                    let (sensor, refresh) = (&rail.sensor, seconds(rail.refresh_ms / 1e3));
-                    writeln!(text, "  warning: {sensor} has a new value every {refresh}: measure a command that takes longer")
-                }
-                _ => Ok(()),
-            }
         }
-        (.., problem) => writeln!(text, "  {:>12}  {:>10}  {}", "n/a", "n/a", problem.as_deref().unwrap_or("the window was too short")),
+        (.., problem) => writeln!(text, "  {:>12}  {:>10}  {}", "n/a", "n/a", problem.as_deref().unwrap_or("the window was too short"))?,
+    }
+    let counted = energy.rails.iter().filter(|rail| rail.counted);
+    match counted.max_by(|a, b| a.refresh_ms.total_cmp(&b.refresh_ms)) {
+        // A counter may stand still for so short a time.
+        Some(rail) if energy.seconds * 1e3 < FEW_REFRESHES * rail.refresh_ms => {
+            let (sensor, refresh) = (&rail.sensor, seconds(rail.refresh_ms / 1e3));
+            writeln!(text, "  warning: {sensor} has a new value every {refresh}: measure a command that takes longer")
+        }
+        _ => Ok(()),
     }
 }
 

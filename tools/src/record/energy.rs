@@ -46,7 +46,7 @@ pub struct MeasuredEnergy {
     pub idle: Energy,
     /// The windows.
     pub windows: Vec<EnergyWindow>,
-    /// Statistics over the windows (`None` where a window is incomplete or has no power above 0).
+    /// Statistics over the windows (`None` where a window is incomplete).
     pub summary: Option<EnergySummary>,
     /// Why there are no statistics.
     pub problem: Option<String>,
@@ -167,8 +167,11 @@ pub struct PolicyEnergy {
     pub policy: String,
     /// The windows of the policy, in the order of measurement.
     pub windows: Vec<EnergyWindow>,
-    /// Statistics of the windows (`None`: one is incomplete or has no power above 0).
+    /// Statistics of the windows (`None`: one is incomplete).
     pub summary: Option<EnergySummary>,
+    /// Why there are no statistics.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// MTEPS/W of the policy over that of the baseline in the same turn.
     pub over_baseline: Option<socbfs::stats::Summary>,
 }

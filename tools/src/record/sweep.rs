@@ -88,6 +88,9 @@ pub struct PointMeasured {
     pub spread: f64,
     /// Power and energy over the windows (`None`: no sensor, or an incomplete window).
     pub energy: Option<EnergySummary>,
+    /// Why there is no energy although there is a sensor.
+    #[serde(default)]
+    pub problem: Option<String>,
     /// The hottest zone before and after, in degrees Celsius.
     pub celsius: [Option<f64>; 2],
     /// Seconds that the point waited for the machine to cool down.

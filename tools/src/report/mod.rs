@@ -234,7 +234,7 @@ pub(crate) mod tests {
                 sensors: vec!["powercap:intel-rapl:0".into()],
                 window_seconds: 10.0,
                 window_refreshes: 200,
-                summary: EnergySummary::new(&idle, &windows),
+                summary: EnergySummary::new(&idle, &windows).ok(),
                 idle,
                 windows,
                 problem: None,

@@ -306,6 +306,9 @@ fn energy(out: &mut String, graph: &PolicyComparison, form: PolicyTables) -> fmt
     writeln!(out, "Energy of {}, in windows in turn; baseline {}\n", energy.scope, energy.baseline)?;
     let narrow = ["policy", "MTEPS/W", "energy of a search", "over baseline"].map(|head| (head, head));
     form.table(out, &Table::of(&energy.policies, &form.columns(&wide, &narrow)))?;
+    if let Some(problem) = energy.policies.iter().find_map(|of| of.problem.as_ref()) {
+        writeln!(out, "\nn/a: {problem}")?;
+    }
     writeln!(out)
 }
 

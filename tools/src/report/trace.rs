@@ -58,9 +58,7 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&Le
 
 /// The energy of a level, with the half-width of its interval.
 fn energy_of(level: &LevelEnergy) -> String {
-    let share = 100.0 * level.within.0 / level.joules.0;
-    // A level whose energy is not known at all may have any sign.
-    let share = if (0.0..1000.0).contains(&share) { general(share, 2) } else { "1000".to_owned() };
+    let share = general(f64::min(100.0 * level.within.0 / level.joules.0, 1000.0), 2);
     format!("{} +/- {share} %", joules(level.joules.0))
 }
 

@@ -211,7 +211,7 @@ impl EnergyArgs {
             return Ok(());
         }
         match self.windows.sensors.meter(board.power().as_ref())? {
-            Ok(meter) if self.green => whole_system(meter.scope()),
+            Ok(meter) if self.green => whole_system(&meter),
             Err(none) if self.green => Err(green_refused(none.reason().unwrap_or("nothing measures power"))),
             Ok(_) => Ok(()),
             Err(_) => Err(Failure::new("no sensor")),
@@ -271,12 +271,12 @@ impl EnergyArgs {
 const GREEN_SECONDS: f64 = 100.0;
 
 /// Refuses sensors that do not measure the whole system.
-fn whole_system(scope: &str) -> Result<(), Failure> {
-    let whole = [Scope::Wall, Scope::BoardInput].map(|scope| scope.to_string());
-    if whole.iter().any(|whole| whole == scope) {
+fn whole_system(meter: &Meter) -> Result<(), Failure> {
+    if [Scope::Wall, Scope::BoardInput].iter().any(|whole| whole.name() == meter.scope()) {
         return Ok(());
     }
-    Err(green_refused(&format!("the sensors measure {scope}")))
+    let sensors: Vec<String> = meter.picks().filter(|pick| pick.counted).map(|pick| pick.channel.described()).collect();
+    Err(green_refused(&format!("the sensors measure {}: {}", meter.scope(), sensors.join(" + "))))
 }
 
 fn green_refused(why: &str) -> Failure {
@@ -351,7 +351,7 @@ mod tests {
         let refused = |sensor: &str, profile: &str| machine(sensor, profile).0.unwrap_err().to_string();
         assert!(refused("auto", &rail("soc-rails")).contains("the sensors measure soc-rails"));
         assert!(refused("off", "").contains("switched off"));
-        assert!(refused("ina2xx", "").contains("whole system"));
+        assert!(refused("ina2xx", "").ends_with("whole system: the sensors measure soc-rails: ina2xx:hwmon0"));
     }
 
     #[test]

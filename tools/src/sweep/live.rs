@@ -166,7 +166,7 @@ impl<'a> Live<'a> {
         if let Some(why) = moved.or_else(|| before.1.disturbed(&after.1)) {
             return Ok(Tried::ThrownAway(why));
         }
-        let energy = self.idle.as_ref().and_then(|idle| EnergySummary::new(idle, &windows));
+        let energy = self.idle.as_ref().map(|idle| EnergySummary::new(idle, &windows));
         Ok(Tried::Measured(Box::new(measured(&windows, energy, [before.0, after.0], waited_seconds))))
     }
 }
@@ -211,7 +211,14 @@ fn at(runtime: &Runtime, point: &OperatingPoint) -> Result<Runtime, SweepError> 
     Ok(at)
 }
 
-fn measured(windows: &[EnergyWindow], energy: Option<EnergySummary>, celsius: [Option<f64>; 2], waited_seconds: f64) -> PointMeasured {
+fn measured(
+    windows: &[EnergyWindow],
+    energy: Option<Result<EnergySummary, String>>,
+    celsius: [Option<f64>; 2],
+    waited_seconds: f64,
+) -> PointMeasured {
+    let problem = energy.as_ref().and_then(|energy| energy.as_ref().err().cloned());
+    let energy = energy.and_then(Result::ok);
     let searches: u64 = windows.iter().map(|window| window.searches).sum();
     let seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
     // The harmonic mean over all searches of all windows.
@@ -222,7 +229,7 @@ fn measured(windows: &[EnergyWindow], energy: Option<EnergySummary>, celsius: [O
         Some(energy) => spread(energy.mteps_per_watt.min, energy.mteps_per_watt.max, energy.mteps_per_watt.mean),
         None => spread(speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max), teps),
     };
-    PointMeasured { teps, search_seconds: seconds / searches as f64, searches, spread, energy, celsius, waited_seconds }
+    PointMeasured { teps, search_seconds: seconds / searches as f64, searches, spread, energy, problem, celsius, waited_seconds }
 }
 
 fn hottest(root: &std::path::Path) -> Option<f64> {

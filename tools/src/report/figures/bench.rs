@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(efficiency(&run), ["208.3", "208.3 +/- 58.9 MTEPS/W over 2 windows."]);
         let measured = run.energy.measured.as_mut().unwrap();
         measured.windows[1].energy.watts = None;
-        measured.summary = EnergySummary::new(&measured.idle, &measured.windows);
+        measured.summary = EnergySummary::new(&measured.idle, &measured.windows).ok();
         measured.problem = Some("incomplete in a window: the sensor fell silent".to_owned());
         let why = "n/a: incomplete in a window: the sensor fell silent";
         assert_eq!(efficiency(&run), [why.to_owned(), format!("MTEPS/W is {why}.")]);

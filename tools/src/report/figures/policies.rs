@@ -263,7 +263,10 @@ pub(super) fn energy(graph: &PolicyComparison) -> Option<Figure> {
         energy.policies.iter().filter_map(|policy| Some((policy, &policy.summary.as_ref()?.mteps_per_watt))).collect();
     let best = known.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
     let sentence = best.map_or_else(
-        || "MTEPS/W is n/a: no policy has complete windows.".to_owned(),
+        || {
+            let why = energy.policies.iter().find_map(|policy| policy.problem.as_deref());
+            format!("MTEPS/W is n/a: {}.", why.unwrap_or("no policy has complete windows"))
+        },
         |(policy, efficiency)| {
             let ratio = match &policy.over_baseline {
                 _ if policy.policy == energy.baseline => ", and is the baseline".to_owned(),

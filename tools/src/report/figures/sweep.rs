@@ -14,7 +14,7 @@ const SOURCE: &str = "socbfs sweep";
 
 /// The sweep as text: the frontier (with `all` every point), what is best, what was left out.
 pub fn sweep(record: &SweepRecord, all: bool) -> String {
-    let mut document = Document { warnings: record.warnings.clone(), sections: vec![section(record)], ..Document::default() };
+    let mut document = Document { warnings: warnings(record), sections: vec![section(record)], ..Document::default() };
     for section in &mut document.sections {
         // Without its chart a figure that has no table says nothing.
         section.figures.retain(|figure| (all || figure.id != "points") && !figure.table.rows.is_empty());
@@ -23,22 +23,28 @@ pub fn sweep(record: &SweepRecord, all: bool) -> String {
     shown(&document, false, true)
 }
 
+/// What a reader should know, with the first reason why a point has no energy.
+fn warnings(record: &SweepRecord) -> Vec<String> {
+    let problem = record.points.iter().find_map(|point| Some((&point.point.name, point.measured.as_ref()?.problem.as_ref()?)));
+    record.warnings.iter().cloned().chain(problem.map(|(name, why)| format!("no watts of {name}: {why}"))).collect()
+}
+
 /// A point in a line.
 pub fn point_line(record: &PointRecord) -> String {
     let Some(measured) = &record.measured else {
         return format!("{}: {}", record.point.name, record.thrown_away.last().map_or("not measured", String::as_str));
     };
-    let energy = measured
-        .energy
-        .as_ref()
-        .map_or_else(String::new, |energy| format!(", {}, {} MTEPS/W", Watts(energy.watts.mean), general(energy.mteps_per_watt.mean, 4)));
+    let energy = match (&measured.energy, &measured.problem) {
+        (Some(energy), _) => format!(", {}, {} MTEPS/W", Watts(energy.watts.mean), general(energy.mteps_per_watt.mean, 4)),
+        (None, problem) => problem.as_ref().map_or_else(String::new, |why| format!(", no watts: {why}")),
+    };
     format!("{}: {}{energy}", record.point.name, mteps(measured.teps))
 }
 
 /// The document of a sweep.
 pub(super) fn document(sweep: &SweepRecord, record: &Value) -> Document {
     let mut document = begin("The efficiency frontier of a board", record, &[]);
-    document.sections = vec![section(sweep)];
+    (document.warnings, document.sections) = (warnings(sweep), vec![section(sweep)]);
     document
 }
 
