@@ -553,8 +553,9 @@ enum socbfs_code socbfs_meter_end(const struct socbfs_meter *meter,
 // As for socbfs_graph_free.
 void socbfs_meter_free(struct socbfs_meter **meter);
 
-// Makes a grid of `rows` by `columns` cells. Cells are free where `cells` (row by row, rows * columns bytes) is not 0; null: all are free.
-// `connectivity` is SOCBFS_FOUR, SOCBFS_EIGHT or SOCBFS_EIGHT_AROUND_CORNERS. `threads`: 0 for one on each CPU.
+// Makes a grid of `rows` by `columns` cells. Cells are free where `cells` (row by row, rows * columns bytes) is 1, and blocked where it is
+// 0; any other value is SOCBFS_ARGUMENT (in an occupancy grid of ROS, 0 to 19 is free); null: all are free. `connectivity` is SOCBFS_FOUR,
+// SOCBFS_EIGHT or SOCBFS_EIGHT_AROUND_CORNERS. `threads`: 0 for one on each CPU.
 //
 // # Safety
 // `cells` is null or has rows * columns bytes; `grid` points to a pointer.
@@ -571,7 +572,7 @@ enum socbfs_code socbfs_grid_new(uint32_t rows,
 // As for socbfs_graph_free.
 void socbfs_grid_free(struct socbfs_grid **grid);
 
-// Replaces all cells: free where `cells` is not 0. `length` must be rows * columns. It allocates nothing.
+// Replaces all cells by `cells`, as socbfs_grid_new takes them. `length` must be rows * columns. It allocates nothing.
 //
 // # Safety
 // `grid` is a grid, `cells` has `length` bytes.

@@ -68,8 +68,9 @@ fn cell(cell: socbfs_cell) -> Cell {
     Cell::new(cell.row as usize, cell.column as usize)
 }
 
-/// Makes a grid of `rows` by `columns` cells. Cells are free where `cells` (row by row, rows * columns bytes) is not 0; null: all are free.
-/// `connectivity` is SOCBFS_FOUR, SOCBFS_EIGHT or SOCBFS_EIGHT_AROUND_CORNERS. `threads`: 0 for one on each CPU.
+/// Makes a grid of `rows` by `columns` cells. Cells are free where `cells` (row by row, rows * columns bytes) is 1, and blocked where it is
+/// 0; any other value is SOCBFS_ARGUMENT (in an occupancy grid of ROS, 0 to 19 is free); null: all are free. `connectivity` is SOCBFS_FOUR,
+/// SOCBFS_EIGHT or SOCBFS_EIGHT_AROUND_CORNERS. `threads`: 0 for one on each CPU.
 ///
 /// # Safety
 /// `cells` is null or has rows * columns bytes; `grid` points to a pointer.
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn socbfs_grid_free(grid: *mut *mut socbfs_grid) {
     unsafe { free(grid) }
 }
 
-/// Replaces all cells: free where `cells` is not 0. `length` must be rows * columns. It allocates nothing.
+/// Replaces all cells by `cells`, as socbfs_grid_new takes them. `length` must be rows * columns. It allocates nothing.
 ///
 /// # Safety
 /// `grid` is a grid, `cells` has `length` bytes.

@@ -104,7 +104,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> Result<MutexGuard<'_, T>, Failure> {
         Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => Err(Failure {
             code: socbfs_code::SOCBFS_BUSY,
-            message: "another thread uses this handle: each thread needs one of its own".to_owned(),
+            message: "another thread uses this handle, or did when this process was forked: each needs one of its own".to_owned(),
         }),
     }
 }

@@ -89,6 +89,14 @@ pub enum GridError {
         /// The number of cells.
         wanted: usize,
     },
+    /// A value is neither that of a free cell nor that of a blocked one.
+    #[error("cell {cell} (row, column) is {value}, and 1 is free and 0 blocked: give what is free (in an occupancy grid of ROS, 0 to 19)")]
+    Value {
+        /// The first such cell.
+        cell: Cell,
+        /// Its value.
+        value: u8,
+    },
     /// A cell lies outside of the grid.
     #[error("cell {cell} (row, column) lies outside of the grid of {rows} by {columns} cells")]
     Outside {
@@ -243,10 +251,10 @@ impl Grid {
         Ok(Self { shape, free: Slab::zeroed(shape.words(), "the cells of a grid")? })
     }
 
-    /// A grid whose cells are free where `free` is not 0, row by row.
+    /// A grid whose cells are free where `free` is 1, and blocked where it is 0, row by row.
     ///
     /// # Errors
-    /// As [`Grid::free`], and [`GridError::Length`].
+    /// As [`Grid::free`], and [`GridError::Length`] and [`GridError::Value`].
     pub fn from_cells(rows: usize, columns: usize, free: &[u8]) -> Result<Self, GridError> {
         let mut grid = Self::blocked(rows, columns)?;
         grid.assign(free)?;
@@ -310,14 +318,32 @@ impl Grid {
         Ok(())
     }
 
-    /// Makes cells free where `free` is not 0, row by row, and blocks all others.
+    /// Makes the cells those of `other`, without allocating.
     ///
     /// # Errors
-    /// [`GridError::Length`].
+    /// [`GridError::Replaced`] if that grid has another shape.
+    pub fn copy_from(&mut self, other: &Self) -> Result<(), GridError> {
+        if self.shape != other.shape {
+            return Err(GridError::Replaced { rows: other.rows(), columns: other.columns() });
+        }
+        self.free.copy_from_slice(&other.free);
+        Ok(())
+    }
+
+    /// Makes cells free where `free` is 1, and blocks those where it is 0, row by row.
+    ///
+    /// # Errors
+    /// [`GridError::Length`], and [`GridError::Value`] for any other value: nothing is changed then.
     pub fn assign(&mut self, free: &[u8]) -> Result<(), GridError> {
         let Shape { rows, columns, .. } = self.shape;
         if free.len() != rows * columns {
             return Err(GridError::Length { given: free.len(), wanted: rows * columns });
+        }
+        for (row, cells) in free.chunks_exact(columns).enumerate() {
+            if cells.iter().fold(0, |all, &cell| all | cell) > 1 {
+                let column = cells.iter().position(|&cell| cell > 1).unwrap_or_default();
+                return Err(GridError::Value { cell: Cell::new(row, column), value: cells[column] });
+            }
         }
         for (row, cells) in free.chunks_exact(columns).enumerate() {
             for (strip, cells) in cells.chunks(COLUMNS).enumerate() {

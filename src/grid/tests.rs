@@ -129,7 +129,7 @@ fn grids() -> impl Strategy<Value = Plain> {
             state >> 11
         };
         let percent = [0, 5, 35, 60][usize::from(form) % 4];
-        let mut free: Vec<u8> = (0..rows * columns).map(|_| u8::from(random() % 100 >= percent) * (1 + (random() % 255) as u8)).collect();
+        let mut free: Vec<u8> = (0..rows * columns).map(|_| u8::from(random() % 100 >= percent)).collect();
         if form == 4 {
             // Every second row is a wall with one gap, at alternating ends: a path through all of them.
             for row in (1..rows).step_by(2) {
@@ -339,7 +339,12 @@ fn wrong_calls_are_refused() {
         assert!(matches!(Grid::free(rows, columns), Err(GridError::Shape { .. })), "{rows} by {columns}");
     }
     assert!(matches!(Grid::from_cells(2, 3, &[1; 5]), Err(GridError::Length { given: 5, wanted: 6 })));
+    // As in an occupancy grid of ROS, whose 0 is free.
+    let error = Grid::from_cells(2, 3, &[0, 1, 0, 0, 255, 100]).unwrap_err();
+    assert!(matches!(error, GridError::Value { cell: Cell { row: 1, column: 1 }, value: 255 }), "{error}");
     let mut grid = Grid::free(20, 30).unwrap();
+    assert!(matches!(grid.assign(&[2; 600]), Err(GridError::Value { value: 2, .. })) && grid.free_cells() == 600);
+    assert!(matches!(grid.copy_from(&Grid::free(30, 20).unwrap()), Err(GridError::Replaced { rows: 30, columns: 20 })));
     assert!(matches!(grid.set(Cell::new(20, 0), false), Err(GridError::Outside { .. })));
     assert!(matches!(grid.fill(0..2, 5..31, false), Err(GridError::Outside { .. })));
     assert!(!grid.is_free(Cell::new(0, 30)) && !grid.is_free(Cell::new(usize::MAX, usize::MAX)) && grid.is_free(Cell::new(0, 29)));

@@ -227,7 +227,7 @@ proptest! {
         depth in prop::option::of(0..6_u32),
     ) {
         let rows = cells.len().div_ceil(columns);
-        let mut free = cells;
+        let mut free: Vec<u8> = cells.into_iter().map(|cell| cell.min(1)).collect();
         free.resize(rows * columns, 1);
         let source = free.iter().position(|&cell| cell > 0);
         prop_assume!(source.is_some());

@@ -55,7 +55,7 @@ static void *search_alone(void *graph) {
 /* Wrong calls with a grid. */
 static void grids(void) {
     const socbfs_cell inside = {1, 2}, outside = {3, 0}, wall = {0, 1};
-    const uint8_t cells[6] = {1, 0, 1, 1, 1, 1};
+    const uint8_t cells[6] = {1, 0, 1, 1, 1, 1}, occupancy[6] = {0, 0, 100, 255, 0, 100};
     uint32_t levels[6];
     uint8_t steps[6];
     socbfs_cell path[6];
@@ -66,6 +66,7 @@ static void grids(void) {
     CHECK(socbfs_grid_new(2, 3, cells, 6, 1, &grid) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "4, 8 and 9"));
     CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 5000, &grid) == SOCBFS_ARGUMENT);
     CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, NULL) == SOCBFS_NULL);
+    CHECK(socbfs_grid_new(2, 3, occupancy, SOCBFS_FOUR, 1, &grid) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "(0, 2) (row, column) is 100"));
     CHECK(socbfs_grid_new(2, 3, cells, SOCBFS_FOUR, 1, &grid) == SOCBFS_OK);
     CHECK(socbfs_grid_levels(grid, levels, 6) == SOCBFS_ARGUMENT && strstr(socbfs_message(), "no search"));
     CHECK(socbfs_grid_path(grid, inside, path, 6, &count) == SOCBFS_OK && count == 0);
@@ -80,6 +81,7 @@ static void grids(void) {
     CHECK(socbfs_grid_levels(grid, levels, 5) == SOCBFS_ARGUMENT && socbfs_grid_steps(grid, steps, 7) == SOCBFS_ARGUMENT);
     CHECK(socbfs_grid_steps(grid, steps, 6) == SOCBFS_OK && steps[5] == SOCBFS_STAY && steps[2] == 4 && steps[1] == SOCBFS_NO_STEP);
     CHECK(socbfs_grid_assign(grid, cells, 5) == SOCBFS_ARGUMENT && socbfs_grid_assign(grid, cells, 6) == SOCBFS_OK);
+    CHECK(socbfs_grid_assign(grid, occupancy, 6) == SOCBFS_ARGUMENT);
     CHECK(socbfs_grid_fill(grid, wall, 1, UINT32_MAX, 1) == SOCBFS_ARGUMENT && socbfs_grid_fill(grid, wall, 1, 1, 1) == SOCBFS_OK);
     CHECK(socbfs_grid_run(grid, &wall, 1, SOCBFS_NONE, &inside, &outcome) == SOCBFS_OK && outcome.end == SOCBFS_TARGET);
     CHECK(socbfs_grid_path(grid, inside, path, 1, &count) == SOCBFS_OK && count == 3 && path[0].row == 1 && path[0].column == 2);
