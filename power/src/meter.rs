@@ -301,8 +301,16 @@ impl Meter {
         self.picks().filter(|pick| pick.counted).map(|pick| pick.channel.refresh).max().unwrap_or_default()
     }
 
+    /// Whether this is the child of a fork: it has none of the threads, and one may have held a lock that nothing releases here.
+    fn is_forked(&self) -> bool {
+        self.process != std::process::id()
+    }
+
     fn mark(&self) -> (u64, u64) {
         let id = self.marks.get();
+        if self.is_forked() {
+            return (id, monotonic());
+        }
         self.marks.set(id + 1);
         // No reading is added between the time and the marks, however busy the machine is. The curves know only their last piece, so the
         // energy up to an earlier time would be that up to a later one.
@@ -329,6 +337,9 @@ impl Meter {
 
     /// Refreshes that the slowest counted sensor has had since `window` was opened.
     pub fn refreshes(&self, window: &Window) -> u64 {
+        if self.is_forked() {
+            return 0;
+        }
         let passed = monotonic().saturating_sub(window.begin);
         let of = |rail: &Rail| match rail.pick.channel.signal {
             // The hardware refreshes the counter whether it is read or not.
@@ -343,10 +354,15 @@ impl Meter {
     }
 
     /// Closes `window` now, waits for a reading of every sensor after its end, and reports its energy. The window is incomplete if such a
-    /// reading does not come in time.
+    /// reading does not come in time, and in the child of a fork, where nothing reads the sensors.
     pub fn end(&self, window: Window) -> Energy {
         let (id, end) = self.mark();
         let seconds = end.saturating_sub(window.begin) as f64 / 1e9;
+        if self.is_forked() {
+            let (none, why) = (Totals::default(), "the process was forked after the meter was started: start one in the child");
+            let rails = self.rails.iter().map(|rail| rail_energy(&rail.pick, seconds, &none, None, &none, Some(why.to_owned())));
+            return Energy::sum(&self.scope, window.begin as f64 / 1e9, seconds, rails.collect());
+        }
         let begin = Instant::now();
         let totals = |rail: &Rail, id: u64| self.lanes[rail.lane].state().curves[rail.curve].marked(id);
         let patience = |rail: &Rail| PATIENCE + 4 * rail.pick.channel.refresh;
@@ -417,8 +433,7 @@ impl Meter {
 
 impl Drop for Meter {
     fn drop(&mut self) {
-        if self.process != std::process::id() {
-            // A fork copies none of the threads. They can't be waited for, and one may have held a lock that nothing releases here.
+        if self.is_forked() {
             self.threads.drain(..).for_each(std::mem::forget);
             return;
         }
@@ -610,16 +625,24 @@ mod tests {
     }
 
     #[test]
-    fn a_forked_process_drops_a_meter_whose_threads_it_does_not_have() {
+    fn a_forked_process_has_no_energy_of_a_meter_whose_threads_it_does_not_have() {
         let meter = meter(vec![source("a", Signal::Power, 3.0, &never())]).unwrap();
-        // SAFETY: the child only drops the meter, which frees memory, and ends.
+        let window = meter.begin();
+        let lane = meter.lanes[0].clone();
+        // As by a thread that adds a reading at that moment.
+        let held = lane.state();
+        // SAFETY: the child only frees and allocates memory, and ends.
         let child = unsafe { nix::libc::fork() };
         assert!(child >= 0);
         if child == 0 {
+            let energy = meter.end(window);
+            drop(meter.begin());
+            let is_told = energy.joules.is_none() && energy.problem.is_some_and(|problem| problem.contains("start one in the child"));
             drop(meter);
             // SAFETY: ends the child without the parent's handlers.
-            unsafe { nix::libc::_exit(7) };
+            unsafe { nix::libc::_exit(if is_told { 7 } else { 8 }) };
         }
+        drop(held);
         let begin = Instant::now();
         let mut status = 0;
         // SAFETY: `status` outlives the call.
