@@ -11,17 +11,14 @@ from __future__ import annotations
 import html
 import operator
 import os
-import queue
 import statistics
-import threading
-import time
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypedDict, TypeVar, Union, cast
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypedDict, Union, cast
 
 import numpy as np
 
-from ._arguments import _seconds, _without_mask
+from ._arguments import _PART, _clock, _parts, _Requested, _seconds, _vertices, _waiting, _without_mask
 from ._grid import Grid, GridTree
 from ._socbfs import Core as _Core
 from ._socbfs import InternalError, __version__
@@ -35,58 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "Tree", "Trees", "Grid", "GridTree", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "connected_components", "devices", "__version__"]
 
-_Result = TypeVar("_Result")
 #: Device, policy, board, threads, operating point.
 _Settings = Tuple[Optional[str], Optional[str], Optional[str], int, Optional[str]]
-#: Entries that NumPy handles at a time. It answers Ctrl-C only between two calls.
-_PART = 1 << 18
-
-
-def _parts(entries: int, left: Callable[[], object], part: int = _PART) -> Iterator[slice]:
-    """The entries in parts. TimeoutError between two of them."""
-    for begin in range(0, entries, part):
-        left()
-        yield slice(begin, min(begin + part, entries))
-
-
-def _clock(timeout: Optional[float]) -> Callable[[], Optional[float]]:
-    """A function that says how many seconds are left (None: any number). TimeoutError if there are none."""
-    seconds = _seconds(timeout)
-    if seconds is None:
-        return lambda: None
-    end = time.monotonic() + seconds
-
-    def left() -> float:
-        rest = end - time.monotonic()
-        if rest <= 0:
-            raise TimeoutError("the call did not finish within its timeout")
-        return rest
-
-    return left
-
-
-def _waiting(work: Callable[[], _Result], left: Callable[[], object]) -> _Result:
-    """The result of `work`, which a thread does. Meanwhile this thread answers Ctrl-C."""
-    results: "queue.SimpleQueue[Tuple[Optional[_Result], Optional[BaseException]]]" = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            results.put((work(), None))
-        except BaseException as problem:
-            results.put((None, problem))
-
-    threading.Thread(target=run, daemon=True).start()
-    while True:
-        try:
-            result, problem = results.get(timeout=0.05)
-        except queue.Empty:
-            left()
-            continue
-        if problem is not None:
-            raise problem
-        return cast(_Result, result)
-
-
 class Device(TypedDict):
     """An OpenCL device."""
 
@@ -137,16 +84,16 @@ def devices(*, timeout: Optional[float] = None) -> List[Device]:
     return _devices(_seconds(timeout))
 
 
-@dataclass(frozen=True, eq=False)
-class Tree:
-    """What one search found. Arrays have one entry for each vertex."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Tree(_Requested):
+    """What one search found. Arrays have one entry for each vertex; AttributeError for one that was not requested."""
 
     #: The vertex searched from. Of several sources it is the first, and -1 if there was none.
     root: int
-    #: The parent of each vertex (int32): a source for itself, -1 for a vertex that was not reached. None unless requested.
-    parents: Optional[np.ndarray]
-    #: The distance of each vertex from the nearest source (int32), -1 for a vertex that was not reached. None unless requested.
-    levels: Optional[np.ndarray]
+    #: The parent of each vertex (int32): a source for itself, -1 for a vertex that was not reached. Requested unless `parents=False`.
+    parents: np.ndarray
+    #: The distance of each vertex from the nearest source (int32), -1 for a vertex that was not reached. Requested by `levels=True`.
+    levels: np.ndarray
     #: Number of levels, the largest distance plus 1; sources alone are one level.
     depth: int
     #: Time of the search in seconds, until the requested arrays are complete.
@@ -156,8 +103,9 @@ class Tree:
     _core: _Core = field(repr=False, compare=False)
     #: Why the search continued on the CPU without its device, or None. (With the device "auto", a search whose device is lost goes on.)
     fallen_back: Optional[str] = None
-    #: The source from which each vertex was reached (int32), one of the nearest, -1 for a vertex that was not reached. None unless requested.
-    sources: Optional[np.ndarray] = None
+    #: The source from which each vertex was reached (int32), one of the nearest, -1 for a vertex that was not reached. Requested by
+    #: `sources=True`.
+    sources: np.ndarray = field(default_factory=lambda: cast(np.ndarray, None))
     _levels: bytes = field(default=b"", repr=False, compare=False)
 
     @cached_property
@@ -194,7 +142,7 @@ class Tree:
 
         IndexError if it is not a vertex, ValueError if the search was not asked for parents.
         """
-        if self.parents is None:
+        if not hasattr(self, "parents"):
             raise ValueError("the search has no parents: use bfs(root, parents=True)")
         vertex = operator.index(vertex)
         if not 0 <= vertex < len(self.parents):
@@ -242,7 +190,7 @@ class Tree:
 
     @cached_property
     def _reached(self) -> Tuple[int, int]:
-        found = next(array for array in (self.parents, self.levels, self.sources) if array is not None)
+        found: np.ndarray = next(vars(self)[name] for name in self._requests if name in vars(self))
         return self._core.reached(found.view(np.uint32))
 
     def __getstate__(self) -> Dict[str, object]:
@@ -263,15 +211,17 @@ class Tree:
         return self._reached[1]
 
 
-@dataclass(frozen=True, eq=False)
-class Trees:
+@dataclass(frozen=True, eq=False, repr=False)
+class Trees(_Requested):
     """What searches from many roots found. Row i of each array belongs to `roots[i]`."""
+
+    _requests = {"parents": "parents=True"}
 
     roots: np.ndarray
     #: Distances, of shape (roots, vertices), vertex by vertex in memory; -1 (255 for uint8) for a vertex that was not reached.
     levels: np.ndarray
-    #: Parents in the same shape, or None unless requested.
-    parents: Optional[np.ndarray]
+    #: Parents in the same shape. Requested by `parents=True`; AttributeError otherwise.
+    parents: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -354,8 +304,12 @@ class Graph:
     def from_networkx(cls, graph: NetworkXGraph, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
         left = _clock(timeout)
-        labels = list(graph)
-        place = {label: at for at, label in enumerate(labels)}
+        place: Dict[object, int] = {}
+        for label in graph:
+            if len(place) % 1024 == 0:
+                left()
+            place[label] = len(place)
+        labels = list(place)
 
         def ends() -> Iterator[int]:
             for at, edge in enumerate(graph.edges()):
@@ -418,12 +372,17 @@ class Graph:
             raise ValueError("nothing to find: request parents, levels or sources")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        several = root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes))
-        given = _roots(root).tolist() if several else [root]
-        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, target, _seconds(timeout))
+        left = _clock(timeout)
+        if root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes)):
+            given: Union[int, np.ndarray] = _vertices(cast(Iterable[int], root), self.vertices, left)
+            first, origin = int(given[0]) if len(given) else -1, f"from {len(given)} sources"
+        else:
+            given = first = cast(int, root)
+            origin = f"from {root}"
+        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, target, left())
         tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
-        self._last = f"from {len(given)} sources" if several else f"from {root}", deep, seconds, fallen_back
-        return Tree((given or [-1])[0], tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
+        self._last = origin, deep, seconds, fallen_back
+        return Tree(first, tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
         """Searches from many roots, 64 in a pass (on roads and grids one after another, on each thread).
@@ -433,9 +392,10 @@ class Graph:
         kind = np.dtype(dtype)
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
             raise TypeError(f"levels must be int32 or uint8, not {kind}")
-        given = _roots(roots)
-        found, tree = self._core.bfs_many(given.tolist(), kind == np.uint8, parents, _seconds(timeout))
-        return Trees(given, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
+        left = _clock(timeout)
+        given = _vertices(roots, self.vertices, left)
+        found, tree = self._core.bfs_many(given, kind == np.uint8, parents, left())
+        return Trees(given.astype(np.int64), found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
     def connected_components(self, *, timeout: Optional[float] = None) -> Tuple[int, np.ndarray]:
         """The number of connected components, and the number of each vertex's component (int32).
@@ -464,7 +424,7 @@ class Graph:
             if candidates.size == 0:
                 raise ValueError("no vertex has an edge: there is nothing to measure")
             roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False)
-        listed: List[int] = _roots(roots).tolist()
+        listed = [int(root) for root in _vertices(roots, self.vertices, left)]
         if not listed:
             raise ValueError("no roots: there is nothing to measure")
         self.bfs(listed[0], timeout=left())
@@ -517,19 +477,6 @@ def _pairs(edges: "ArrayLike", left: Callable[[], object]) -> Tuple[np.ndarray, 
         if not is_ready:
             pairs[part] = given
     return pairs, largest
-
-
-def _roots(roots: Iterable[int]) -> np.ndarray:
-    if not isinstance(roots, np.ndarray):
-        listed = list(roots)
-        roots = np.asarray(listed)
-        if roots.dtype.kind in ("f", "O") and all(isinstance(root, (int, np.integer)) for root in listed):
-            # Some are beyond 64 bits. The search says which is not a vertex.
-            roots = np.array([operator.index(root) for root in listed], object)
-            return roots
-    if roots.size and roots.dtype.kind not in "iu":
-        raise TypeError(f"roots must be integers, not {roots.dtype}")
-    return _without_mask(roots, "roots", "roots.compressed()").ravel()
 
 
 def _settings(device: Optional[str], policy: Optional[str], board: Union[str, os.PathLike, None], threads: int, at: Optional[str]) -> _Settings:
@@ -638,4 +585,4 @@ def _rows(matrix: object, left: Callable[[], object]) -> Tuple[np.ndarray, np.nd
         targets.append(np.nonzero(is_edge)[1].astype(np.int32))
     if vertices < 0:
         raise ValueError("the matrix of a graph must be square")
-    return np.cumsum(np.concatenate(counts)), np.concatenate(targets)
+    return _waiting(lambda: (np.cumsum(np.concatenate(counts)), np.concatenate(targets)), left)

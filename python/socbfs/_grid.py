@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arguments import _seconds, _without_mask
+from ._arguments import _PART, _clock, _parts, _Requested, _without_mask
 from ._socbfs import GridCore as _GridCore
 
 if TYPE_CHECKING:
@@ -18,20 +18,24 @@ _Range = Union[int, slice]
 #: The direction (rows, columns) of each step.
 _TURN = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
+_CURE = "use what is true where a cell is free, such as (cells >= 0) & (cells < 20) of an occupancy grid of ROS (0 free, 100 occupied, -1 unknown)"
 
-@dataclass(frozen=True, eq=False)
-class GridTree:
-    """What one search over a grid found. Arrays have the shape of the grid."""
 
-    #: The distance of each cell from the nearest source, in steps: uint16, or uint32 from the grid's first search on in which one does not
-    #: fit; the type's largest number for a cell that was not reached.
+@dataclass(frozen=True, eq=False, repr=False)
+class GridTree(_Requested):
+    """What one search over a grid found. Arrays have the shape of the grid; AttributeError for one that was not requested."""
+
+    _requests = {"steps": "steps=True", "sources": "nearest=True"}
+
+    #: The distance of each cell from the nearest source, in steps: uint16, or uint32 if one does not fit, and in most later searches of that
+    #: grid; the type's largest number for a cell that was not reached.
     levels: np.ndarray
     #: The direction of the next step from each cell to the nearest source (uint8): 0 up, 1 up and right, and so on clockwise to 7; 8 at a
-    #: source, 255 where not reached. None unless requested.
-    steps: Optional[np.ndarray]
+    #: source, 255 where not reached. Requested by `steps=True`.
+    steps: np.ndarray
     #: The nearest source of each cell, one of the nearest (uint32): row * columns + column, as `numpy.unravel_index` takes it; 2**32 - 1
-    #: where not reached. None unless requested.
-    sources: Optional[np.ndarray]
+    #: where not reached. Requested by `nearest=True`.
+    sources: np.ndarray
     #: Number of cells reached, the sources included.
     reached: int
     #: Number of levels, the largest distance plus 1; sources alone are one level.
@@ -75,9 +79,10 @@ class GridTree:
 class Grid:
     """A grid of free and blocked cells, and searches over it without a graph.
 
-    `free`: a two-dimensional array, True (or not 0) where a cell is free; it is copied into bits. `connectivity`: 4, or 8 for diagonal steps
+    `free`: a two-dimensional array, True (or 1) where a cell is free, and False (or 0) where it is blocked; it is copied into bits. What has
+    other values is converted first: `(cells >= 0) & (cells < 20)` of an occupancy grid of ROS. `connectivity`: 4, or 8 for diagonal steps
     too; with `cut_corners=False` these need both cells beside them to be free. `threads`: 0 for one on each CPU. Cells can be changed between
-    two searches, by indices or ranges of rows and columns, or all at once (`assign`). Threads may share a grid; one searches at a time.
+    two searches, by indices or ranges of rows and columns, or all at once (`assign`). Threads may share a grid: a search sees the cells as they are when it begins.
 
     >>> import numpy, socbfs
     >>> free = numpy.ones((5, 7), bool)
@@ -99,7 +104,8 @@ class Grid:
         if not 0 <= threads <= 4096:
             raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
         self._diagonal = connectivity == 8, cut_corners
-        self._core = _GridCore(_cells(free), connectivity, cut_corners, threads, _seconds(timeout))
+        left = _clock(timeout)
+        self._core = _GridCore(_cells(free, left), connectivity, cut_corners, threads, left())
 
     @property
     def shape(self) -> Tuple[int, int]:
@@ -123,7 +129,7 @@ class Grid:
 
     def assign(self, free: "ArrayLike") -> None:
         """Replaces all cells, by an array of the grid's shape."""
-        self._core.assign(_cells(free))
+        self._core.assign(_cells(free, _clock(None)))
 
     def bfs(self, sources: "ArrayLike", *, steps: bool = False, nearest: bool = False, target: Optional[Tuple[int, int]] = None, depth: Optional[int] = None, timeout: Optional[float] = None) -> GridTree:
         """Searches from one cell (row, column) or from several: the distance of a cell is that from the nearest.
@@ -133,32 +139,58 @@ class Grid:
 
         IndexError for a cell outside of the grid, ValueError for a source that is blocked.
         """
-        given = np.asarray(sources)
-        if given.dtype.kind not in "iu":
-            if given.size:
-                raise TypeError(f"cells are pairs of integers, not {given.dtype}")
-        elif given.ndim == 1 and given.size == 2:
-            given = given.reshape(1, 2)
-        if given.size and (given.ndim != 2 or given.shape[1] != 2):
-            raise ValueError(f"sources must be a cell (row, column) or an array of shape (sources, 2), not {given.shape}")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
-        pairs = np.array(given, np.int64).reshape(-1, 2)
-        if (pairs < 0).any():
-            _cell(tuple(pairs[(pairs < 0).any(1)][0].tolist()), self.shape)
+        left = _clock(timeout)
+        pairs = _sources(sources, self.shape, left)
         to = None if target is None else _cell(target, self.shape)
-        short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, _seconds(timeout))
+        short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, left())
         return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal)
 
 
-def _cells(free: "ArrayLike") -> np.ndarray:
-    """The cells as contiguous bytes."""
-    cells = _without_mask(np.asanyarray(free), "cells", "free.filled(False)")
-    if cells.ndim != 2:
-        raise ValueError(f"cells must be a two-dimensional array, not {cells.ndim}-dimensional")
-    if cells.dtype.kind not in "biu":
-        raise TypeError(f"cells must be booleans or integers, not {cells.dtype}: use free > 0, or what is free")
-    return np.ascontiguousarray(cells if cells.dtype == bool else cells != 0).view(np.uint8)
+def _sources(sources: "ArrayLike", shape: Tuple[int, int], left: Callable[[], object]) -> np.ndarray:
+    """The cells to search from, as a new array."""
+    if not isinstance(sources, (list, tuple)):
+        sources = np.atleast_1d(sources)
+    if len(sources) == 2 and np.ndim(sources[0]) == 0:
+        sources = [sources]
+    pairs = np.empty((len(sources), 2), np.int64)
+    for part in _parts(len(sources), left):
+        given = _without_mask(np.asanyarray(sources[part]), "sources", "numpy.ma.compress_rows(sources)")
+        if given.dtype.kind not in "iu":
+            raise TypeError(f"cells are pairs of integers, not {given.dtype}")
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise ValueError(f"sources must be a cell (row, column) or an array of shape (sources, 2), not {(len(sources), *given.shape[1:])}")
+        outside = ((given < 0) | (given >= np.array(shape, np.uint32))).any(axis=1)
+        if outside.any():
+            _cell(tuple(given[outside][0].tolist()), shape)
+        pairs[part] = given
+    return pairs
+
+
+def _cells(free: "ArrayLike", left: Callable[[], object]) -> np.ndarray:
+    """The cells as contiguous bytes: 1 is free, 0 blocked."""
+    if not isinstance(free, (np.ndarray, list, tuple)):
+        free = np.asanyarray(free)
+    shape = free.shape if isinstance(free, np.ndarray) else (len(free), *np.shape(free[:1])[1:])
+    if len(shape) != 2:
+        raise ValueError(f"cells must be a two-dimensional array, not {len(shape)}-dimensional")
+    if isinstance(free, np.ndarray) and free.dtype == bool and free.flags.c_contiguous and not np.ma.isMaskedArray(free):
+        return np.asarray(free).view(np.uint8)
+    cells = np.empty(shape, np.uint8)
+    for part in _parts(shape[0], left, max(1, _PART // max(1, shape[1]))):
+        given = _without_mask(np.asanyarray(free[part]), "cells", "free.filled(False)")
+        if given.shape[1:] != shape[1:]:
+            raise ValueError(f"rows of cells differ in length: {shape[1]} and {given.shape[1:]}")
+        if given.dtype.kind not in "biu":
+            raise TypeError(f"cells must be booleans or integers, not {given.dtype}: {_CURE}")
+        for across in _parts(shape[1], left):
+            here = given[:, across]
+            strange = here[(here != 0) & (here != 1)]
+            if strange.size:
+                raise ValueError(f"a cell is {strange[0]}, neither 1 (free) nor 0 (blocked): {_CURE}")
+            cells[part, across] = here
+    return cells
 
 
 def _cell(cell: Tuple[int, int], shape: Tuple[int, ...]) -> Tuple[int, int]:

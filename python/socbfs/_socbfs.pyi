@@ -45,7 +45,7 @@ class Core:
     def degrees(self, begin: int, end: int) -> NDArray[np.uint32]: ...
     def bfs(
         self,
-        sources: List[int],
+        sources: Union[int, NDArray[np.uint32]],
         with_parents: bool,
         with_levels: bool,
         with_sources: bool,
@@ -57,7 +57,7 @@ class Core:
     def about(self) -> Tuple[str, List[str]]: ...
     def reached(self, found: NDArray[np.uint32]) -> Tuple[int, int]: ...
     def bfs_many(
-        self, roots: List[int], bytes: bool, with_parents: bool, timeout: Optional[float]
+        self, roots: NDArray[np.uint32], bytes: bool, with_parents: bool, timeout: Optional[float]
     ) -> Tuple[NDArray[np.unsignedinteger], Optional[NDArray[np.uint32]]]: ...
 
 class Sensors:

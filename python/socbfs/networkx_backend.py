@@ -9,6 +9,7 @@ from typing import Dict, Iterable, Iterator, List, Optional, Protocol, Set, Tupl
 import numpy as np
 
 from . import Graph, NetworkXGraph
+from ._arguments import _clock, _waiting
 
 
 class _Graph(NetworkXGraph, Protocol):
@@ -49,7 +50,7 @@ class _Converted:
     def components(self) -> List[Set[object]]:
         count, labels = self.searched.connected_components()
         ends = np.cumsum(np.bincount(labels, minlength=count))[:-1]
-        return [{self.labels[v] for v in part.tolist()} for part in np.split(np.argsort(labels, kind="stable"), ends)] if count else []
+        return [{self.labels[v] for v in part.tolist()} for part in np.split(_sorted(labels), ends)] if count else []
 
     def is_directed(self) -> bool:
         return self.original.is_directed()
@@ -67,15 +68,14 @@ class _Converted:
     def distance(self, source: object, target: object) -> int:
         """The distance between two nodes; -1: there is no path."""
         place = self.places[target]
-        levels = self.searched.bfs(self.places[source], parents=False, levels=True, target=place).levels
-        return int(cast(np.ndarray, levels)[place])
+        return int(self.searched.bfs(self.places[source], parents=False, levels=True, target=place).levels[place])
 
     def levels(self, source: object, depth: Optional[int] = None) -> np.ndarray:
         import networkx
 
         if not self.has(source):
             raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return cast(np.ndarray, self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels)
+        return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
 
 
 _Given = Union[_Converted, _Graph]
@@ -88,10 +88,15 @@ def _depth(cutoff: Optional[float]) -> Optional[int]:
     return math.ceil(cutoff) if cutoff > 0 else 0
 
 
+def _sorted(numbers: np.ndarray) -> np.ndarray:
+    """The places of the numbers, the smallest first."""
+    return _waiting(lambda: np.argsort(numbers, kind="stable"), _clock(None))
+
+
 def _by_distance(levels: np.ndarray) -> np.ndarray:
     """The vertices that were reached, the nearest first."""
     reached = np.flatnonzero(levels >= 0)
-    return cast(np.ndarray, reached[np.argsort(levels[reached], kind="stable")])
+    return reached[_sorted(levels[reached])]
 
 
 def _converted(graph: _Given) -> _Converted:
@@ -146,9 +151,9 @@ class backend:
         if not graph.has(source):
             raise networkx.NodeNotFound(f"Source {source} not in G")
         tree = graph.searched.bfs(graph.places[source], levels=True, depth=_depth(cutoff))
-        order = _by_distance(cast(np.ndarray, tree.levels))
+        order = _by_distance(tree.levels)
         paths: Dict[object, List[object]] = {source: [source]}
-        for v, parent in zip(order.tolist()[1:], cast(np.ndarray, tree.parents)[order].tolist()[1:]):
+        for v, parent in zip(order.tolist()[1:], tree.parents[order].tolist()[1:]):
             paths[graph.labels[v]] = [*paths[graph.labels[parent]], graph.labels[v]]
         return paths
 
@@ -196,7 +201,7 @@ class backend:
     @staticmethod
     def node_connected_component(G: _Given, n: object) -> Set[object]:
         graph = _of_kind(G, directed=False)
-        return graph.named(cast(np.ndarray, graph.searched.bfs(graph.places[n], parents=False, levels=True).levels) >= 0)
+        return graph.named(graph.searched.bfs(graph.places[n], parents=False, levels=True).levels >= 0)
 
     @staticmethod
     def is_connected(G: _Given) -> bool:
@@ -236,7 +241,7 @@ class backend:
         if not given:
             return iter(())
         levels = graph.searched.bfs([graph.places[source] for source in given], parents=False, levels=True).levels
-        return _layers(graph.labels, cast(np.ndarray, levels), given)
+        return _layers(graph.labels, levels, given)
 
 
 def _layers(labels: List[object], nearest: np.ndarray, sources: List[object]) -> Iterator[List[object]]:

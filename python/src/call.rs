@@ -2,9 +2,17 @@
 
 use std::{
     any::Any,
-    mem,
+    cell::UnsafeCell,
+    mem::{self, ManuallyDrop},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Mutex, MutexGuard, PoisonError, mpsc},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{
+            AtomicU32,
+            Ordering::{Acquire, Relaxed, Release},
+        },
+        mpsc,
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -115,12 +123,94 @@ impl From<SearchError> for Failure {
     }
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The content is usable after a panic: a search that panicked was not put back.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// The number of this process among those that were forked one from another since the module was loaded, from 1.
+static PROCESS: AtomicU32 = AtomicU32::new(1);
+
+/// See [`PROCESS`].
+pub(crate) fn process() -> u32 {
+    PROCESS.load(Relaxed) // it changes while there is one thread
 }
 
-/// Does the work of a call that is over at once. PyO3 would make a panic a `PanicException`, which is no `Exception`.
+/// Python calls it in the child of a fork.
+#[pyfunction]
+pub(crate) fn forked() {
+    PROCESS.fetch_add(1, Relaxed);
+}
+
+/// How long a thread sleeps between two tries to take a [`Lock`].
+const NAP: Duration = Duration::from_micros(20);
+
+/// A lock that is held for moments. A fork copies it also while a thread holds it, and not that thread: the child then takes it with a
+/// default content, since that thread may have changed half of the other.
+pub(crate) struct Lock<T> {
+    /// The [`process`] whose thread holds it; 0: none does.
+    holder: AtomicU32,
+    content: UnsafeCell<T>,
+}
+
+// SAFETY: only the thread that has taken the lock uses the content.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+impl<T: Default> Lock<T> {
+    pub(crate) const fn new(content: T) -> Self {
+        Self { holder: AtomicU32::new(0), content: UnsafeCell::new(content) }
+    }
+
+    pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        /// Opens the lock, also after a panic. Release: the next holder sees what this one has written.
+        struct Held<'a>(&'a AtomicU32);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                self.0.store(0, Release);
+            }
+        }
+        let (own, mut before) = (process(), 0);
+        // Acquire: what the last holder wrote is visible.
+        while let Err(holder) = self.holder.compare_exchange(before, own, Acquire, Relaxed) {
+            before = if holder == own { 0 } else { holder };
+            if holder == own {
+                thread::sleep(NAP);
+            }
+        }
+        let _held = Held(&self.holder);
+        if before != 0 {
+            // SAFETY: this thread has taken the lock. The old content is not dropped: it may be half changed.
+            unsafe { self.content.get().write(T::default()) };
+        }
+        // SAFETY: this thread has taken the lock.
+        work(unsafe { &mut *self.content.get() })
+    }
+}
+
+/// A reference to an object of Python that any thread may drop. (PyO3 notes those that are dropped without the interpreter's lock under a
+/// lock of its own, which the child of a fork may find held for ever.)
+pub(crate) struct Kept<T>(ManuallyDrop<Py<T>>);
+
+/// Objects whose references were dropped, until a call has the interpreter's lock.
+static DROPPED: Lock<Vec<Py<PyAny>>> = Lock::new(Vec::new());
+
+impl<T> Kept<T> {
+    pub(crate) fn new(object: Py<T>) -> Self {
+        Self(ManuallyDrop::new(object))
+    }
+
+    pub(crate) fn into_py(self) -> Py<T> {
+        let mut kept = ManuallyDrop::new(self);
+        // SAFETY: `kept` is not used again, nor dropped.
+        unsafe { ManuallyDrop::take(&mut kept.0) }
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // SAFETY: nothing uses it after this.
+        let object = unsafe { ManuallyDrop::take(&mut self.0) };
+        DROPPED.with(|dropped| dropped.push(object.into_any()));
+    }
+}
+
+/// Does the work of a call that is over at once; what may last is given to [`lasting`]. PyO3 would make a panic a `PanicException`, which
+/// is no `Exception`.
 pub(crate) fn at_once<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(Failure::panic(&*panic).into()))
 }
@@ -150,7 +240,7 @@ pub(crate) fn lasting<T: Send + 'static>(
     });
     started.map_err(|error| PyRuntimeError::new_err(format!("can't start a thread: {error}; end other programs")))?;
     let receiver = Mutex::new(receiver); // `detach` asks for what threads may share
-    let wait = |most: Duration| py.detach(|| locked(&receiver).recv_timeout(most)).ok();
+    let wait = |most: Duration| py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(most)).ok();
     let left = |most: Duration| deadline.map_or(most, |deadline| most.min(deadline.saturating_duration_since(Instant::now())));
     loop {
         let done = wait(left(LOOK));
@@ -174,7 +264,7 @@ pub(crate) fn lasting<T: Send + 'static>(
 }
 
 /// Messages of the library that Python has not got yet.
-static MESSAGES: Mutex<Vec<(Level, String, String)>> = Mutex::new(Vec::new());
+static MESSAGES: Lock<Vec<(Level, String, String)>> = Lock::new(Vec::new());
 
 /// Keeps messages until a call takes them to the loggers `socbfs.*` of Python's `logging`. No thread of the library waits for the
 /// interpreter's lock, and none needs an interpreter that has ended meanwhile.
@@ -189,7 +279,7 @@ impl Log for Messages {
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
             let message = (record.level(), record.target().replace("::", "."), record.args().to_string());
-            locked(&MESSAGES).push(message);
+            MESSAGES.with(|messages| messages.push(message));
         }
     }
 
@@ -204,9 +294,10 @@ pub(crate) fn take_messages() {
     }
 }
 
-/// Gives the messages that have arrived to Python. A handler that raises an exception ends the call.
+/// Drops what is left to be dropped, and gives the messages that have arrived to Python. A handler that raises an exception ends the call.
 fn deliver(py: Python<'_>) -> PyResult<()> {
-    let messages = mem::take(&mut *locked(&MESSAGES));
+    drop(DROPPED.with(mem::take));
+    let messages = MESSAGES.with(mem::take);
     for (level, target, message) in messages {
         let level = match level {
             Level::Error => 40,

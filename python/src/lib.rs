@@ -8,7 +8,7 @@ mod grid;
 use std::{
     error::Error,
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use bfs::{
@@ -33,7 +33,7 @@ use pyo3::{
     types::{PyBytes, PyDict},
 };
 
-use self::call::{Failure, InternalError, at_once, lasting, locked, take_messages};
+use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, process, take_messages};
 
 /// Vertices that fit NumPy's int32, in which -1 stands for "not reached".
 const MOST_VERTICES: usize = i32::MAX as usize;
@@ -51,22 +51,44 @@ fn vertex(number: &Bound<'_, PyAny>, what: &str, vertices: usize) -> PyResult<u3
     }
 }
 
+/// Vertices to search from: one, or an array of them that nothing else refers to.
+enum Roots {
+    One([u32; 1]),
+    Many(Lent<u32>),
+}
+
+impl Roots {
+    fn of(object: &Bound<'_, PyAny>, vertices: usize) -> PyResult<Self> {
+        match object.cast::<PyArray1<u32>>() {
+            Ok(array) => Lent::new(array, || PyValueError::new_err("the roots are not contiguous")).map(Self::Many),
+            Err(_) => Ok(Self::One([vertex(object, "root", vertices)?])),
+        }
+    }
+
+    fn numbers(&self) -> &[u32] {
+        match self {
+            Self::One(root) => root,
+            Self::Many(roots) => roots.numbers(),
+        }
+    }
+}
+
 /// The numbers of an array of Python that a thread of ours reads.
 struct Lent<T> {
     start: *const T,
     length: usize,
     /// Keeps the numbers where they are: NumPy refuses to resize an array that something else refers to.
-    _array: Py<PyAny>,
+    _array: Kept<PyAny>,
 }
 
-// SAFETY: numbers may be read from any thread, and a `Py` may be dropped by any.
+// SAFETY: numbers may be read from any thread, and a `Kept` may be dropped by any.
 unsafe impl<T: Element> Send for Lent<T> {}
 
 impl<T: Element> Lent<T> {
     fn new<D: Dimension>(array: &Bound<'_, PyArray<T, D>>, refused: impl FnOnce() -> PyErr) -> PyResult<Self> {
         // SAFETY: the slice is used only here. Python may write to the array at any time: see `numbers`.
         let numbers = unsafe { array.as_slice() }.map_err(|_| refused())?;
-        Ok(Self { start: numbers.as_ptr(), length: numbers.len(), _array: array.clone().into_any().unbind() })
+        Ok(Self { start: numbers.as_ptr(), length: numbers.len(), _array: Kept::new(array.clone().into_any().unbind()) })
     }
 
     /// The numbers. Another thread of Python may change them at any time, so nothing may rely on an earlier look at them.
@@ -80,10 +102,10 @@ impl<T: Element> Lent<T> {
 struct Room<T, D> {
     start: *mut T,
     length: usize,
-    array: Py<PyArray<T, D>>,
+    array: Kept<PyArray<T, D>>,
 }
 
-// SAFETY: nothing else has references to the array, and a `Py` may be dropped by any thread.
+// SAFETY: nothing else has references to the array, and a `Kept` may be dropped by any thread.
 unsafe impl<T: Element, D> Send for Room<T, D> {}
 
 impl<T: Element, D: Dimension> Room<T, D> {
@@ -92,7 +114,7 @@ impl<T: Element, D: Dimension> Room<T, D> {
         let array = py.import("numpy")?.call_method1("empty", (shape, dtype::<T>(py)))?.cast_into::<PyArray<T, D>>()?;
         // SAFETY: nothing else refers to the array.
         let entries = unsafe { array.as_slice_mut() }?;
-        Ok(Self { start: entries.as_mut_ptr(), length: entries.len(), array: array.unbind() })
+        Ok(Self { start: entries.as_mut_ptr(), length: entries.len(), array: Kept::new(array.unbind()) })
     }
 
     fn entries(&mut self) -> &mut [T] {
@@ -163,8 +185,8 @@ struct Searched {
     layout: Arc<Layout>,
     runtime: Runtime,
     /// Searches that no thread uses at the moment.
-    idle: Mutex<Vec<OwnedSearch>>,
-    idle_many: Mutex<Vec<ManySearch<Arc<Layout>>>>,
+    idle: Lock<Vec<OwnedSearch>>,
+    idle_many: Lock<Vec<ManySearch<Arc<Layout>>>>,
 }
 
 /// Device, policy, board, threads, operating point.
@@ -232,7 +254,7 @@ impl Searched {
     }
 
     fn take(&self, stopper: &Stopper) -> Result<OwnedSearch, Failure> {
-        if let Some(search) = locked(&self.idle).pop() {
+        if let Some(search) = self.idle.with(Vec::pop) {
             return Ok(search);
         }
         let runtime = Runtime { stopper: stopper.clone(), ..self.runtime.clone() };
@@ -240,7 +262,7 @@ impl Searched {
     }
 
     fn take_many(&self) -> Result<ManySearch<Arc<Layout>>, Failure> {
-        if let Some(search) = locked(&self.idle_many).pop() {
+        if let Some(search) = self.idle_many.with(Vec::pop) {
             return Ok(search);
         }
         // The thread belongs to the program.
@@ -267,7 +289,7 @@ impl Core {
                 let text = format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more");
                 return Err(Failure(PyValueError::new_err(text)));
             }
-            Ok(Searched { layout: Arc::new(layout), runtime, idle: Mutex::default(), idle_many: Mutex::default() })
+            Ok(Searched { layout: Arc::new(layout), runtime, idle: Lock::new(Vec::new()), idle_many: Lock::new(Vec::new()) })
         })?;
         Ok(Self(Arc::new(made)))
     }
@@ -276,23 +298,23 @@ impl Core {
     fn many<'py, N: LevelNumber + Element>(
         &self,
         py: Python<'py>,
-        roots: Vec<u32>,
+        roots: Roots,
         with_parents: bool,
         timeout: Option<f64>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
-        let shape = [self.0.vertices(), roots.len()];
+        let shape = [self.0.vertices(), roots.numbers().len()];
         let mut levels = Room::<N, Ix2>::new(py, shape)?;
         let mut parents = with_parents.then(|| Room::<u32, Ix2>::new(py, shape)).transpose()?;
         let searched = Arc::clone(&self.0);
-        let (levels, parents) = lasting(py, timeout, searched.is_short(roots.len()), move |stopper| {
+        let (levels, parents) = lasting(py, timeout, searched.is_short(roots.numbers().len()), move |stopper| {
             let mut search = searched.take_many()?;
             search.set_stopper(stopper.clone());
-            let done = search.trees_into(&roots, levels.entries(), parents.as_mut().map(Room::entries).unwrap_or_default());
-            locked(&searched.idle_many).push(search);
+            let done = search.trees_into(roots.numbers(), levels.entries(), parents.as_mut().map(Room::entries).unwrap_or_default());
+            searched.idle_many.with(|idle| idle.push(search));
             done?;
             Ok((levels.array, parents.map(|parents| parents.array)))
         })?;
-        Ok((levels.into_bound(py).into_any(), parents.map(|parents| parents.into_bound(py).into_any())))
+        Ok((levels.into_py().into_bound(py).into_any(), parents.map(|parents| parents.into_py().into_bound(py).into_any())))
     }
 }
 
@@ -429,7 +451,7 @@ impl Core {
             let degrees = self.0.layout.input_degrees().get(begin..end).ok_or_else(|| PyIndexError::new_err("no such vertices"))?;
             let mut room = Room::<u32, Ix1>::new(py, [degrees.len()])?;
             room.entries().copy_from_slice(degrees);
-            Ok(room.array)
+            Ok(room.array.into_py())
         })
     }
 
@@ -442,7 +464,7 @@ impl Core {
                 DeviceChoice::Auto => vec!["a GPU if there is one".to_owned()],
                 device => vec![device.to_string()],
             };
-            Ok((order_of(&self.0.layout), locked(&self.0.idle).last().map_or_else(asked, used)))
+            Ok((order_of(&self.0.layout), self.0.idle.with(|idle| idle.last().map_or_else(asked, used))))
         })
     }
 
@@ -452,7 +474,7 @@ impl Core {
     fn bfs(
         &self,
         py: Python<'_>,
-        sources: Vec<Bound<'_, PyAny>>,
+        sources: &Bound<'_, PyAny>,
         with_parents: bool,
         with_levels: bool,
         with_sources: bool,
@@ -462,13 +484,14 @@ impl Core {
     ) -> PyResult<TreeArrays> {
         at_once(|| {
             let vertices = self.0.vertices();
-            let given = sources.iter().map(|source| vertex(source, "root", vertices)).collect::<PyResult<Vec<u32>>>()?;
+            let given = Roots::of(sources, vertices)?;
             let target = target.map(|target| vertex(target, "target", vertices)).transpose()?;
             let array = |is_wanted: bool| is_wanted.then(|| Room::<u32, Ix1>::new(py, [vertices])).transpose();
             let (mut parents, mut levels, mut sources) = (array(with_parents)?, array(with_levels)?, array(with_sources)?);
             let searched = Arc::clone(&self.0);
             // A driver may take any time.
-            let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
+            let is_short =
+                searched.is_short(1) && (given.numbers().len() as u64) < SHORT && searched.runtime.device.value == DeviceChoice::Cpu;
             let (parents, levels, sources, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
                 let mut owned = searched.take(stopper)?;
                 let output = Output {
@@ -478,17 +501,18 @@ impl Core {
                 };
                 let done = owned.with(|search| {
                     search.set_stopper(stopper.clone());
-                    search.run_into(&given, Until { depth, target }, output)
+                    search.run_into(given.numbers(), Until { depth, target }, output)
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 let account = account(owned.get().records());
-                locked(&searched.idle).push(owned);
+                searched.idle.with(|idle| idle.push(owned));
                 let partial = done?;
                 let end = end_name(partial.end);
                 let seconds = partial.outcome.elapsed.as_secs_f64();
                 let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(|room| room.array));
                 Ok((parents, levels, sources, partial.outcome.levels, seconds, end, fallen_back, account))
             })?;
+            let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(Kept::into_py));
             Ok((parents, levels, sources, deepest, seconds, end, fallen_back, PyBytes::new(py, &account).unbind()))
         })
     }
@@ -499,15 +523,16 @@ impl Core {
             let mut labels = Room::<u32, Ix1>::new(py, [self.0.vertices()])?;
             let searched = Arc::clone(&self.0);
             let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
-            lasting(py, timeout, is_short, move |stopper| {
+            let (count, labels) = lasting(py, timeout, is_short, move |stopper| {
                 let mut owned = searched.take(stopper)?;
                 let found = owned.with(|search| {
                     search.set_stopper(stopper.clone());
                     search.components_into(labels.entries())
                 });
-                locked(&searched.idle).push(owned);
+                searched.idle.with(|idle| idle.push(owned));
                 Ok((found?, labels.array))
-            })
+            })?;
+            Ok((count, labels.into_py()))
         })
     }
 
@@ -522,7 +547,7 @@ impl Core {
             lasting(py, None, searched.is_short(1), move |stopper| {
                 let owned = searched.take(stopper)?;
                 let counts = owned.get().counts(found.numbers());
-                locked(&searched.idle).push(owned);
+                searched.idle.with(|idle| idle.push(owned));
                 Ok(counts)
             })
         })
@@ -531,13 +556,13 @@ impl Core {
     fn bfs_many<'py>(
         &self,
         py: Python<'py>,
-        roots: Vec<Bound<'py, PyAny>>,
+        roots: &Bound<'py, PyAny>,
         bytes: bool,
         with_parents: bool,
         timeout: Option<f64>,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyAny>>)> {
         at_once(|| {
-            let roots = roots.iter().map(|root| vertex(root, "root", self.0.vertices())).collect::<PyResult<Vec<u32>>>()?;
+            let roots = Roots::of(roots, self.0.vertices())?;
             if bytes { self.many::<u8>(py, roots, with_parents, timeout) } else { self.many::<u32>(py, roots, with_parents, timeout) }
         })
     }
@@ -639,11 +664,30 @@ fn devices(py: Python<'_>, timeout: Option<f64>) -> PyResult<Vec<Bound<'_, PyDic
     })
 }
 
+type Metered = Arc<Mutex<(Meter, Option<Window>)>>;
+
 /// Measures energy.
 #[pyclass(frozen, module = "socbfs._socbfs")]
 struct Sensors {
     scope: String,
-    meter: Arc<Mutex<(Meter, Option<Window>)>>,
+    /// A thread holds it as long as it waits for a reading.
+    meter: Metered,
+    /// The process that opened the sensors: a forked child has none of the threads that read them.
+    process: u32,
+}
+
+impl Sensors {
+    fn meter(&self) -> PyResult<Metered> {
+        if self.process != process() {
+            return Err(PyOSError::new_err("the process was forked after the sensors were opened: make a new socbfs.Energy in the child"));
+        }
+        Ok(Arc::clone(&self.meter))
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The content is usable after a panic: a window that was not put back is lost.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
@@ -657,7 +701,7 @@ impl Sensors {
                 let started = Selection::automatic(bfs::power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
                 started.map_err(|error| Failure(PyOSError::new_err(with_cure(&error, error.cure()))))
             })?;
-            Ok(Self { scope: meter.scope().to_owned(), meter: Arc::new(Mutex::new((meter, None))) })
+            Ok(Self { scope: meter.scope().to_owned(), meter: Arc::new(Mutex::new((meter, None))), process: process() })
         })
     }
 
@@ -669,8 +713,8 @@ impl Sensors {
     fn begin(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<()> {
         at_once(|| {
             // Another thread may have the meter, and the end of a window waits for a reading.
-            let is_short = self.meter.try_lock().is_ok_and(|meter| meter.1.is_none());
-            let meter = Arc::clone(&self.meter);
+            let meter = self.meter()?;
+            let is_short = meter.try_lock().is_ok_and(|meter| meter.1.is_none());
             lasting(py, timeout, is_short, move |_| {
                 let (meter, window) = &mut *locked(&meter);
                 // A discarded window is ended too: the meter keeps readings as long as a window is open.
@@ -686,7 +730,7 @@ impl Sensors {
     /// (joules or None, seconds, why joules is None)
     fn end(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<(Option<f64>, f64, Option<String>)> {
         at_once(|| {
-            let meter = Arc::clone(&self.meter);
+            let meter = self.meter()?;
             let measured = lasting(py, timeout, false, move |_| {
                 let (meter, window) = &mut *locked(&meter);
                 Ok(window.take().map(|window| meter.end(window)))
@@ -713,6 +757,9 @@ fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
     if let Ok(program) = module.py().import("sys")?.getattr("executable")?.extract::<PathBuf>() {
         bfs::opencl::probe_with(program);
     }
+    let hook = PyDict::new(module.py());
+    hook.set_item("after_in_child", wrap_pyfunction!(forked, module)?)?;
+    module.py().import("os")?.call_method("register_at_fork", (), Some(&hook))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("InternalError", module.py().get_type::<InternalError>())?;
     module.add_class::<Core>()?;

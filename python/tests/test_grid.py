@@ -2,6 +2,8 @@
 
 import collections
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -78,7 +80,7 @@ def test_changes_are_those_of_numpy():
         np.testing.assert_array_equal(grid.bfs((5, 5)).levels, np.where(wanted < 0, 65535, wanted))
     # The components of SciPy are what a search reaches.
     free = rng.random((37, 90)) > 0.45
-    grid.assign(free.astype(np.int32) * 256)
+    grid.assign(free.astype(np.int32))
     labels, _ = ndimage.label(free)
     cell = tuple(np.argwhere(free)[0])
     np.testing.assert_array_equal(grid.bfs(cell).levels < 65535, labels == labels[cell])
@@ -140,6 +142,10 @@ def test_threads_share_a_grid():
         (lambda grid: socbfs.Grid(np.ones((2, 2), bool), connectivity=6), ValueError, "4 or 8"),
         (lambda grid: socbfs.Grid(np.ma.masked_equal([[0, 1]], 0)), ValueError, "masked"),
         (lambda grid: grid.assign(np.ones((4, 4), bool)), ValueError, "shape"),
+        (lambda grid: grid.assign([[0, 0, 0], [0, 0], [0, 0, 0]]), (ValueError, TypeError), "inhomogeneous|not object"),
+        (lambda grid: grid.bfs(np.ma.masked_equal([[0, 0], [2, 2]], 2)), ValueError, r"compress_rows\(sources\)"),
+        (lambda grid: grid.bfs(5), ValueError, "shape"),
+        (lambda grid: grid.bfs({(0, 0)}), TypeError, "integers"),
         (lambda grid: grid.bfs([]), ValueError, "at least one source"),
         (lambda grid: grid.bfs((0, 5)), IndexError, "outside"),
         (lambda grid: grid.bfs([(0, 0), (-1, 0)]), IndexError, r"\(-1, 0\) lies outside"),
@@ -161,3 +167,94 @@ def test_wrong_calls(call, problem, text):
     with pytest.raises(problem, match=text):
         call(grid)
     assert grid.bfs((0, 0)).reached == 8
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+def test_cells_that_do_not_say_which_are_free_are_refused(dtype):
+    grid = socbfs.Grid(np.ones((2, 3), dtype))
+    assert grid.free.all()
+    # 0 free, 100 occupied, -1 (or 255) unknown, as in ROS.
+    unknown = 255 if np.dtype(dtype).kind == "u" else -1
+    for strange in (unknown, 100, 2):
+        cells = np.zeros((2, 3), dtype)
+        cells[1, 2] = strange
+        for given in (cells, cells.tolist(), np.asfortranarray(cells), np.ma.masked_array(cells)):
+            for call in (socbfs.Grid, grid.assign):
+                with pytest.raises(ValueError, match=rf"a cell is {strange}, neither 1 \(free\) nor 0 \(blocked\): use .*\(cells >= 0\) & \(cells < 20\)"):
+                    call(given)
+    # Bytes that NumPy takes for true.
+    with pytest.raises(ValueError, match=r"cell \(1, 2\) .*is 2"):
+        grid.assign(np.array([[1, 1, 1], [1, 1, 2]], np.uint8).view(bool))
+    with pytest.raises(TypeError, match="cells < 20"):
+        grid.assign(np.zeros((2, 3)))
+    assert grid.free.all() and grid.bfs((0, 0)).reached == 6
+
+
+def test_arrays_that_were_not_requested_say_so():
+    tree = socbfs.Grid(np.ones((2, 3), bool)).bfs((0, 0))
+    for name, request in (("steps", "steps=True"), ("sources", "nearest=True")):
+        with pytest.raises(AttributeError, match=f"not asked for {name}.*{request}"):
+            getattr(tree, name)
+    assert repr(tree).startswith("GridTree(levels=array(") and "steps" not in repr(tree)
+
+
+def test_a_search_sees_the_cells_as_they_are_when_it_begins():
+    grid = socbfs.Grid(np.ones((2000, 2000), bool))
+    trees = []
+    thread = threading.Thread(target=lambda: trees.append(grid.bfs((0, 0))))
+    thread.start()
+    while thread.is_alive():
+        grid[:, 1] = False
+        grid[:, 1] = True
+    thread.join()
+    assert trees[0].reached in (2000, 4_000_000) and grid.bfs((0, 0)).reached == 4_000_000
+
+
+def test_a_process_that_is_forked_beside_other_threads_searches_on():
+    program = """
+import os, sys, threading, time, numpy, socbfs
+grid = socbfs.Grid(numpy.ones((300, 300), bool))
+small = socbfs.Grid(numpy.ones((3, 3), bool))
+graph = socbfs.Graph.from_edges([[0, 1], [1, 2]], threads=2)
+graphs = [socbfs.Graph.from_edges([[0, 1], [1, 2]]) for _ in range(2)]
+calls = [
+    lambda: grid.bfs((0, 0)).reached == 90_000, lambda: small.bfs((0, 0)).reached == 9, lambda: graph.bfs(0).depth == 3,
+    lambda: graph.bfs_many([0, 1]).levels.shape == (2, 3), lambda: graph.connected_components()[0] == 1,
+]
+stop = False
+def work(call):
+    while not stop:
+        assert call()
+def change():
+    while not stop:
+        grid[:, :] = True
+threads = [threading.Thread(target=work, args=(call,)) for call in calls] + [threading.Thread(target=change)]
+[thread.start() for thread in threads]
+hangs = 0
+for _ in range(60):
+    time.sleep(.002)
+    child = os.fork()
+    if child == 0:
+        try:
+            well = all([call() for call in calls[1:]])
+            try:
+                well &= calls[0]()
+            except RuntimeError as error:
+                well &= "make a new Grid in the child" in str(error)
+        finally:
+            os._exit(0 if well else 1)
+    end = time.time() + 60
+    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.time() < end:
+        time.sleep(.001)
+    if not ended[0]:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+        hangs += 1
+        break
+    assert ended[1] == 0, ended
+stop = True
+[thread.join() for thread in threads]
+sys.exit(hangs)
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=300, capture_output=True, text=True)
+    assert done.returncode == 0, done
