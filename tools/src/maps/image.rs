@@ -52,7 +52,7 @@ impl<'b> Words<'b> {
         let most = length(word).and_then(|most| u16::try_from(most).ok());
         let most = most.ok_or_else(|| self.fault(at, format!("the value of white is {}", shown(word)), "it must be from 1 to 65535"))?;
         let what = format!("{rows} x {columns} cells");
-        let table = occupancy.table(most);
+        let table = occupancy.table(most.into());
         let mut cells = Vec::new();
         if is_text {
             // A pixel is a blank and a digit at least. What the header says may be larger than any file.
@@ -115,7 +115,7 @@ fn read_png(bytes: &[u8], occupancy: &Occupancy) -> Result<Cells, Fault> {
     let bad =
         |error: png::DecodingError| Fault::new(format!("it is not a valid PNG: {error}"), "the file may be cut off: copy or save it again");
     let mut decoder = png::Decoder::new(Cursor::new(bytes));
-    decoder.set_transformations(png::Transformations::normalize_to_color8());
+    decoder.set_transformations(png::Transformations::EXPAND);
     let mut image = decoder.read_info().map_err(bad)?;
     let (rows, columns) = (image.info().height, image.info().width);
     if u64::from(rows) * u64::from(columns) > MOST {
@@ -126,14 +126,18 @@ fn read_png(bytes: &[u8], occupancy: &Occupancy) -> Result<Cells, Fault> {
     if image.info().interlaced {
         return Err(Fault::new("the image is interlaced", "save it without interlacing (Adam7)"));
     }
-    let colours = image.output_color_type().0.samples();
-    let table = occupancy.table(255);
+    let (colour, depth) = image.output_color_type();
+    let (samples, bytes) = (colour.samples(), if depth == png::BitDepth::Sixteen { 2 } else { 1 });
+    let colours = if samples % 2 == 0 { samples - 1 } else { samples };
+    // Of the sums of the colours, so that their mean is not cut to a whole number.
+    let table = occupancy.table(((1 << (8 * bytes)) - 1) * colours as u32);
     let mut cells = Vec::new();
     while let Some(row) = image.next_row().map_err(bad)? {
         reserve(&mut cells, columns as usize)?;
-        cells.extend(row.data().chunks_exact(colours).map(|pixel| {
-            let (colour, alpha) = pixel.split_at(if colours % 2 == 0 { colours - 1 } else { colours });
-            let light = colour.iter().map(|&light| usize::from(light)).sum::<usize>() / colour.len();
+        cells.extend(row.data().chunks_exact(samples * bytes).map(|pixel| {
+            let (colour, alpha) = pixel.split_at(colours * bytes);
+            let sample = |sample: &[u8]| sample.iter().fold(0, |value, &byte| value << 8 | usize::from(byte));
+            let light = colour.chunks_exact(bytes).map(sample).sum::<usize>();
             if alpha.iter().any(|&alpha| alpha < 255) { UNKNOWN } else { table[light] }
         }));
     }

@@ -121,7 +121,7 @@ pub fn read(path: &Path, unknown_is_free: bool) -> Result<Map, MapError> {
     let bytes = content(path, Kind::Stream)?;
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
     let (image, cells) = if is_yaml {
-        let (image, occupancy) = Occupancy::parse(&bytes).map_err(|fault| fault.at(path))?;
+        let (image, occupancy) = Occupancy::parse(&bytes, path).map_err(|fault| fault.at(path))?;
         let image = path.parent().map_or_else(|| PathBuf::from(&image), |folder| folder.join(&image));
         let bytes = content(&image, Kind::Regular)?;
         let cells = image::read(&bytes, &occupancy).unwrap_or_else(|| Err(Fault::new("neither PGM nor PNG", IMAGES)));

@@ -1,9 +1,16 @@
 //! The maps of ROS: a file of YAML that names an image, and which of its pixels are free
 //! (<https://wiki.ros.org/map_server>, <https://docs.nav2.org>). Images without such a file have its defaults.
 //!
-//! Of YAML, the files need lines `key: value`; further keys, with whatever is below them, are skipped.
+//! Keys that have no meaning here are skipped with a warning, and with whatever is below them.
+
+use std::path::Path;
+
+use saphyr_parser::{Event, Parser, ScalarStyle};
 
 use super::{BLOCKED, FREE, Fault, UNKNOWN, shown};
+
+/// Most bytes of a file: those of ROS have some hundred.
+const MOST: usize = 1 << 16;
 
 /// How the pixels of an image become cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,12 +33,14 @@ impl Default for Occupancy {
 
 impl Occupancy {
     /// The cell of each value of a pixel, of which `most` is white.
-    pub(super) fn table(&self, most: u16) -> Vec<u8> {
-        let cell = |value: u16| {
+    pub(super) fn table(&self, most: u32) -> Vec<u8> {
+        let cell = |value: u32| {
             let light = f64::from(value) / f64::from(most);
+            // A number of 8 bits whatever the depth of the image, as in Nav2.
+            let raw = (255.0 * light).round();
             let occupied = match (self.is_raw, self.negate) {
-                (true, _) if value > 100 => return UNKNOWN,
-                (true, _) => f64::from(value) / 100.0,
+                (true, _) if raw > 100.0 => return UNKNOWN,
+                (true, _) => raw / 100.0,
                 (false, true) => light,
                 (false, false) => 1.0 - light,
             };
@@ -44,42 +53,43 @@ impl Occupancy {
         (0..=most).map(cell).collect()
     }
 
-    /// The name of the image, and the meaning of its pixels.
-    pub(super) fn parse(bytes: &[u8]) -> Result<(String, Self), Fault> {
-        let text = std::str::from_utf8(bytes).map_err(|error| {
-            Fault::in_text(bytes, error.valid_up_to(), "it is not UTF-8 text", "name the .yaml file of a map: it names the image")
-        })?;
+    /// The name of the image, and the meaning of its pixels. `path` names the file in warnings.
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<(String, Self), Fault> {
+        const CURE: &str = "name the .yaml file of a map: it names the image";
+        if bytes.len() > MOST {
+            return Err(Fault::new(format!("it has {} bytes, and the description of a map at most {MOST}", bytes.len()), CURE));
+        }
+        let text = std::str::from_utf8(bytes).map_err(|error| Fault::in_text(bytes, error.valid_up_to(), "it is not UTF-8 text", CURE))?;
         let (mut image, mut occupancy, mut seen) = (None, Self::default(), Vec::new());
-        let mut skips = false;
-        for (line, text) in (1..).zip(text.lines()) {
-            let text = without_comment(text).trim_end();
-            if text.is_empty() || text == "---" || (skips && text.starts_with([' ', '\t', '-', ']'])) {
-                continue;
+        for (line, key, value) in entries(text)? {
+            if seen.contains(&key) {
+                let name = shown(key.as_bytes());
+                return Err(Fault::in_line(line, format!("{} is given twice", name.trim_matches('"')), "remove one of them"));
             }
-            let Some((key, value)) = text.split_once(':') else {
-                return Err(Fault::in_line(line, format!("{} is not `key: value`", shown(text.as_bytes())), "correct or remove the line"));
+            let value = value.as_deref();
+            let bad = |must: &str| {
+                let is = value.map_or_else(|| "a list or a map".to_owned(), |value| shown(value.as_bytes()));
+                Fault::in_line(line, format!("{key} is {is}"), format!("it must be {must}"))
             };
-            let value = value.trim();
-            let value = value.strip_prefix(['"', '\'']).and_then(|inner| inner.strip_suffix(['"', '\''])).unwrap_or(value);
-            let bad = |must: &str| Fault::in_line(line, format!("{key} is {}", shown(value.as_bytes())), format!("it must be {must}"));
-            let share = || value.parse().ok().filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| bad("a number from 0 to 1"));
-            skips = false;
-            match key {
-                "image" if value.is_empty() => return Err(bad("the name of a PGM or PNG file")),
-                "image" => image = Some(value.to_owned()),
-                "negate" => occupancy.negate = on_or_off(value).ok_or_else(|| bad("0 or 1"))?,
+            let share = || {
+                let share = value.and_then(|value| value.parse().ok()).filter(|share| (0.0..=1.0).contains(share));
+                share.ok_or_else(|| bad("a number from 0 to 1"))
+            };
+            match &*key {
+                "image" => {
+                    let name = value.filter(|name| !name.is_empty()).ok_or_else(|| bad("the name of a PGM or PNG file"))?;
+                    image = Some(name.to_owned());
+                }
+                "negate" => occupancy.negate = value.and_then(on_or_off).ok_or_else(|| bad("0 or 1"))?,
                 "occupied_thresh" => occupancy.occupied = share()?,
                 "free_thresh" => occupancy.free = share()?,
-                // What is between the thresholds has a value of its own in `scale`; to a search it is unknown.
-                "mode" if matches!(value, "trinary" | "scale" | "raw") => occupancy.is_raw = value == "raw",
-                "mode" => return Err(bad("trinary, scale or raw")),
-                _ => {
-                    skips = true;
-                    continue;
+                "mode" => {
+                    let mode = value.map(str::to_lowercase).filter(|mode| matches!(&**mode, "trinary" | "scale" | "raw"));
+                    // What is between the thresholds has a value of its own in `scale`; to a search it is unknown.
+                    occupancy.is_raw = mode.ok_or_else(|| bad("trinary, scale or raw"))? == "raw";
                 }
-            }
-            if seen.contains(&key) {
-                return Err(Fault::in_line(line, format!("{key} is given twice"), "remove one of them"));
+                "resolution" | "origin" => {}
+                _ => log::warn!("{}:{line}: the key {} is not known, and skipped", path.display(), shown(key.as_bytes())),
             }
             seen.push(key);
         }
@@ -92,25 +102,54 @@ impl Occupancy {
     }
 }
 
-fn on_or_off(value: &str) -> Option<bool> {
-    match value {
-        "0" | "false" => Some(false),
-        "1" | "true" => Some(true),
-        _ => None,
-    }
-}
-
-/// The line without what follows a `#` at its begin or after a blank, outside of quotes.
-fn without_comment(line: &str) -> &str {
-    let (mut quote, mut before) = (None, ' ');
-    for (at, c) in line.char_indices() {
-        match (quote, c) {
-            (None, '#') if before.is_whitespace() => return &line[..at],
-            (None, '"' | '\'') if before.is_whitespace() => quote = Some(c),
-            (Some(open), c) if open == c => quote = None,
+/// The keys of a file of YAML: each with its line, and with its value unless that is a list or a map.
+fn entries(text: &str) -> Result<Vec<(usize, String, Option<String>)>, Fault> {
+    const CURE: &str = "correct or remove the line";
+    let mut all = Vec::new();
+    // The lists and maps that are open, and the key whose value comes next.
+    let (mut depth, mut key) = (0_usize, None);
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| {
+            let mut line = error.marker().line();
+            // A key without a colon is noticed only where the next one begins.
+            if error.info().starts_with("simple key expect") {
+                let has_text = |(_, text): &(usize, &str)| !text.trim_start().is_empty() && !text.trim_start().starts_with('#');
+                line = (1..line).zip(text.lines()).filter(has_text).last().map_or(line, |(line, _)| line);
+            }
+            Fault::in_line(line, format!("it is not valid YAML: {}", error.info()), CURE)
+        })?;
+        let line = span.start.line();
+        let is_first = depth == 0 && all.is_empty() && matches!(event, Event::MappingStart(..));
+        let value = match event {
+            // What has no value, as after `image:`, is read as `~`.
+            Event::Scalar(word, ScalarStyle::Plain, ..) if word == "~" => Some(String::new()),
+            Event::Scalar(word, ..) => Some(word.into_owned()),
+            Event::SequenceStart(..) | Event::MappingStart(..) => None,
+            Event::SequenceEnd | Event::MappingEnd => {
+                depth -= 1;
+                continue;
+            }
+            Event::Alias(_) => return Err(Fault::in_line(line, "it refers to another value (*)", "write that value here")),
+            _ => continue,
+        };
+        let opened = usize::from(value.is_none());
+        match (depth, key.take(), value) {
+            (0, ..) if is_first => {}
+            (0, ..) | (1, None, None) => return Err(Fault::in_line(line, "it is not `key: value`", CURE)),
+            (1, None, Some(word)) => key = Some((line, word)),
+            (1, Some((line, key)), value) => all.push((line, key, value)),
             _ => {}
         }
-        before = c;
+        depth += opened;
     }
-    line
+    Ok(all)
+}
+
+/// A number or a truth of YAML 1.1, which the programs of ROS read.
+fn on_or_off(value: &str) -> Option<bool> {
+    match &*value.to_lowercase() {
+        "0" | "false" | "no" | "off" | "n" => Some(false),
+        "1" | "true" | "yes" | "on" | "y" => Some(true),
+        _ => None,
+    }
 }

@@ -96,8 +96,19 @@ fn a_yaml_file_names_an_image_and_its_meaning() {
     assert_eq!(yaml("free_thresh: 0.25\n").unwrap().1, 0);
     image([255, 0, 100]);
     assert_eq!(yaml("negate: 1\norigin: [0, 0, 0]\n"), right());
+    for lines in [
+        "negate : 1\n",
+        "\"negate\": 'TRUE'\n",
+        "? negate\n: Yes\n",
+        "negate:\t!!int 1 # x\n...\n# y\n",
+        "further: {negate: 0, deep: [[0], {a: {b: c}}]}\nnegate: 1\n",
+        "text: |\n  negate: 0\nnegate: on\n",
+    ] {
+        assert_eq!(yaml(lines), right(), "{lines}");
+    }
     image([100, 0, 255]);
     assert_eq!(yaml("mode: raw\n"), right());
+    assert_eq!(yaml("mode: RAW\n"), right());
     for (lines, wrong) in [
         ("negate: 2\n", "room.yaml:4: negate is \"2\" (it must be 0 or 1)"),
         ("\noccupied_thresh: NaN\n", "room.yaml:5: occupied_thresh is \"NaN\" (it must be a number from 0 to 1)"),
@@ -105,11 +116,28 @@ fn a_yaml_file_names_an_image_and_its_meaning() {
         ("mode: fancy\n", "it must be trinary, scale or raw"),
         ("image: b.pgm\n", "room.yaml:4: image is given twice (remove one of them)"),
         ("free_thresh: 0.9\n", "free_thresh (0.9) is above occupied_thresh (0.65)"),
-        ("negate 0\n", "room.yaml:4: \"negate 0\" is not `key: value`"),
-        ("- 5\n", "room.yaml:4: \"- 5\" is not"),
+        ("negate 0\n", "room.yaml:4: it is not valid YAML: "),
+        ("- 5\n", "room.yaml:4: it is not valid YAML: "),
+        ("negate: [0]\n", "room.yaml:4: negate is a list or a map (it must be 0 or 1)"),
+        ("negate:\n", "room.yaml:4: negate is \"\" (it must be 0 or 1)"),
+        ("free_thresh: &a 0.1\noccupied_thresh: *a\n", "room.yaml:5: it refers to another value (*) (write that value here)"),
+        ("resolution: 0.1\n", "room.yaml:4: resolution is given twice"),
+        ("[a]: 1\n", "room.yaml:4: it is not `key: value`"),
+        ("---\nnegate: 1\n", "room.yaml:5: it is not `key: value`"),
     ] {
         let error = yaml(lines).unwrap_err();
         assert!(error.contains(wrong), "{error}");
+    }
+    for text in [
+        "\u{feff}image: maps/room 1.pgm\nnegate: 1\n",
+        "%YAML 1.1\n---\nimage: maps/room 1.pgm\nnegate: 1\n",
+        "{image: maps/room 1.pgm, origin: [0, 0, 0], negate: 1}\n",
+        "  image: 'maps/room\n    1.pgm'\n  negate: 1\n",
+    ] {
+        image([255, 0, 100]);
+        let path = folder.path().join("c.yaml");
+        fs::write(&path, text).unwrap();
+        assert_eq!(drawn(&read(&path, false).unwrap()), right().unwrap().0, "{text}");
     }
     let other = |text: &[u8]| {
         let path = folder.path().join("b.yml");
@@ -126,6 +154,38 @@ fn a_yaml_file_names_an_image_and_its_meaning() {
     assert!(other(b"image:\n").contains("b.yml:1: image is \"\""));
     assert!(other(b"image: b.yml\n").contains("b.yml: neither PGM nor PNG"));
     assert!(other(b"image: a\n\xff").contains("b.yml:2: it is not UTF-8"));
+    assert!(other(b"- image: a\n").contains("b.yml:1: it is not `key: value`"));
+    assert!(other(&[b"image: a\n".as_slice(), &[b'#'; 1 << 16]].concat()).contains("and the description of a map at most 65536"));
+    // As deep as a file may be.
+    let deep = ["a: ", &"[".repeat(60_000)].concat();
+    assert!(other(deep.as_bytes()).contains("b.yml:1: it is not valid YAML: "));
+    assert!(other(["a:\n ", &"- ".repeat(30_000)].concat().as_bytes()).contains("names no image"));
+}
+
+/// In `raw`, a pixel is a number of 8 bits whatever the image has. Elsewhere the mean of its colours is not cut to a whole number.
+#[test]
+fn images_of_16_bits_and_of_colours_are_read_as_nav2_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = |mode: &str, name: &str, image: &[u8]| {
+        fs::write(folder.path().join(name), image).unwrap();
+        let path = folder.path().join("m.yaml");
+        fs::write(&path, format!("image: {name}\n{mode}\n")).unwrap();
+        let map = read(&path, false).unwrap();
+        (drawn(&map).concat(), map.unknown)
+    };
+    let deep = |values: [u16; 3]| values.iter().flat_map(|value| value.to_be_bytes()).collect::<Vec<u8>>();
+    // 100, 0 and 101 of 255; 128 of 65535 is nearer to 0 than to 1.
+    for values in [[25_700, 128, 25_829], [25_828, 0, 65_535]] {
+        let pgm = [b"P5 3 1 65535\n", &deep(values)[..]].concat();
+        assert_eq!(seen("mode: raw", "deep.pgm", &pgm), ("#.#".to_owned(), 1), "{values:?}");
+        let row = deep([values[0], values[1], values[2]]);
+        let picture = png(png::ColorType::Grayscale, png::BitDepth::Sixteen, &[&row[..], &[0; 18]].concat());
+        assert_eq!(seen("mode: raw", "deep.png", &picture).1, 1, "{values:?}");
+    }
+    // 205, 205 and 207 are 205.67 of 255, so occupied with 0.1935: free, and 205 with 0.1961 is not.
+    let picture = |last: u8| png(png::ColorType::Rgb, png::BitDepth::Eight, &[205, 205, last].repeat(12));
+    assert_eq!(seen("negate: 0", "rgb.png", &picture(207)).1, 0);
+    assert_eq!(seen("negate: 0", "rgb.png", &picture(205)).1, 12);
 }
 
 #[test]
@@ -204,7 +264,8 @@ proptest! {
         words in vec((any::<Index>(), prop::sample::select(vec!["-1", "0", "7", "65536", "4294967295", "99999999999999999999", "#", "\n"])), 0..2),
         end in prop::option::of(any::<Index>()),
     ) {
-        let files = files();
+        let yaml = b"%YAML 1.2\n---\nimage: \"c.pgm\" # a\norigin: [-1.0, {a: b}]\nfree_thresh: 0.25\n? mode\n: raw\nx:\n  - &y |\n    z\n...\n";
+        let files = [files(), vec![("b.yaml", yaml.to_vec())]].concat();
         let (name, mut bytes) = file.get(&files).clone();
         for (at, byte, kind) in changes {
             let at = at.index(bytes.len());
