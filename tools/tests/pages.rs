@@ -129,6 +129,28 @@ fn one_page_shows_records_of_several_boards() {
     assert!(picture.starts_with("<svg ") && picture.contains("Redundant work") && picture.contains("prefers-color-scheme:dark"));
 }
 
+/// Programs other than browsers know no variables of CSS: without a colour of its own, all of a chart is black.
+#[test]
+fn every_kind_of_chart_has_its_colours_outside_browsers() {
+    const TEST: &str = "every_kind_of_chart_has_its_colours_outside_browsers";
+    let folder = TempDir::new().unwrap();
+    let [json, svg] = ["a.json", "a.svg"].map(|name| path(&folder, name));
+    let only = ["--only", "profile,redundant,heat", "--turns", "1", "--roots", "1"];
+    good(&[&["analyze", "kronecker:8", "--device", "cpu", "--json", &json][..], &only].concat());
+    for (figure, colour) in [("profile", [0x00, 0x72, 0xb2]), ("redundant", [0x00, 0x72, 0xb2]), ("heat", [0xf4, 0xf7, 0xfb])] {
+        good(&["report", &json, "--figure", figure, "--svg", &svg]);
+        assert!(!fs::read_to_string(&svg).unwrap().contains("var("), "{figure}");
+        let Ok(drawn) = std::process::Command::new("rsvg-convert").arg(&svg).output() else {
+            return crate::implementations::skipped(TEST, "rsvg-convert is not installed (Debian: librsvg2-bin)");
+        };
+        let mut image = png::Decoder::new(std::io::Cursor::new(&drawn.stdout)).read_info().unwrap();
+        let mut pixels = vec![0; image.output_buffer_size().unwrap()];
+        let shape = image.next_frame(&mut pixels).unwrap();
+        let has = |colour: [u8; 3]| pixels.chunks_exact(shape.color_type.samples()).any(|pixel| pixel[..3] == colour);
+        assert!(has(colour) && has([255; 3]) && !has([0; 3]), "{figure}");
+    }
+}
+
 #[test]
 fn the_smallest_graphs_have_pages() {
     let folder = TempDir::new().unwrap();

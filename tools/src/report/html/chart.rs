@@ -1,4 +1,4 @@
-//! Charts as SVG. A colour is a variable of the style sheet, which has a value for the light theme, the dark theme and paper.
+//! Charts as SVG. A colour is a variable of the style sheet, which has a value for the light theme and paper, and one for the dark theme.
 
 use maud::{Markup, PreEscaped, html};
 

@@ -64,9 +64,24 @@ fn machine(document: &Document) -> String {
     if known.is_empty() { String::new() } else { format!("{}. ", known.join(", ")) }
 }
 
-/// The chart of `figure` as a file of its own (`None`: it has no chart).
+/// The chart of `figure` as a file of its own (`None`: it has no chart). Few programs but browsers know variables, so it has the colours
+/// of the light theme themselves. A style replaces them where a dark theme is asked for.
 pub fn picture(figure: &Figure) -> Option<String> {
-    Some(format!("{}\n", chart::svg(figure, Some(COLOURS))?))
+    let (light, dark) = COLOURS.split_once("@media ")?;
+    let named = |css: &'static str| css.split(['{', ';', '}']).filter_map(|entry| entry.trim().strip_prefix("--")?.split_once(':'));
+    let (query, _) = dark.split_once('{')?;
+    let mut style = format!("@media {query}{{");
+    for (name, light) in named(light) {
+        let dark = named(dark).find(|(other, _)| *other == name)?.1;
+        for what in ["fill", "stroke"] {
+            style += &format!("[{what}=\"{light}\"]{{{what}:{dark}}}");
+        }
+    }
+    let mut picture = chart::svg(figure, Some(&(style + "}")))?;
+    for (name, light) in named(light) {
+        picture = picture.replace(&format!("\"var(--{name})\""), &format!("\"{light}\""));
+    }
+    Some(picture + "\n")
 }
 
 /// The anchor of a figure, for links.
