@@ -353,6 +353,11 @@ impl Device {
         *self.lost.get_or_init(|| DeviceError { call: call(), code: DEVICE_TIMEOUT })
     }
 
+    /// Whether a wait did not end within its limit. Every later call fails.
+    pub fn is_lost(&self) -> bool {
+        self.lost.get().is_some()
+    }
+
     /// The error of a wait that did not end.
     #[inline]
     fn check_lost(&self) -> Result<(), DeviceError> {

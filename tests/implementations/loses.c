@@ -13,6 +13,8 @@
  * With SOCBFS_TEST_HANG the loss is not reported. Instead no command seems to end: calls that wait write "hangs" to the report and never
  * return, nor does the end of the process; events stay submitted and do not call back. A later use of the device is written to the report too.
  *
+ * With SOCBFS_TEST_HANG_GROUP too, only a queue hangs that has launched a kernel with work-groups of this size.
+ *
  * Kernels that were launched before the loss and whose events are still in use count as aborted: their events have no times, also after the
  * device is back.
  *
@@ -169,9 +171,9 @@ static int is_hanging(void *queue) {
     return 0;
 }
 
-/* Whether the commands of the device do not end. */
-static int is_stuck(void) {
-    return getenv("SOCBFS_TEST_HANG") && is_lost(0);
+/* Whether the commands of this queue do not end. */
+static int is_stuck(void *queue) {
+    return getenv("SOCBFS_TEST_HANG") && (is_lost(0) || is_hanging(queue));
 }
 
 /* The kernels that wait begin later. */
@@ -208,7 +210,7 @@ static void hang(void *queue) {
 /* The same as `lost` for a command that the caller waits for. */
 static int lost_waiting(void *queue) {
     if (lost(queue)) return 1;
-    if (is_stuck()) {
+    if (is_stuck(queue)) {
         hang(queue);
         for (;;) pause();
     }
@@ -316,7 +318,7 @@ COMMAND(clWaitForEvents, lost_waiting_for(list[0]), (uint32_t count, void *const
 int32_t clSetEventCallback(void *event, int32_t state, void (*call)(void *, int32_t, void *), void *user) {
     int32_t (*next)(void *, int32_t, void (*)(void *, int32_t, void *), void *) = real("clSetEventCallback");
     if (lost(queue_of(event))) return LOST;
-    if (is_stuck() && !is_spared(queue_of(event))) {
+    if (is_stuck(queue_of(event)) && !is_spared(queue_of(event))) {
         hang(queue_of(event));
         return 0;
     }
@@ -327,7 +329,8 @@ int32_t clSetEventCallback(void *event, int32_t state, void (*call)(void *, int3
 int32_t clGetEventInfo(void *event, uint32_t what, size_t size, void *into, size_t *needed) {
     int32_t (*next)(void *, uint32_t, size_t, void *, size_t *) = real("clGetEventInfo");
     int32_t status = next(event, what, size, into, needed);
-    if (status == 0 && what == 0x11D3 /* CL_EVENT_COMMAND_EXECUTION_STATUS */ && into && is_stuck() && !is_spared(queue_of(event)))
+    if (status == 0 && what == 0x11D3 /* CL_EVENT_COMMAND_EXECUTION_STATUS */ && into && is_stuck(queue_of(event)) &&
+        !is_spared(queue_of(event)))
         *(int32_t *)into = 2 /* CL_SUBMITTED */;
     return status;
 }
@@ -395,7 +398,9 @@ int32_t clEnqueueNDRangeKernel(void *queue, void *kernel, uint32_t dimensions, c
     int32_t (*info)(void *, uint32_t, size_t, void *, size_t *) = real("clGetCommandQueueInfo");
     void *(*user_event)(void *, int32_t *) = real("clCreateUserEvent");
     void *context = NULL;
+    const char *stuck = getenv("SOCBFS_TEST_HANG_GROUP");
     if (lost(queue)) return LOST;
+    if (stuck && local && *local == (size_t)atol(stuck) && !is_hanging(queue)) hang(queue);
     if (is_dropped(kernel)) return nothing(queue, count, wait, event);
     if (delay() == 0 || count > 0 || info(queue, 0x1090 /* CL_QUEUE_CONTEXT */, sizeof context, &context, NULL))
         return launched(next(queue, kernel, dimensions, offset, global, local, count, wait, event), event);

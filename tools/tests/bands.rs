@@ -350,6 +350,8 @@ fn tuned_values_are_written_once_and_not_measured_again() {
         "{after}"
     );
     assert!(!after.contains("Not measured") && !after.contains("90_000") && !after.contains("up_to"), "{after}");
+    // 2^32, which stands for "never", is not for people.
+    assert!(!after.contains("4294967296") && after.contains("split_from = "), "{after}");
     let estimates = after.lines().find(|line| line.starts_with("estimates")).unwrap();
     assert!(estimates.contains("cpu.threads") && !estimates.contains("adaptive"), "{estimates}");
     let table: toml::Table = after.parse().unwrap();

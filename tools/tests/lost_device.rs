@@ -147,6 +147,23 @@ fn the_doctor_reports_a_lost_device() {
     }
 }
 
+/// A size of work-group with which the device does not end in time loses, also if it is the usual one; the others are compared.
+#[test]
+fn a_slow_size_of_work_group_loses() {
+    let Some(user) = User::new("a_slow_size_of_work_group_loses") else { return };
+    let board = user.path("board.toml");
+    for (size, said) in [("64", "work-groups of 64 are left out"), ("1", "work-groups of the usual size are left out")] {
+        fs::write(&board, "schema = 1\n[board]\nname = 'mine'\n[[opencl.devices]]\nname = '*e*'\nvia = 'pocl'\ntimeout_s = 6\n").unwrap();
+        let mut command = user.socbfs(&["board", "tune", &board, "--graph", "kronecker:8", "--device", POCL]);
+        let output = command.env("SOCBFS_TEST_HANG", "1").env("SOCBFS_TEST_HANG_GROUP", size).output().unwrap();
+        let error = text(&output.stderr);
+        assert!(output.status.code() == Some(0) && error.contains(said) && error.contains("DEVICE_TIMEOUT"), "{size}: {error}");
+        let tuned: toml::Table = fs::read_to_string(&board).unwrap().parse().unwrap();
+        let chosen = tuned["opencl"]["devices"][0]["work_group"].as_integer().unwrap();
+        assert_ne!(chosen.to_string(), size);
+    }
+}
+
 /// With `--device auto` a GPU is optional: if it is lost while thresholds are measured, `run` continues on the CPU or names the GPU.
 #[test]
 fn a_gpu_lost_while_thresholds_are_measured_is_named() {

@@ -70,7 +70,11 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: OnStep<'_
     let mut set = |path: String, value: Option<toml_edit::Value>| changes.push(Change { path, value, comment: comment.clone() });
     for (band, table) in [(&measured.bands.top_down, "top_down"), (&measured.bands.bottom_up, "bottom_up")] {
         let Band { gpu_from, split_from, gpu_permille, .. } = *band;
-        let work = |work: Option<u64>| work.and_then(|work| i64::try_from(work.min(NEVER)).ok()).map(toml_edit::Value::from);
+        let work = |work: Option<u64>| {
+            // What is above `NEVER` is never reached either.
+            let work = i64::try_from(work?).ok().filter(|&work| work < NEVER as i64);
+            Some(work.map_or_else(|| "never".into(), toml_edit::Value::from))
+        };
         set(format!("adaptive.{table}.gpu_from"), work(gpu_from));
         set(format!("adaptive.{table}.split_from"), work(split_from));
         set(format!("adaptive.{table}.gpu_permille"), gpu_permille.map(|share| i64::from(share).into()));

@@ -1,6 +1,6 @@
 //! Settings chosen by searching with each value in turn.
 
-use socbfs::{graph::GraphError, input::generate::GenerateError, search::SearchError};
+use socbfs::{graph::GraphError, input::generate::GenerateError, opencl::OpenClError, search::SearchError};
 
 /// Why settings can't be compared.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,9 @@ pub enum ComparisonError {
     /// A graph to measure on can't be built.
     #[error(transparent)]
     Graph(#[from] GraphError),
+    /// The device can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenClError),
     /// A search fails.
     #[error(transparent)]
     Search(#[from] SearchError),

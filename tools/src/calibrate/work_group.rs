@@ -1,15 +1,18 @@
 //! The work-group size with which a device searches fastest.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use super::comparison::ComparisonError;
 use socbfs::{
     bfs::GpuKernel,
+    gpu::GpuSetup,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
     measure::{GAIN, GroupTimes},
+    opencl::{Device, OpenClError},
     policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions},
+    words::with_causes,
 };
 
 /// Sizes compared on a device whose usual work-group has several work-items, the largest first.
@@ -25,7 +28,8 @@ const ROUNDS: usize = 3;
 const HOPELESS: f64 = 1.25;
 
 /// Measures searches on the first device of `options` with several work-group sizes, each in turn with the usual size, on a skewed graph, a
-/// random one and a grid. The usual size comes first in the result.
+/// random one and a grid. The usual size comes first in the result. A size whose searches meet the device's time limit is left out; if that
+/// is the usual one, the next size takes its place.
 ///
 /// # Errors
 /// [`ComparisonError`].
@@ -39,49 +43,72 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
     for (generator, kernels) in graphs {
         cases.push((Layout::build(&generator.generate(&|_| ())?, &BuildOptions::default())?, kernels));
     }
-    let searches = |size: Option<usize>| {
-        let mut options = SearchOptions { every_policy: true, fall_back: false, ..options.clone() };
-        options.devices.truncate(1);
-        if let Some(device) = options.devices.first_mut() {
-            device.options.group = size;
-        }
-        cases.iter().map(|(layout, _)| Search::new(layout, &options)).collect::<Result<Vec<_>, _>>()
+    let Some(setup) = options.devices.first() else { return Ok(Vec::new()) };
+    let open = |size: Option<usize>| {
+        // Opened for this size alone: a device that meets its time limit is lost.
+        let device = Device::open(setup.device.info(), setup.device.limits())?;
+        let mut own = GpuSetup { device: Arc::clone(&device), ..setup.clone() };
+        own.options.group = size;
+        let options = SearchOptions { every_policy: true, fall_back: false, devices: vec![own], ..options.clone() };
+        let searches = cases.iter().map(|(layout, _)| Search::new(layout, &options)).collect::<Result<Vec<_>, _>>();
+        Ok::<_, OpenClError>((device, searches))
     };
-    let mut usual = searches(None)?;
-    let usual_items = usual.first().map_or(0, items);
-    let mut all = vec![GroupTimes { items: usual_items, relative: 1.0 }];
-    for size in if usual_items == 1 { ALONE } else { SEVERAL } {
-        if size == usual_items {
-            continue;
-        }
-        let mut others = searches(Some(size))?;
-        // The device uses another size, since it does not support this one.
-        if others.iter().any(|search| items(search) != size) {
-            continue;
-        }
-        let mut ratios = Vec::new();
-        for ((layout, kernels), (usual, other)) in cases.iter().zip(usual.iter_mut().zip(&mut others)) {
-            for &kernel in *kernels {
-                let [usual, other] = fastest_ns([usual, other], kernel, layout.to_original(0))?;
-                ratios.push(other / usual.max(1.0));
+    let first = open(None)?;
+    let usual_items = first.1.iter().flatten().next().map_or(0, items);
+    let sizes = if usual_items == 1 { ALONE } else { SEVERAL };
+    let others = sizes.into_iter().filter(|&size| size != usual_items).map(|size| (Some(size), open(Some(size))));
+    let (mut all, mut usual, mut slow) = (Vec::new(), None, None);
+    for (size, opened) in std::iter::once((None, Ok(first))).chain(others) {
+        let (device, searches) = opened?;
+        let compared = searches.and_then(|mut searches| {
+            // The device uses another size if it does not support this one.
+            let is_supported = size.is_none_or(|size| searches.iter().all(|search| items(search) == size));
+            let relative = is_supported.then(|| compare(&cases, usual.as_deref_mut(), &mut searches)).transpose()?;
+            Ok((relative, searches))
+        });
+        match compared {
+            Err(error) if device.is_lost() => {
+                let named = size.map_or_else(|| "of the usual size".to_owned(), |size| format!("of {size}"));
+                log::warn!("work-groups {named} are left out: {}", with_causes("", &error));
+                slow = Some(error);
+            }
+            compared => {
+                let (Some(relative), searches) = compared? else { continue };
+                all.push(GroupTimes { items: searches.first().map_or(0, items), relative });
+                usual.get_or_insert(searches);
+                if relative > HOPELESS {
+                    break;
+                }
             }
         }
-        let relative = geometric_mean(&ratios);
-        all.push(GroupTimes { items: size, relative });
-        if relative > HOPELESS {
-            break;
-        }
     }
-    Ok(all)
+    slow.filter(|_| all.is_empty()).map_or(Ok(all), |error| Err(error.into()))
 }
 
 fn items(search: &Search<'_>) -> usize {
     search.devices().first().map_or(0, |device| device.group)
 }
 
+/// Time of `searches` of the cases divided by that of the `usual` ones (1 if there are none, and the searches are run once).
+fn compare<'g>(
+    cases: &[(Layout, &[GpuKernel])],
+    mut usual: Option<&mut [Search<'g>]>,
+    searches: &mut [Search<'g>],
+) -> Result<f64, SearchError> {
+    let mut ratios = Vec::new();
+    for (case, ((layout, kernels), search)) in cases.iter().zip(searches).enumerate() {
+        for &kernel in *kernels {
+            let usual = usual.as_deref_mut().map(|usual| &mut usual[case]);
+            let fastest = fastest_ns(usual.into_iter().chain([&mut *search]).collect(), kernel, layout.to_original(0))?;
+            ratios.push(fastest[fastest.len() - 1] / fastest[0].max(1.0));
+        }
+    }
+    Ok(geometric_mean(&ratios))
+}
+
 /// Nanoseconds of the fastest search from `root` by each of `searches`, which take turns.
-fn fastest_ns(mut searches: [&mut Search<'_>; 2], kernel: GpuKernel, root: Vertex) -> Result<[f64; 2], SearchError> {
-    let mut fastest = [f64::INFINITY; 2];
+fn fastest_ns(mut searches: Vec<&mut Search<'_>>, kernel: GpuKernel, root: Vertex) -> Result<Vec<f64>, SearchError> {
+    let mut fastest = vec![f64::INFINITY; searches.len()];
     for search in &mut searches {
         search.set_policy(Policy::Fixed(kernel.into()), LevelDevice::Gpu(kernel))?;
         // The first search is not timed: drivers build kernels at their first use.
