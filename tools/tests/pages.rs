@@ -243,7 +243,9 @@ fn measured_analyses_agree_with_their_record() {
     good(&["report", &json, "--html", &again]);
     assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
     stands_alone(&page);
-    assert!(record["warnings"][0].as_str().unwrap().contains("no OpenCL device") && text.contains("warning: split levels"), "{text}");
+    // Before it there may be warnings about the machine.
+    let last = record["warnings"].as_array().unwrap().last().unwrap();
+    assert!(last.as_str().unwrap().contains("no OpenCL device") && text.contains("warning: split levels"), "{text}");
     let times = own_times(&record["graphs"][0]);
     let heat = rows(&page, "heat");
     assert_eq!(heat.len(), times.len() + 1);

@@ -29,4 +29,4 @@ pub use record::{SCHEMA, SCHEMA_VERSION, read_record, scale_and_edge_factor};
 pub use replay::{RecordError, read_plans};
 pub use roots::{RootSource, roots};
 pub use runner::{MeasureError, measure};
-pub use warnings::warnings;
+pub use warnings::{of_machine, warnings};

@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{Build, ClusterRoot, Record, RootRecord, Summary};
+use crate::record::{ClusterRoot, Environment, OUTLIER_FACTOR, QUIET, Record, RootRecord, Summary};
 use socbfs::{stats::RateSummary, words::mteps};
-
-/// A search is an outlier if it takes this many times the median of comparable searches.
-const OUTLIER_FACTOR: f64 = 2.0;
 
 /// Share of the CPUs above which the load before the run means that the machine was busy.
 const BUSY_SHARE: f64 = 0.5;
@@ -25,17 +22,8 @@ const MOST_NAMED: usize = 4;
 
 /// The warnings about `record`, in order of importance.
 pub fn warnings(record: &Record) -> Vec<String> {
-    let found = [
-        unoptimised(record),
-        few_roots(record),
-        too_many_threads(record),
-        busy(record),
-        governor(record),
-        huge_pages(record),
-        waiting(record),
-        green(record),
-    ];
-    let mut all: Vec<String> = found.into_iter().flatten().collect();
+    let mut all = of_machine(&record.environment, record.search.threads, &record.search.cpus);
+    all.extend([few_roots(record), waiting(record), green(record)].into_iter().flatten());
     if let Some(summary) = &record.summary {
         all.extend(small_components(&record.roots, summary));
         all.extend(outliers(record, summary));
@@ -43,10 +31,15 @@ pub fn warnings(record: &Record) -> Vec<String> {
     all
 }
 
-fn unoptimised(record: &Record) -> Option<String> {
-    let Build { opt_level, .. } = &record.environment.build;
-    (opt_level == "0")
-        .then(|| "this is a debug build, many times slower than it could be: run it with `cargo run --release -- bench`".to_owned())
+/// The warnings about the build and the machine, whatever is measured on `threads` threads. `cpus`: the CPU of each (empty: not bound).
+pub fn of_machine(environment: &Environment, threads: usize, cpus: &[usize]) -> Vec<String> {
+    let turns = take_turns(threads, cpus, environment.cpu.usable);
+    [unoptimised(environment), turns, busy(environment), governor(environment), huge_pages(environment)].into_iter().flatten().collect()
+}
+
+fn unoptimised(environment: &Environment) -> Option<String> {
+    (environment.build.opt_level == "0")
+        .then(|| "this is a debug build, many times slower than it could be: run it with `cargo run --release --`".to_owned())
 }
 
 fn green(record: &Record) -> Option<String> {
@@ -62,10 +55,6 @@ fn few_roots(record: &Record) -> Option<String> {
     (record.valid && found < asked).then(|| format!("{found} roots instead of {asked}: {why}; the spread is less certain"))
 }
 
-fn too_many_threads(record: &Record) -> Option<String> {
-    take_turns(record.search.threads, &record.search.cpus, record.environment.cpu.usable)
-}
-
 /// `bound`: the CPU of each thread (empty: not bound).
 fn take_turns(threads: usize, bound: &[usize], usable: usize) -> Option<String> {
     let bound: BTreeSet<usize> = bound.iter().copied().collect();
@@ -75,15 +64,14 @@ fn take_turns(threads: usize, bound: &[usize], usable: usize) -> Option<String> 
     })
 }
 
-fn busy(record: &Record) -> Option<String> {
-    let load = record.environment.load?;
-    (load > BUSY_SHARE * record.environment.cpu.usable as f64)
+fn busy(environment: &Environment) -> Option<String> {
+    let load = environment.load?;
+    (load > BUSY_SHARE * environment.cpu.usable as f64)
         .then(|| format!("the machine was busy before the run (load {load:.2}): end other programs and run again"))
 }
 
-fn governor(record: &Record) -> Option<String> {
-    let slow: Vec<&str> =
-        record.environment.cpu.governors.iter().map(String::as_str).filter(|governor| *governor != "performance").collect();
+fn governor(environment: &Environment) -> Option<String> {
+    let slow: Vec<&str> = environment.cpu.governors.iter().map(String::as_str).filter(|governor| *governor != "performance").collect();
     (!slow.is_empty()).then(|| {
         format!(
             "frequency governor {}: clocks may change during the run; `cpupower frequency-set -g performance` (as root) fixes them",
@@ -92,8 +80,8 @@ fn governor(record: &Record) -> Option<String> {
     })
 }
 
-fn huge_pages(record: &Record) -> Option<String> {
-    (record.environment.system.huge_pages.as_deref() == Some("never")).then(|| {
+fn huge_pages(environment: &Environment) -> Option<String> {
+    (environment.system.huge_pages.as_deref() == Some("never")).then(|| {
         "huge pages are off, random access is slower: `echo madvise > /sys/kernel/mm/transparent_hugepage/enabled` (as root) turns them on"
             .to_owned()
     })
@@ -153,10 +141,7 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     let limit = OUTLIER_FACTOR * summary.seconds.median;
     let slow = record.roots.iter().filter(|root| comparable(root.edges) && root.seconds.is_some_and(|seconds| seconds > limit)).count();
     (slow > 0).then(|| {
-        format!(
-            "{slow} of {} searches took more than {OUTLIER_FACTOR} times the median: the machine is noisy; end other programs, fix the clocks, bind threads with --cpus, and run again",
-            record.roots.len()
-        )
+        format!("{slow} of {} searches took more than {OUTLIER_FACTOR} times the median: the machine is noisy; {QUIET}", record.roots.len())
     })
 }
 

@@ -185,6 +185,7 @@ impl Samples {
         let ratios: Vec<f64> = self.elapsed.iter().zip(against).map(|(own, oracle)| own / oracle.max(1.0)).collect();
         Judged {
             elapsed_ns: median(&self.elapsed),
+            turns_ns: self.elapsed,
             total_ns: median(&self.total),
             over_oracle: median(&ratios),
             decision_ns: median(&self.decision),

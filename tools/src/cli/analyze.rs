@@ -20,7 +20,7 @@ use crate::shell::{
 };
 use crate::{
     analysis::{Levels, count, dropped_inputs, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
-    bench::RootSource,
+    bench::{RootSource, of_machine},
     record::LevelTable,
     record::{Analysis, DeviceHandover, ExactLevel, GraphAnalysis, RankScaling, SearchedRoot},
     record::{Environment, LayoutRecord},
@@ -188,7 +188,12 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     }
     config.apply()?;
     let only = arguments.only.iter().filter_map(|kind| Some(kind.to_possible_value()?.get_name().to_owned())).collect();
-    so_far.lock().record = Analysis::new(environment.clone(), only);
+    let mut record = Analysis::new(environment.clone(), only);
+    // Counts are exact on any machine.
+    if arguments.measures() || arguments.wants(Kind::Ranks) {
+        record.warnings = of_machine(&environment, config.team().value, config.cpus.value.numbers());
+    }
+    so_far.lock().record = record;
     let kept: Vec<OfGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     let measure = |source: &Source| arguments.graph(source, &config, energy, so_far);
     let ended = so_far.each(
@@ -253,6 +258,10 @@ impl AnalyzeArgs {
         self.only.is_empty() || self.only.contains(&kind)
     }
 
+    fn measures(&self) -> bool {
+        MEASURED.into_iter().any(|kind| self.wants(kind))
+    }
+
     /// Runs the analyses of one graph. Costs of handovers, which belong to the machine, are measured once for all.
     fn graph(&self, source: &Source, config: &Runtime, energy: bool, so_far: &SoFar<Analysis>) -> Result<OfGraph, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
@@ -273,7 +282,7 @@ impl AnalyzeArgs {
             remapped: self.wants(Kind::Remapping).then(|| remapped(&layout)),
             ..GraphAnalysis::default()
         };
-        let measures = MEASURED.into_iter().any(|kind| self.wants(kind));
+        let measures = self.measures();
         let prepare = if measures { Runtime::search_for_all } else { Runtime::search_telling };
         let mut prepared = prepare(config, &layout, &progress::steps())?;
         let search = &mut prepared.search;

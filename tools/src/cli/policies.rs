@@ -16,7 +16,7 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    bench::{EnergyError, RootSource, measure, measure_policies_energy},
+    bench::{EnergyError, RootSource, measure, measure_policies_energy, of_machine},
     calibrate::{Contestant, Turns, evaluate},
     record::{EnergyRecord, Environment, PoliciesEnergy},
     record::{ExactLevel, PolicyComparison},
@@ -121,7 +121,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         environment: environment.clone(),
         default_policy,
         graphs: Vec::new(),
-        warnings: Vec::new(),
+        warnings: of_machine(&environment, config.team().value, config.cpus.value.numbers()),
     };
     let form = match (arguments.markdown, arguments.wide) {
         (true, _) => report::PolicyTables::Markdown,

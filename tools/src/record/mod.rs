@@ -25,8 +25,8 @@ pub use environment::{Build, Cpu, Environment, System, Temperature};
 pub use grid::{GridRecord, MapRecord};
 pub(crate) use policies::STRATEGIES;
 pub use policies::{
-    Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, LevelTimes, PoliciesReport, PolicyGraph, RootEvaluation, SHARES,
-    SplitParts,
+    Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, LevelTimes, OUTLIER_FACTOR, PoliciesReport, PolicyGraph, QUIET,
+    RootEvaluation, SHARES, SplitParts,
 };
 pub use run::{
     CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,

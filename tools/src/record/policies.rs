@@ -18,6 +18,12 @@ pub const SHARES: [u16; 3] = [250, 500, 750];
 /// A strategy, or a policy, is given up where it takes more than this factor of the fastest strategy, or of the oracle.
 pub const GIVEN_UP: f64 = 8.0;
 
+/// A search is an outlier if it takes this many times the median of comparable searches.
+pub const OUTLIER_FACTOR: f64 = 2.0;
+
+/// What helps against noise.
+pub const QUIET: &str = "end other programs, fix the clocks, bind threads with --cpus, and run again";
+
 /// The record of `socbfs policies`.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PoliciesReport {
@@ -91,6 +97,9 @@ pub struct Judged {
     /// Time of the levels in nanoseconds: median over the turns. (Mapping parents back to original numbers is left out: it is the same for
     /// all.)
     pub elapsed_ns: f64,
+    /// The same of every turn (empty: the record is older than this field).
+    #[serde(default)]
+    pub turns_ns: Vec<f64>,
     /// Time from the call to the tree in nanoseconds, with mapping of the parents: median over the turns.
     pub total_ns: f64,
     /// Median over the turns of the policy's time divided by the oracle's time of the same turn.
@@ -112,6 +121,7 @@ impl Judged {
         Self {
             plans: Vec::new(),
             elapsed_ns,
+            turns_ns: Vec::new(),
             total_ns: elapsed_ns,
             over_oracle: 1.0,
             decision_ns: 0.0,

@@ -1,6 +1,6 @@
 //! Policies side by side, as text and as markdown.
 
-use crate::record::{GIVEN_UP, PoliciesReport, PolicyGraph};
+use crate::record::{GIVEN_UP, OUTLIER_FACTOR, PoliciesReport, PolicyGraph, QUIET};
 use std::fmt::{self, Write};
 
 use super::{
@@ -67,6 +67,8 @@ struct Line {
     total_ns: f64,
     /// Time of the levels beyond that of the oracle's levels, as a share of the latter. Mapping takes the same time after every policy.
     regret: f64,
+    /// The spread of the turns, between their quartiles, as a share of the time of the levels.
+    spread: f64,
     /// Regret by the table of levels, not by the measured searches.
     table_regret: Option<f64>,
     directions: Option<Directions>,
@@ -92,11 +94,14 @@ fn line(name: &str, graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -
     let sum = |of: &dyn Fn(&RootEvaluation) -> f64| roots.iter().map(of).sum::<f64>();
     let total_ns = sum(&|root| judged(root).total_ns);
     let tables: Option<f64> = roots.iter().map(|root| judged(root).table_ns).sum();
+    let quartiles =
+        |root: &RootEvaluation| Summary::of(&judged(root).turns_ns).map_or(0.0, |turns| turns.third_quartile - turns.first_quartile);
     let directions: Option<Vec<Directions>> = roots.iter().map(|root| judged(root).directions).collect();
     Line {
         name: name.to_owned(),
         total_ns,
         regret: sum(&|root| judged(root).elapsed_ns) / sum(&|root| root.oracle.elapsed_ns).max(1.0) - 1.0,
+        spread: sum(&quartiles) / sum(&|root| judged(root).elapsed_ns).max(1.0),
         table_regret: tables.map(|ns| ns / sum(&|root| root.table.oracle().1).max(1.0) - 1.0),
         directions: directions.map(|all| all.into_iter().fold(Directions::default(), Directions::and)),
         as_oracle: sum(&|root| judged(root).as_oracle as f64) / sum(&|root| root.table.levels.len() as f64).max(1.0),
@@ -139,6 +144,12 @@ impl PolicyTables {
         if self == Self::Markdown { piped(out, table) } else { aligned(out, table) }
     }
 }
+
+/// The oracle's plan is made of measured levels, so that plans as good as it may be a little faster. A spread above the second share is
+/// noise itself.
+const TOLERATED: (f64, f64) = (0.02, 0.1);
+/// One outlier in so many searches says nothing of the machine.
+const MOST_OUTLIERS: usize = 64;
 
 /// Most characters of a policy's name where columns have to fit.
 const NAME: usize = 32;
@@ -228,6 +239,10 @@ fn of_graph(report: &PoliciesReport, place: usize, form: PolicyTables) -> String
             writeln!(out)?;
         }
         hopeless(out, graph, &lines)?;
+        for said in noise(graph) {
+            wrapped(&said, COLUMNS).iter().try_for_each(|line| writeln!(out, "{line}"))?;
+            writeln!(out)?;
+        }
         energy(out, graph, form)
     })
 }
@@ -266,6 +281,32 @@ fn hopeless(out: &mut String, graph: &PolicyComparison, lines: &[Line]) -> fmt::
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// What the times of a graph say of the machine: that policies beat the oracle by more than the spread of the turns, or that many searches
+/// are outliers.
+pub(super) fn noise(graph: &PolicyComparison) -> Vec<String> {
+    if graph.evaluation.roots.is_empty() {
+        return Vec::new();
+    }
+    let lines = lines(graph);
+    let beats = |line: &&Line| -line.regret > line.spread.max(lines[0].spread).clamp(TOLERATED.0, TOLERATED.1);
+    let names: Vec<&str> = lines.iter().filter(beats).map(|line| line.name.as_str()).collect();
+    let beaten = (!names.is_empty()).then(|| {
+        let names = names.join("; ");
+        format!(
+            "The machine was too noisy to tell which plan is the fastest: the oracle is beaten by more than the spread, by {names}; {QUIET}"
+        )
+    });
+    let judged = graph.evaluation.roots.iter().flat_map(|root| root.policies.iter().chain([&root.oracle]));
+    let (mut searches, mut slow) = (0, 0);
+    for judged in judged {
+        searches += judged.turns_ns.len();
+        slow += judged.turns_ns.iter().filter(|&&ns| ns > OUTLIER_FACTOR * judged.elapsed_ns).count();
+    }
+    let outliers = (slow > searches / MOST_OUTLIERS)
+        .then(|| format!("{slow} of {searches} searches took more than {OUTLIER_FACTOR} times the median: the machine is noisy; {QUIET}"));
+    beaten.into_iter().chain(outliers).collect()
 }
 
 /// Formats `spread` with as many decimals as `mean` has with four significant digits.
@@ -415,6 +456,33 @@ mod tests {
         let shown = figures::text(&document, false, false);
         assert!(shown.lines().all(|line| !line.contains("rule 1") || line.chars().count() <= 80), "{shown}");
         assert_eq!(shown.matches("rule:frontier_edges").count(), 1, "{shown}");
+    }
+
+    #[test]
+    fn a_beaten_oracle_and_outliers_say_that_the_machine_was_noisy() {
+        // The oracle takes 1 ms.
+        let said = |ms: f64, turns: &[f64]| {
+            let mut found = graph("a", &[("tc", ms)]);
+            found.compared.evaluation.roots[0].policies[0].turns_ns = turns.iter().map(|turn| 1e6 * turn).collect();
+            let report = report(vec![found]);
+            let document = figures::document("p.json", &serde_json::to_value(&report).unwrap()).unwrap();
+            let facts = document.sections[0].facts.iter().map(|(name, cell)| format!("{name}: {}", cell.text)).collect::<Vec<_>>();
+            let text = whole(&report, PolicyTables::Narrow);
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            (text.split_whitespace().collect::<Vec<_>>().join(" "), facts)
+        };
+        for (ms, turns) in [(0.49, &[][..]), (0.49, &[0.4, 0.4, 0.49, 0.9, 0.9]), (0.97, &[0.97, 0.97, 0.97])] {
+            let (text, facts) = said(ms, turns);
+            assert!(text.contains("The machine was too noisy to tell") && text.contains("by tc; end other"), "{text}");
+            assert!(facts.len() == 1 && facts[0].starts_with("noise: The machine was too noisy to tell"), "{facts:?}");
+        }
+        // Within the spread, or as close as the levels of the plan are measured.
+        for (ms, turns) in [(0.95, &[0.9, 0.9, 0.95, 1.0, 1.0][..]), (0.99, &[]), (1.5, &[1.5, 1.6])] {
+            let (text, facts) = said(ms, turns);
+            assert!(!text.contains("nois") && facts.is_empty(), "{text}");
+        }
+        let (text, _) = said(2.0, &[2.0, 2.0, 4.1]);
+        assert!(text.contains("1 of 3 searches took more than 2 times the median: the machine is noisy; end other"), "{text}");
     }
 
     #[test]

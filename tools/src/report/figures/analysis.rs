@@ -38,7 +38,8 @@ pub(super) fn document(analysis: &Analysis, record: &Value) -> Result<Document, 
 
 fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
     let root = graph.roots.first().map(|&root| ("root".into(), Cell::count(u64::from(root))));
-    let facts = root.into_iter().chain(graph.profile.iter().flat_map(facts)).collect();
+    let noise = graph.policies.iter().flat_map(policies::noise);
+    let facts = root.into_iter().chain(graph.profile.iter().flat_map(facts)).chain(noise).collect();
     let mut figures: Vec<Figure> = graph.profile.iter().map(profile).collect();
     figures.extend(graph.redundant.iter().flat_map(|found| [top_down(found), bottom_up(found)]));
     figures.extend(graph.repeated.as_ref().map(repeated));

@@ -26,7 +26,8 @@ pub(super) fn document(report: &PoliciesReport, record: &Value) -> Result<Docume
         let told = rules.len();
         let graph = graph.numbered(&mut rules);
         check(&graph.name, &graph.compared)?;
-        let facts = rules.iter().enumerate().skip(told).map(|(place, rule)| (numbered_rule(place), Cell::word(rule))).collect();
+        let rules = rules.iter().enumerate().skip(told).map(|(place, rule)| (numbered_rule(place), Cell::word(rule)));
+        let facts = rules.chain(noise(&graph.compared)).collect();
         let figures = [performance, energy, regret, heat, histogram].into_iter().filter_map(|figure| figure(&graph.compared)).collect();
         document.sections.push(Section { title: graph.name.clone(), facts, figures });
         graphs.push(graph);
@@ -34,6 +35,11 @@ pub(super) fn document(report: &PoliciesReport, record: &Value) -> Result<Docume
     let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|graph| (graph.name.as_str(), &graph.compared)).collect();
     document.sections.extend(over_graphs(&all, None));
     Ok(document)
+}
+
+/// What a reader of the figures has to know of the machine.
+pub(super) fn noise(graph: &PolicyComparison) -> impl Iterator<Item = (String, Cell)> {
+    crate::report::policies::noise(graph).into_iter().map(|said| ("noise".to_owned(), Cell::word(said)))
 }
 
 /// Refuses a graph whose results are not those of its policies: figures find the results of a policy by its place.
