@@ -271,8 +271,12 @@ fn graphs_before_an_error_are_published() {
         assert!(stderr(&output).contains("bad.el:2") && stdout(&output).contains("good.el"), "{command:?}: {}", stdout(&output));
         let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
         assert_eq!(record["graphs"].as_array().unwrap().len(), 1, "{command:?}");
-        let warning = record["warnings"][0].as_str().unwrap();
-        assert!(warning.starts_with("graphs are missing, since an error ended the ") && warning.contains("bad.el"), "{warning}");
+        // Others may be about the machine.
+        let missing = |warning: &Value| {
+            let warning = warning.as_str().unwrap();
+            warning.starts_with("graphs are missing, since an error ended the ") && warning.contains("bad.el")
+        };
+        assert!(record["warnings"].as_array().unwrap().iter().any(missing), "{}", record["warnings"]);
         // Without any result there is nothing to publish.
         fs::remove_file(&json).unwrap();
         let output = arguments(&[&bad, &good]).output().unwrap();
