@@ -149,7 +149,7 @@ fn open(path: Option<&Path>, known: &[&'static str]) -> Result<Written, Failure>
 fn refused(error: &GridError, map: &MapRecord) -> Failure {
     let failure = Failure::because("", error);
     match error {
-        GridError::Outside { .. } => failure.cure(CELLS),
+        GridError::Outside { .. } | GridError::NoSource => failure.cure(CELLS),
         GridError::Blocked(_) if map.unknown > 0 && !map.unknown_is_free => {
             failure.cure("if the map does not know the cell, --unknown free takes such cells as free")
         }

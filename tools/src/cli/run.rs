@@ -111,7 +111,7 @@ pub(super) struct SourceArgs {
     pub(super) root: Option<Vertex>,
 
     /// Vertices to start from, all at once: numbers with commas between them, or a file with a number on each line
-    #[arg(long, value_name = "LIST|FILE")]
+    #[arg(long, value_name = "LIST")]
     pub(super) sources: Option<String>,
 }
 
@@ -120,19 +120,19 @@ impl SourceArgs {
     pub(super) fn resolve(&self) -> Result<Vec<Vertex>, Failure> {
         let text = match (&self.root, &self.sources) {
             (Some(root), _) => return Ok(vec![*root]),
-            (None, None) => return Ok(Vec::new()),
-            (None, Some(text)) => text,
+            (None, text) => text.as_deref().unwrap_or_default(),
         };
-        let number = |at: &str, text: &str| {
-            let cure = "give vertices as numbers from 0";
-            text.parse().map_err(|_| Failure::new(format!("{at}: {text:?} is not the number of a vertex")).cure(cure))
+        let refused = |reason: &str| Failure::new(reason).cure("give vertices as numbers from 0");
+        let number = |at: &str, text: &str| text.parse().map_err(|_| refused(&format!("{at}: {text:?} is not the number of a vertex")));
+        let found: Vec<Vertex> = if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
+            text.split(',').filter(|number| !number.is_empty()).map(|text| number("--sources", text)).collect::<Result<_, _>>()?
+        } else {
+            let lines = read(Path::new(text), files::Kind::Stream, files::RECORD)?;
+            let lines = lines.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
+            lines.map(|(line, at): (&str, u64)| number(&format!("{text}:{at}"), line)).collect::<Result<_, _>>()?
         };
-        if text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',') {
-            return text.split(',').filter(|number| !number.is_empty()).map(|text| number("--sources", text)).collect();
-        }
-        let lines = read(Path::new(text), files::Kind::Stream, files::RECORD)?;
-        let lines = lines.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
-        lines.map(|(line, at): (&str, u64)| number(&format!("{text}:{at}"), line)).collect()
+        // The library searches from no source. Here it is an empty variable, or an empty file.
+        if found.is_empty() { Err(refused("a search needs at least one source")) } else { Ok(found) }
     }
 }
 
