@@ -48,6 +48,8 @@ struct Header {
 
 /// The header of the next matrix. Everything before its content has then been read; without another matrix, the whole archive.
 fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
+    // What headers before that of an entry say of it, where its own has no room.
+    let (mut long_name, mut long_size) = (None, None);
     loop {
         let mut header = Vec::with_capacity(BLOCK);
         // Not `read_exact`: at the end of the archive it returns the same error as a decompressor whose input is cut off.
@@ -59,20 +61,75 @@ fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
         if header.iter().all(|&byte| byte == 0) {
             return io::copy(archive, &mut io::sink()).map(|_| None);
         }
-        let text = |field: &[u8]| String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned();
         // Octal digits, or a binary number that the highest bit marks (GNU tar, for 8 GiB and more).
         let size = match &header[124..136] {
             [0x80, 0, 0, 0, number @ ..] => number.try_into().ok().map(u64::from_be_bytes),
             digits => u64::from_str_radix(text(digits).trim(), 8).ok(),
         };
+        let kind = header[156];
+        let is_entry = !matches!(kind, b'L' | b'K' | b'x' | b'g');
+        let size = if is_entry { long_size.take().or(size) } else { size };
         let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
-        let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid("a header of the tar archive is damaged")) };
-        let name = text(&header[..100]);
-        if matches!(header[156], b'0' | 0) && is_the_matrix(Path::new(&name)) {
-            return Ok(Some(Header { name, size, blocks }));
+        let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid(DAMAGED)) };
+        match kind {
+            // GNU's long name.
+            b'L' => long_name = Some(text(&extension(archive, size, blocks)?)),
+            // POSIX's records (pax).
+            b'x' => {
+                let records = extension(archive, size, blocks)?;
+                let mut rest = &records[..];
+                while !rest.is_empty() {
+                    let (key, value, more) = record(rest).ok_or_else(|| invalid(DAMAGED))?;
+                    match key {
+                        b"path" => long_name = Some(text(value)),
+                        b"size" => long_size = Some(text(value).parse().map_err(|_| invalid(DAMAGED))?),
+                        _ => {}
+                    }
+                    rest = more;
+                }
+            }
+            _ => {
+                let short = || match text(&header[345..500]) {
+                    folder if !folder.is_empty() && &header[257..263] == b"ustar\0" => format!("{folder}/{}", text(&header[..100])),
+                    _ => text(&header[..100]),
+                };
+                if is_entry {
+                    let name = long_name.take().unwrap_or_else(short);
+                    if matches!(kind, b'0' | 0) && is_the_matrix(Path::new(&name)) {
+                        return Ok(Some(Header { name, size, blocks }));
+                    }
+                }
+                skip(archive, blocks)?;
+            }
         }
-        skip(archive, blocks)?;
     }
+}
+
+/// The text before the first zero byte.
+fn text(field: &[u8]) -> String {
+    String::from_utf8_lossy(field.split(|&byte| byte == 0).next().unwrap_or_default()).into_owned()
+}
+
+/// The content of a header that extends the next one.
+fn extension(archive: &mut impl Read, size: u64, blocks: u64) -> io::Result<Vec<u8>> {
+    /// Most bytes of such a header. macOS puts attributes of files into it.
+    const MOST: u64 = 1 << 20;
+    if size > MOST {
+        return Err(invalid("a header of the tar archive is too long; unpack it (tar xf FILE) and give the graph in it"));
+    }
+    let mut content = Vec::new();
+    archive.by_ref().take(size).read_to_end(&mut content)?;
+    skip(archive, blocks - content.len() as u64)?;
+    Ok(content)
+}
+
+/// The key and the value of the first record, `LENGTH KEY=VALUE` and a line feed, and what follows it.
+fn record(records: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
+    let digits = records.iter().position(|&byte| byte == b' ')?;
+    let length: usize = text(&records[..digits]).parse().ok()?;
+    let record = records.get(digits + 1..length)?.strip_suffix(b"\n")?;
+    let key = record.iter().position(|&byte| byte == b'=')?;
+    Some((&record[..key], &record[key + 1..], &records[length..]))
 }
 
 fn skip(archive: &mut impl Read, bytes: u64) -> io::Result<()> {
@@ -84,10 +141,13 @@ fn skip(archive: &mut impl Read, bytes: u64) -> io::Result<()> {
 
 fn is_the_matrix(name: &Path) -> bool {
     let folder = name.parent().and_then(Path::file_name);
-    name.extension().is_some_and(|extension| extension == "mtx") && (folder.is_none() || folder == name.file_stem())
+    // macOS adds files of attributes under such names.
+    let is_other = name.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"._"));
+    !is_other && name.extension().is_some_and(|extension| extension == "mtx") && (folder.is_none() || folder == name.file_stem())
 }
 
 const CUT_OFF: &str = "the tar archive is cut off";
+const DAMAGED: &str = "a header of the tar archive is damaged";
 
 fn invalid(reason: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, reason.into())

@@ -135,14 +135,22 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// A tar archive.
+/// A tar archive. The names of headers that extend the next one are those that GNU tar and pax give them.
 fn tar(files: &[(&str, &str)]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in files {
         let mut header = [0_u8; 512];
+        // Two fields hold a long name.
+        let (folder, name) = name.rsplit_once('/').filter(|_| name.len() > 100).unwrap_or(("", name));
+        header[345..345 + folder.len()].copy_from_slice(folder.as_bytes());
         header[..name.len()].copy_from_slice(name.as_bytes());
         header[124..136].copy_from_slice(format!("{:011o} ", text.len()).as_bytes());
-        header[156] = if name.ends_with('/') { b'5' } else { b'0' };
+        header[156] = match name {
+            "././@LongLink" => b'L',
+            "PaxHeader" => b'x',
+            _ if name.ends_with('/') => b'5',
+            _ => b'0',
+        };
         header[257..263].copy_from_slice(b"ustar\0");
         bytes.extend(header);
         bytes.extend(text.as_bytes());
@@ -329,6 +337,28 @@ mod regressions {
         for end in [1024, 2048, 2048 + 512] {
             assert_eq!(read_bytes("g.tar", &archive[..end]).unwrap(), expected, "cut to {end}");
         }
+        // Names that do not fit their field, and macOS's attributes beside each file.
+        let name = |long: &str| format!("{long}/{long}.mtx");
+        let (long, split) = ("n".repeat(140), name(&"p".repeat(90)));
+        let [gnu, pax] = [format!("{}\0", name(&long)), format!("13 comment=x\n295 path={}\n", name(&long))];
+        let sized = format!("11 size={:02}\n", mtx.len());
+        for files in [
+            &[("././@LongLink", &*gnu), ("n/n", mtx)][..],
+            &[("PaxHeader", &pax), ("n", mtx)],
+            &[("PaxHeader", &sized), ("g/g.mtx", mtx)],
+            &[("PaxHeader", "13 comment=x\n"), ("././@LongLink", &gnu), ("n", mtx), ("n", "1 2\n")],
+            &[(&*split, mtx)],
+            &[("./._a.mtx", "\0\x05\x16\x07"), ("./a.mtx", mtx), ("._b.mtx", "\0\x05\x16\x07")],
+        ] {
+            assert_eq!(read_bytes("g.tar", &tar(files)).unwrap(), expected, "{}", files[0].0);
+        }
+        let both = message("g.tar", &tar(&[("a.mtx", mtx), ("././@LongLink", &gnu), ("n", mtx)]));
+        assert!(both.contains(&name(&long)), "{both}");
+        for records in ["x", "5 x=y", "99999999999999999999 a=b\n", "0 a=b\n", "3 \n", "9 size=x\n", "12 comment=x\n"] {
+            assert!(message("g.tar", &tar(&[("PaxHeader", records), ("n", mtx)])).contains("damaged"), "{records}");
+        }
+        assert!(message("g.tar", &tar(&[("././@LongLink", &"n".repeat(2 << 20)), ("n", mtx)])).contains("too long"));
+        assert!(message("g.tar", &tar(&[("././@LongLink", &gnu), ("n", mtx)])[..700]).contains("cut off"));
         let none = message("x.tar.gz", &gzip(&tar(&[("a/b.txt", "0 1\n")])));
         assert!(none.contains("tar xf") && !none.contains("gzip"), "{none}");
         for (name, head, word) in
