@@ -1,6 +1,6 @@
 //! Numbers and errors as text: C's `%g`, counts with their nouns, times and sizes with a fitting unit, an error with its causes.
 
-use std::{error::Error, fmt::Write};
+use std::{borrow::Cow, error::Error, fmt::Write};
 
 /// `value` as C's `printf("%.{digits}g")` writes it (`%g` is 6 digits): what tools that read Graph500 reports expect.
 pub fn general(value: f64, digits: usize) -> String {
@@ -93,7 +93,20 @@ pub fn mteps(teps: f64) -> String {
     if millions >= 1e3 { format!("{} MTEPS", grouped(millions.round() as u64)) } else { format!("{} MTEPS", significant(millions, 4)) }
 }
 
-/// `context`, the error and its causes, in one line. If `context` is empty, the line begins with the error.
+/// The longest message that people read, in characters.
+pub const LONGEST: usize = 2000;
+
+/// Leaves out the middle of a `text` that has more than `most` characters: a message may repeat a file, or an argument, of any size.
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= most {
+        return Cow::Borrowed(text);
+    }
+    let (head, tail): (String, String) = (text.chars().take(most / 2).collect(), text.chars().skip(count - most / 2).collect());
+    Cow::Owned(format!("{head} [...] {tail}"))
+}
+
+/// `context`, the error and its causes, in one line, [`cut`]. If `context` is empty, the line begins with the error.
 pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     let mut message = context.to_owned();
     let mut cause = Some(error);
@@ -107,7 +120,7 @@ pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
-    message
+    cut(&message, LONGEST).into_owned()
 }
 
 /// The text of an `error` of this device. It begins with the device's name, unless it has the name already.
@@ -200,6 +213,15 @@ mod tests {
         assert_eq!(bytes(1_610_612_736), "1.5 GiB");
         assert_eq!(mteps(10_712e6), "10,712 MTEPS");
         assert_eq!(mteps(56.214e6), "56.21 MTEPS");
+    }
+
+    #[test]
+    fn messages_have_a_limit() {
+        assert_eq!(cut("0123456789", 10), "0123456789");
+        assert_eq!(cut("0123\u{e9}6789xx", 6), "012 [...] 9xx");
+        let error = std::io::Error::other("why ".repeat(1 << 18));
+        let message = with_causes("reading", &error);
+        assert!(message.len() < LONGEST + 20 && message.starts_with("reading: why ") && message.ends_with("why "), "{}", message.len());
     }
 
     #[test]

@@ -536,7 +536,7 @@ pub unsafe extern "C" fn socbfs_runtime_new_at(
             Some(board) => Profile::named(Path::new(board)),
             None => Profile::detected(),
         };
-        let at = at.map(str::parse::<Goal>).transpose().map_err(|error| Failure::argument(error.to_string()))?;
+        let at = at.map(str::parse::<Goal>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
         let given = device.is_some();
         let Ok(device) = device.unwrap_or("cpu").parse();
         let device = Setting { value: device, origin: if given { Origin::Flag } else { Origin::BuiltIn } };

@@ -19,7 +19,10 @@ use super::{
     Policy, PolicyError,
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
-use crate::bfs::{Direction, LevelPlan, LevelStats, Placement};
+use crate::{
+    bfs::{Direction, LevelPlan, LevelStats, Placement},
+    words::cut,
+};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "rule",
@@ -466,6 +469,8 @@ enum Token<'t> {
 const MOST_NODES: usize = 48;
 /// The deepest nesting of parentheses and signs.
 const DEEPEST: usize = 24;
+/// The longest reason of an error, in characters: a word of a rule may have any length.
+const LONGEST_REASON: usize = 120;
 
 struct Parser<'t> {
     text: &'t str,
@@ -486,7 +491,7 @@ impl<'t> Parser<'t> {
 
     fn error<T>(&self, begin: usize, reason: impl Into<String>) -> Result<T, RuleError> {
         let column = self.text[..begin].chars().count() + 1;
-        Err(RuleError { column, reason: reason.into(), text: self.text.to_owned() })
+        Err(RuleError { column, reason: cut(&reason.into(), LONGEST_REASON).into_owned(), text: self.text.to_owned() })
     }
 
     /// An error at the next token.
@@ -865,6 +870,18 @@ mod tests {
                 prop_assert_eq!(plans(&policy, &levels), plans(&format!("rule:{rule}"), &levels), "{} {}", policy, rule);
             }
         }
+    }
+
+    #[test]
+    fn errors_repeat_no_long_word() {
+        let (word, digits) = ("x".repeat(1 << 20), "9".repeat(1 << 20));
+        for text in
+            [format!("level > 1 and {word} > 5"), format!("level > {digits}x"), format!("level > 1 {word}"), format!("{word}{word}")]
+        {
+            let error = parse(&text).unwrap_err().to_string();
+            assert!(error.len() < 800 && error.contains(" [...] "), "{error}");
+        }
+        assert!(format!("rule:{word}").parse::<Policy>().unwrap_err().to_string().contains("unknown name \"xxx"));
     }
 
     #[test]

@@ -37,6 +37,8 @@ use std::{
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
+use socbfs::words::{LONGEST, cut};
+
 use crate::shell::{
     clocks, config::with_variables, error::Failure, fatal, interrupt, output::both, progress, say, shown, tell, tell_variables,
 };
@@ -135,10 +137,10 @@ pub fn main() -> ExitCode {
             let text = error.render().to_string();
             // Without a subcommand, the help goes to standard error. It has nothing of the command line.
             let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
-            let cut = if is_help { Cow::Borrowed(&*text) } else { shown::cut(&text) };
-            if matches!((&cut, shown::text(&cut)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
+            let shorter = if is_help { Cow::Borrowed(&*text) } else { cut(&text, LONGEST) };
+            if matches!((&shorter, shown::text(&shorter)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
                 // The message is too long or has control characters: a script may have put foreign text on the command line.
-                say(&cut);
+                say(&shorter);
                 return ExitCode::from(code);
             }
             let printed = error.print().and_then(|()| stdout().flush());

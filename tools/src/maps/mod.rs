@@ -189,11 +189,7 @@ const LENGTH: &str = "it must be a number from 1 to 4294967295";
 
 /// A word of a file, so that a message about it is short.
 fn shown(word: &[u8]) -> String {
-    let text = String::from_utf8_lossy(word);
-    match text.char_indices().nth(24) {
-        Some((end, _)) => format!("{:?}...", &text[..end]),
-        None => format!("{text:?}"),
-    }
+    format!("{:?}", words::cut(&String::from_utf8_lossy(word), 24))
 }
 
 #[cfg(test)]

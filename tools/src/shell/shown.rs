@@ -3,8 +3,7 @@
 
 use std::{borrow::Cow, fmt::Write};
 
-/// The longest message of an error, in characters.
-const MOST: usize = 2000;
+use socbfs::words::{LONGEST, cut};
 
 /// Escapes control characters, except line feeds and tabs, and characters that change the direction of writing.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
@@ -39,17 +38,7 @@ pub(crate) fn json(json: &str) -> String {
 
 /// Makes a message safe as [`text`] does, [cuts](cut) it, and indents all lines but the first, so that none looks like another message.
 pub(crate) fn line(message: &str) -> String {
-    text(&cut(message)).replace('\n', "\n    ")
-}
-
-/// Leaves out the middle of a `message` that is too long to read.
-pub(crate) fn cut(message: &str) -> Cow<'_, str> {
-    let count = message.chars().count();
-    if count <= MOST {
-        return Cow::Borrowed(message);
-    }
-    let (head, tail): (String, String) = (message.chars().take(MOST * 3 / 4).collect(), message.chars().skip(count - MOST / 4).collect());
-    Cow::Owned(format!("{head} [...] {tail}"))
+    text(&cut(message, LONGEST)).replace('\n', "\n    ")
 }
 
 fn is_active(c: char) -> bool {
