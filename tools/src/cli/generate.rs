@@ -94,12 +94,13 @@ enum Kind {
         target: Target,
     },
     /// Both ends of every edge drawn uniformly
+    #[command(override_usage = "socbfs generate uniform [OPTIONS] --vertices <N> --edges <N> -o <FILE>")]
     Uniform {
         /// Vertices
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         vertices: u64,
         /// Edges
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         edges: u64,
         /// Seed
         #[arg(long, default_value_t = 1)]
@@ -110,7 +111,7 @@ enum Kind {
     /// The random graph of Rodinia's bfs
     Rodinia {
         /// Vertices
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         vertices: u64,
         /// Seed
         #[arg(long, default_value_t = 1)]
@@ -121,10 +122,10 @@ enum Kind {
     /// Two-dimensional grid with deleted edges: like roads
     Grid {
         /// Vertices in a row
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         width: u64,
         /// Rows
-        #[arg(long)]
+        #[arg(long, value_name = "N")]
         height: u64,
         /// Share of the edges that is deleted, 0 to 1
         #[arg(long, default_value_t = 0.05)]

@@ -37,11 +37,11 @@ use std::{
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
-use socbfs::words::{LONGEST, cut};
-
-use crate::shell::{
-    clocks, config::with_variables, error::Failure, fatal, interrupt, output::both, progress, say, shown, tell, tell_variables,
+use crate::{
+    report::COLUMNS,
+    shell::{clocks, config::with_variables, error::Failure, fatal, interrupt, output::both, progress, say, shown, tell, tell_variables},
 };
+use socbfs::words::{LONGEST, cut};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,7 @@ work.";
 /// (top-down or bottom-up) and the device (CPU, GPU or both). It checks every tree against the edges as given, and reports traversed edges
 /// per second (TEPS) in the form of Graph500.
 #[derive(Debug, Parser)]
-#[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = 120, arg_required_else_help = true)]
+#[command(name = "socbfs", version, long_version = LONG_VERSION, after_help = EXAMPLES, max_term_width = COLUMNS, arg_required_else_help = true)]
 struct Cli {
     /// Print more messages (-vv: still more)
     #[arg(short, long, global = true, help_heading = "General", action = ArgAction::Count, conflicts_with = "quiet")]
@@ -167,9 +167,17 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// The narrowest text that can be read; less in COLUMNS is ignored.
+const LEAST_COLUMNS: usize = 40;
+
 fn parse() -> Result<(Cli, ArgMatches), clap::Error> {
     let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    let matches = with_variables(Cli::command(), &words).try_get_matches()?;
+    let mut command = Cli::command();
+    // Where there is no terminal, clap takes any width from COLUMNS.
+    if std::env::var("COLUMNS").is_ok_and(|columns| columns.parse().is_ok_and(|columns: usize| columns < LEAST_COLUMNS)) {
+        command = command.term_width(COLUMNS);
+    }
+    let matches = with_variables(command, &words).try_get_matches()?;
     let cli = Cli::from_arg_matches(&matches)?;
     Ok((cli, matches))
 }
