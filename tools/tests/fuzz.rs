@@ -208,7 +208,9 @@ fn records_of_training() {
         "--collect-only",
         "--records",
     ];
+    // Without the checksums, which would refuse every change before the reader sees it.
     let seed = made(&folder, "t.jsonl", &train);
+    let seed: String = seed.lines().map(|line| line.rsplit_once(",\"xxh3\":").unwrap().0.to_owned() + "}\n").collect();
     let path = folder.path("changed");
     let read = |text: &str| {
         fs::write(&path, text).unwrap();

@@ -1,13 +1,25 @@
-//! Files of JSON lines that grow one line at a time, so that an interruption, a kill or a power cut loses at most one line.
+//! Files of JSON lines that grow one line at a time, so that an interruption, a kill or a power cut loses at most one line. The last key of
+//! each line is a checksum of the rest, so that no damaged line is taken for a measurement.
 
 use std::{
     io::{self, Write},
     path::Path,
 };
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, Error as _},
+};
+use twox_hash::XxHash3_128;
 
 use socbfs::files::{self, OwnFile};
+
+/// What stands before the checksum of a line.
+const SUM: &str = ",\"xxh3\":\"";
+
+fn sum(line: &[u8]) -> String {
+    format!("{:032x}", XxHash3_128::oneshot(line))
+}
 
 /// A file of JSON lines, open for appending.
 #[derive(Debug)]
@@ -42,13 +54,15 @@ impl JsonLines {
         Ok(nix::unistd::syncfs(&self.0.file)?)
     }
 
-    /// Appends a line, or nothing.
+    /// Appends an object as a line, or nothing.
     ///
     /// # Errors
     /// If the file can't be written.
     pub fn add(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(value)?;
-        line.push(b'\n');
+        let sum = sum(&line);
+        line.pop();
+        line.extend_from_slice(format!("{SUM}{sum}\"}}\n").as_bytes());
         let before = self.0.file.metadata()?.len();
         // One write of the whole line: after an interruption, a line is either complete or lacks its line end. Synced, since a line is
         // minutes of work, and a power cut would lose it.
@@ -61,12 +75,22 @@ impl JsonLines {
     }
 }
 
-/// Reads a line. (Records are read from text everywhere: the reader of every type is then in the program once, not once for each source.)
+/// Reads a line. `may_lack_sum`: an older version may have written it. (Records are read from text everywhere: the reader of every type is
+/// then in the program once, not once for each source.)
 ///
 /// # Errors
-/// If it is not the JSON of a `T`.
-pub fn read_line<T: DeserializeOwned>(line: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_str(std::str::from_utf8(line).map_err(serde::de::Error::custom)?)
+/// If it is not the JSON of a `T`, or if its checksum is wrong.
+pub fn read_line<T: DeserializeOwned>(line: &[u8], may_lack_sum: bool) -> serde_json::Result<T> {
+    let text = std::str::from_utf8(line).map_err(serde_json::Error::custom)?.trim_end();
+    let (object, found) = match text.strip_suffix("\"}").and_then(|text| text.rsplit_once(SUM)) {
+        Some((object, found)) => (format!("{object}}}"), found),
+        None if may_lack_sum => return serde_json::from_str(text),
+        None => return Err(serde_json::Error::custom("the line has no checksum")),
+    };
+    if sum(object.as_bytes()) != found {
+        return Err(serde_json::Error::custom("the line is damaged: its checksum is another one; remove it"));
+    }
+    serde_json::from_str(&object)
 }
 
 /// The complete lines of `text`, with their line ends.

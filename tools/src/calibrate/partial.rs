@@ -73,7 +73,7 @@ impl PartialHeader {
     /// measurements would then be lost, or not fit together.) Returns whether it did.
     pub fn take_choices_of(&mut self, path: &Path, permits: impl Fn(SharingMode) -> bool) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
-        let before = complete_lines(&text).next().and_then(|first| read_line::<Self>(first).ok());
+        let before = complete_lines(&text).next().and_then(|first| read_line::<Self>(first, false).ok());
         let Some(before) = before else { return false };
         let mut alike = Self { work_groups: before.work_groups.clone(), parallel: before.parallel.clone(), ..self.clone() };
         match (&mut alike.identity.device, &before.identity.device) {
@@ -200,18 +200,18 @@ fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Readable<T> 
     struct AnyFormat {
         format: String,
     }
-    match read_line::<AnyFormat>(first) {
+    match read_line::<AnyFormat>(first, true) {
         Ok(any) if any.format.starts_with(H::KIND) => {}
         _ => return Readable::NotOurs,
     }
-    let Ok(found) = read_line::<H>(first) else { return Readable::Other("they have another format") };
+    let Ok(found) = read_line::<H>(first, false) else { return Readable::Other("they have another format") };
     if let Some(difference) = header.difference(&found) {
         return Readable::Other(difference);
     }
     let mut good = first.len() as u64;
     let mut graphs = Vec::new();
     for line in lines {
-        let Ok(graph) = read_line(line) else { break };
+        let Ok(graph) = read_line(line, false) else { break };
         good += line.len() as u64;
         graphs.push(graph);
     }
@@ -305,6 +305,35 @@ mod tests {
         assert_eq!(graphs, [graph(0), graph(3), graph(4)]);
         partial.remove();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn no_damaged_measurement_is_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p");
+        let (mut partial, ..) = open(&path, &header(1)).unwrap();
+        let measured: Vec<MeasuredGraph> = (0..3).map(graph).collect();
+        measured.iter().for_each(|graph| partial.add(graph).unwrap());
+        drop(partial);
+        let whole = std::fs::read(&path).unwrap();
+        let ends: Vec<usize> = (0..whole.len()).filter(|&at| whole[at] == b'\n').collect();
+        for at in 0..whole.len() {
+            // Another digit, letter or sign in place of one; the file cut off there.
+            let line = ends.iter().position(|&end| at <= end).unwrap();
+            let flipped = [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat();
+            for (damaged, kept) in [(flipped, line.saturating_sub(1)), (whole[..at].to_vec(), line.saturating_sub(1))] {
+                std::fs::write(&path, damaged).unwrap();
+                // Where the header is damaged, nothing is continued, and another program's file is not overwritten.
+                if let Ok((_, graphs, _)) = open(&path, &header(1)) {
+                    assert_eq!(graphs, measured[..kept], "byte {at}");
+                }
+            }
+        }
+        // Lines without a checksum: an older version, or another program.
+        let stripped = |line: &str| line.rsplit_once(",\"xxh3\"").unwrap().0.to_owned() + "}\n";
+        let text = String::from_utf8(whole).unwrap();
+        std::fs::write(&path, text.lines().map(stripped).collect::<String>()).unwrap();
+        assert!(open(&path, &header(1)).unwrap().2.unwrap().contains("format"));
     }
 
     #[test]

@@ -321,13 +321,13 @@ fn parse(path: &Path, text: &[u8]) -> Result<(Option<Machine>, Vec<SearchSample>
         let wrong = |reason: String| RecordsError::Line { path: path.to_owned(), line: index + 1, reason };
         complete += line.len();
         if index == 0 {
-            let header: Header = read_line(line).map_err(|error| wrong(format!("this is not a file of `socbfs train`: {error}")))?;
+            let header: Header = read_line(line, true).map_err(|error| wrong(format!("this is not a file of `socbfs train`: {error}")))?;
             if header.socbfs_training != SCHEMA {
                 return Err(wrong(format!("schema {}, but this version knows only {SCHEMA}", header.socbfs_training)));
             }
             machine = Some(header.machine);
         } else {
-            searches.push(read_line(line).map_err(|error| wrong(error.to_string()))?);
+            searches.push(read_line(line, true).map_err(|error| wrong(error.to_string()))?);
         }
     }
     // A header that was interrupted has no line end, and begins as a header does.
@@ -396,10 +396,14 @@ mod tests {
         let error = RecordsFile::open(&path, machine(3)).unwrap_err().to_string();
         assert!(error.contains("2 threads") && error.contains("3 threads"), "{error}");
         let header = fs::read_to_string(&path).unwrap();
+        RecordsFile::open(&path, machine(2)).unwrap().push(search(7)).unwrap();
+        let whole = fs::read_to_string(&path).unwrap();
         for (text, reason) in [
             ("hello\n".to_owned(), "line 1"),
             ("no line".to_owned(), "line 1"),
-            (header.replace(":1,", ":2,"), "schema 2"),
+            (header.replace(":1,", ":2,"), "checksum"),
+            (header.rsplit_once(",\"xxh3\"").unwrap().0.replace(":1,", ":2,") + "}\n", "schema 2"),
+            (whole.replace("\"root\":7", "\"root\":9"), "line 2: the line is damaged"),
             (format!("{header}{{\"graph\":3}}\n"), "line 2"),
         ] {
             fs::write(&path, &text).unwrap();
@@ -443,7 +447,8 @@ mod tests {
         assert!(error.contains("here: Z80, 2 threads, scalar, levels of the CPU, directed, original order, leaves kept"), "{error}");
         fs::remove_file(&path).unwrap();
         drop(RecordsFile::open(&path, machine(2)).unwrap());
-        assert_eq!(fs::read_to_string(&path).unwrap(), old);
+        let new = fs::read_to_string(&path).unwrap();
+        assert_eq!(new.rsplit_once(",\"xxh3\"").unwrap().0, old.trim_end_matches("}\n"));
         for options in [
             BuildOptions { directed: true, ..BuildOptions::default() },
             BuildOptions { order: Order::Degree, ..BuildOptions::default() },
