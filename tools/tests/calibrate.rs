@@ -91,7 +91,8 @@ fn later_searches_find_and_use_the_calibration() {
     let found = &user.json(&bench)["search"]["calibration"];
     assert_eq!(found["file"], file.to_str().unwrap());
     assert!(found["date"].as_str().unwrap().ends_with('Z') && !found["commit"].as_str().unwrap().is_empty(), "{found}");
-    let shown = user.good(&with_settings(&["board", "show"])).0;
+    // A row of more than 80 characters continues behind as many blanks as the name of a setting has.
+    let shown = user.good(&with_settings(&["board", "show"])).0.replace(&format!("\n{:18}", ""), " ");
     let line = |word: &str| shown.lines().find(|line| line.starts_with(word)).unwrap_or_else(|| panic!("{word} in {shown}")).to_owned();
     let content = user.table(file);
     let decides = content["auto"]["policy"].as_str().unwrap();

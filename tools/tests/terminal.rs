@@ -9,7 +9,10 @@ use std::{
 
 use nix::libc;
 
-use crate::built::{Folder, socbfs};
+use crate::{
+    built::{Folder, socbfs},
+    command::board_with_rails,
+};
 
 /// What a command writes to a terminal of this size, and its exit code.
 fn session(arguments: &[&str], [columns, rows]: [u16; 2]) -> (Option<i32>, String) {
@@ -55,12 +58,13 @@ fn pieces(written: &str) -> Vec<String> {
     plain.split(['\n', '\r']).map(str::to_owned).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// The text lines of a session that ended well. No line is wider than 80 characters, except warnings and commands.
+/// The text lines of a session that ended well. No line is wider than 80 characters, except warnings, commands and addresses of pages.
 fn lines(arguments: &[&str]) -> Vec<String> {
     let (code, written) = session(arguments, [80, 24]);
     assert_eq!(code, Some(0), "{arguments:?}: {written}");
     let lines = pieces(&written);
-    for line in lines.iter().filter(|line| !line.starts_with("warning: ") && !line.contains("sudo ")) {
+    for line in lines.iter().filter(|line| !line.starts_with("warning: ") && !line.contains("sudo ") && !line.starts_with("    \"https://"))
+    {
         assert!(line.chars().count() <= 80, "{} characters in {arguments:?}: {line}", line.chars().count());
     }
     lines
@@ -107,6 +111,23 @@ fn tables_fit_80_columns_and_have_all_columns_on_request() {
     assert!(sensors[0].starts_with("Looked in /sys for RAPL"), "{sensors:#?}");
     let doctor = lines(&["doctor", "--sysfs-root", &nothing]);
     assert_eq!(doctor.iter().filter(|line| line.starts_with("unknown ")).count(), 1, "{doctor:#?}");
+    // Rails with long labels, and profiles with long values and comments.
+    let wide = board_with_rails(&folder);
+    folder.file("sys/class/hwmon/hwmon0/label", "VDD_OF_A_BIG_CLUSTER_AND_ITS_CACHES_AND_MORE\n");
+    let rail = "schema = 1\n[board]\nname = 'b'\n[power]\nscope = 'soc-rails'\n[[power.rails]]\nfamily = 'ina2xx'\nid = '*-0040'\n";
+    let board = folder.file("b.toml", format!("{rail}domain = 'gpu'\ncounted = true\n"));
+    let sensors = lines(&["sensors", "--sysfs-root", &wide, "--board", &board]);
+    assert!(sensors.iter().any(|line| line.contains("VDD_OF_A_BIG_CLUSTER")), "{sensors:#?}");
+    assert!(sensors.iter().any(|line| line.starts_with("sensor ") && line.ends_with(" covers") && !line.contains("label")), "{sensors:#?}");
+    for board in socbfs::board::shipped() {
+        let shown = lines(&["board", "show", board, "--device", "cpu", "--policy", rule]);
+        assert!(shown.iter().any(|line| line.starts_with("    [names the board in records; ")), "{shown:#?}");
+    }
+    lines(&["board", "list", "--sysfs-root", &wide]);
+    let detected = lines(&["board", "detect", "--sysfs-root", &wide]);
+    assert!(detected[1].starts_with("because       no profile fits: "), "{detected:#?}");
+    lines(&["compare", "--a=--threads 1", "--b=--threads 1", "kronecker:6", "--rounds", "2", "--roots", "1"]);
+    lines(&["devices", "--quick"]);
     // A map of one column: as many levels as rows, of which the table shows a part in each of its rows.
     let tall = format!("type octile\nheight 5000\nwidth 1\nmap\n{}", ".\n".repeat(5000));
     let map = folder.file("tall.map", tall);
@@ -147,4 +168,34 @@ fn progress_keeps_to_one_line_of_the_terminal() {
     assert!(text.contains("graph 1 of 2: kronecker scale=6 ") && text.contains("graph 2 of 2: grid width=9 "), "{text}");
     let quiet = ["policies", "-q", "kronecker:6", "grid:9x9", "--only", "tc", "--roots", "1", "--turns", "1", "--device", "cpu"];
     assert_eq!(said(socbfs(&quiet)), "");
+}
+
+#[test]
+fn help_is_no_wider_than_the_terminal() {
+    // A part of the commands has commands of its own.
+    let mut commands = vec![String::new()];
+    for level in 0..2 {
+        for command in commands.clone().iter().filter(|command| command.split_whitespace().count() == level) {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let help = String::from_utf8(socbfs(&[&words[..], &["--help"]].concat()).output().unwrap().stdout).unwrap();
+            let names = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+            let names =
+                names.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next());
+            commands.extend(names.filter(|name| *name != "help").map(|name| format!("{command} {name}")));
+        }
+    }
+    assert!(commands.len() > 28, "{commands:?}");
+    let widest = |help: &str| help.lines().map(|line| line.chars().count()).max().unwrap();
+    for command in commands.iter().flat_map(|command| [format!("{command} -h"), format!("{command} --help")]) {
+        let words: Vec<&str> = command.split_whitespace().collect();
+        lines(&words);
+        // No terminal, and a number of columns that is none.
+        for columns in ["", "0", "1", "-5", "wide", "65536", "99999999999999999999"] {
+            let output = socbfs(&words).env("COLUMNS", columns).output().unwrap();
+            let help = String::from_utf8(output.stdout).unwrap();
+            assert!((50..=80).contains(&widest(&help)), "COLUMNS={columns} {command}: {}\n{help}", widest(&help));
+        }
+    }
+    let narrow = socbfs(&["doctor", "--help"]).env("COLUMNS", "60").output().unwrap();
+    assert!(widest(std::str::from_utf8(&narrow.stdout).unwrap()) <= 60);
 }

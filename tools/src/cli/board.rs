@@ -247,7 +247,7 @@ fn detected(detection: &Detection) -> String {
     ] {
         rows.push((name, value.map_or("-", String::as_str).to_owned()));
     }
-    rows.iter().map(|(name, value)| format!("{name:<14}{value}\n")).collect()
+    rows.iter().map(|(name, value)| report::hanging(&format!("{name:<14}"), value)).collect()
 }
 
 fn init(target: &Target, root: &Path, quiet: bool) -> Result<(), Failure> {
@@ -329,7 +329,7 @@ impl ShowArgs {
             let mut text = settings_text(&config, devices.first(), found.as_ref(), &choice);
             text.push_str(&report::bands(&bands));
             if are_superseded(&bands, &config.policy.value) {
-                text.push_str("(A bound is missing: a search in one process measures all of them first and uses no estimate.)\n");
+                text.push_str("(A bound is missing: a search in one process\nmeasures all of them first and uses no estimate.)\n");
             }
             text.push('\n');
             text.push_str(&entries_text(&entries, &profile.place));
@@ -412,25 +412,29 @@ fn settings(
 }
 
 fn settings_text(config: &Runtime, device: Option<&DeviceInfo>, found: Option<&FoundCalibration>, choice: &Choice) -> String {
-    let board = format!("{:<18}{:<24}{}\n", "board", config.profile.name(), config.profile.reason);
-    let rows =
-        settings(config, device, found, choice).into_iter().map(|(name, value, origin)| format!("{name:<17} {value:<23} {origin}\n"));
-    std::iter::once(board).chain(rows).collect()
+    let board = ("board", config.profile.name().to_owned(), config.profile.reason.clone());
+    let rows = settings(config, device, found, choice);
+    let row = |(name, value, origin)| report::hanging(&format!("{name:<17} "), &format!("{value:<23} {origin}"));
+    std::iter::once(board).chain(rows).map(row).collect()
 }
 
-/// A line for every value: key, value, file and line, whether it is an estimate, its use, and its source.
+/// Every value: key, value, file and line, and whether it is an estimate; below them its use and its source.
 fn entries_text(entries: &[Entry], place: &str) -> String {
-    let width =
-        |text: fn(&Entry) -> &str, most: usize| entries.iter().map(|entry| text(entry).chars().count()).max().unwrap_or(0).min(most);
-    let (keys, values) = (width(|entry| &entry.key, 60), width(|entry| &entry.value, 30));
-    let line = |entry: &Entry| {
-        let mark = if entry.estimate { "estimate" } else { "" };
-        let source = entry.source.as_deref().map_or_else(String::new, |source| format!("# {source}"));
-        let origin = format!("{place}:{}", entry.line);
+    let keys = entries.iter().map(|entry| entry.key.chars().count()).max().unwrap_or(0).min(41);
+    let lines = |entry: &Entry| {
+        let mark = if entry.estimate { "  estimate" } else { "" };
+        let (key, value) = (&entry.key, format!("{:<12}  {place}:{}{mark}", entry.value, entry.line));
+        let value = match format!("{key:<keys$}  {value}\n") {
+            line if line.chars().count() <= report::COLUMNS + 1 => line,
+            // Below the key, where a URL has room.
+            _ => format!("{key}\n") + &report::hanging("    ", &value),
+        };
+        let source = entry.source.as_deref().map_or_else(String::new, |source| format!(" # {source}"));
         let purpose = board::key(&entry.key).map_or_else(String::new, |key| format!("[{}]", key.purpose));
-        let row =
-            format!("{:<keys$}  {:<values$}  {origin:<w$}  {mark:<8}  {purpose} {source}", entry.key, entry.value, w = place.len() + 4);
-        format!("{}\n", row.trim_end())
+        match format!("{purpose}{source}").trim_start() {
+            "" => value,
+            said => value + &report::hanging("    ", said),
+        }
     };
-    entries.iter().map(line).collect()
+    entries.iter().map(lines).collect()
 }

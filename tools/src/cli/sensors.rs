@@ -14,6 +14,7 @@ use socbfs::power::{
 };
 
 use crate::doctor::SensorProbe;
+use crate::report::{Cell, Table, folded_by};
 use crate::shell::energy::{GLANCE, profile_at, seconds_in};
 use crate::shell::{
     config::RootArgs,
@@ -225,20 +226,16 @@ fn table(all: &Sensors) -> String {
 
 fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
     if !all.sensors.is_empty() {
-        let width = |of: &dyn Fn(&Usable) -> usize, least: usize| all.sensors.iter().map(of).max().unwrap_or(0).max(least) + 2;
-        let (first, second) = (width(&|s| s.sensor.len(), 6), width(&|s| s.label.as_ref().map_or(0, String::len), 5));
-        writeln!(out, "{:<first$}{:<second$}{:<12}{:>10}  {:>9}  covers", "sensor", "label", "feeds", "now", "new every")?;
-        for sensor in &all.sensors {
-            let label = sensor.label.as_deref().unwrap_or("");
-            let watts = sensor.watts.map_or_else(|| "n/a".to_owned(), |watts| socbfs::power::Watts(watts).to_string());
-            writeln!(
-                out,
-                "{:<first$}{label:<second$}{:<12}{watts:>10}  {:>6} ms  {}",
-                sensor.sensor, sensor.domain, sensor.refresh_ms, sensor.scope
-            )?;
-            if let Some(problem) = &sensor.problem {
-                writeln!(out, "  {problem}")?;
-            }
+        let row = |sensor: &Usable| {
+            let (label, watts) = (sensor.label.as_deref().unwrap_or(""), sensor.watts.map(|watts| socbfs::power::Watts(watts).to_string()));
+            let [watts, refresh] = [watts.unwrap_or_else(|| "n/a".to_owned()), format!("{} ms", sensor.refresh_ms)];
+            [&*sensor.sensor, label, &*sensor.domain, &*watts, &*refresh, &*sensor.scope].map(Cell::word).to_vec()
+        };
+        let columns = ["sensor", "label", "feeds", "now", "new every", "covers"].map(str::to_owned).to_vec();
+        let table = Table { columns, rows: all.sensors.iter().map(row).collect() };
+        folded_by(out, "", &table, &|column| !matches!(column, 3 | 4))?;
+        for (sensor, problem) in all.sensors.iter().filter_map(|sensor| Some((sensor, sensor.problem.as_ref()?))) {
+            writeln!(out, "{}: {problem}", sensor.sensor)?;
         }
         writeln!(out)?;
     }

@@ -137,8 +137,18 @@ pub const COLUMNS: usize = 80;
 /// broken.
 pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
     let value = value.to_string();
-    let lines = if value.starts_with(' ') { vec![&*value] } else { wrapped(&value, COLUMNS - NAMES) };
-    lines.iter().enumerate().try_for_each(|(place, line)| writeln!(out, "{:<NAMES$}{line}", if place == 0 { name } else { "" }))
+    if value.starts_with(' ') {
+        return writeln!(out, "{name:<NAMES$}{value}");
+    }
+    out.push_str(&hanging(&format!("{name:<NAMES$}"), &value));
+    Ok(())
+}
+
+/// `name` and `text`, in as many lines as 80 characters need. Those after the first have blanks instead of the name.
+pub fn hanging(name: &str, text: &str) -> String {
+    let width = name.chars().count();
+    let line = |(place, line): (usize, &str)| format!("{}\n", format!("{:<width$}{line}", if place == 0 { name } else { "" }).trim_end());
+    wrapped(text, COLUMNS.saturating_sub(width)).into_iter().enumerate().map(line).collect()
 }
 
 /// The lines of `text`, broken at blanks, of no more than `width` characters unless a word is longer.
@@ -157,6 +167,28 @@ pub fn wrapped(text: &str, width: usize) -> Vec<&str> {
 /// Writes a table with aligned columns, the first one to the left and the others to the right.
 pub(crate) fn aligned(out: &mut String, table: &Table) -> fmt::Result {
     aligned_by(out, "  ", table, &|column| column == 0)
+}
+
+/// As [`aligned_by`], but columns that do not fit 80 characters follow below, behind the first column again.
+pub(crate) fn folded_by(out: &mut String, indent: &str, table: &Table, is_left: &dyn Fn(usize) -> bool) -> fmt::Result {
+    let width = |column: usize| {
+        let cells = table.rows.iter().map(|row| &row[column].text).chain([&table.columns[column]]);
+        2 + cells.map(|text| text.chars().count()).max().unwrap_or(0)
+    };
+    let mut begin = 1;
+    while begin < table.columns.len() {
+        let (mut end, mut total) = (begin, (indent.chars().count() + width(0)).saturating_sub(2));
+        while end < table.columns.len() && (end == begin || total + width(end) <= COLUMNS) {
+            total += width(end);
+            end += 1;
+        }
+        let places: Vec<usize> = std::iter::once(0).chain(begin..end).collect();
+        let cells = |row: &Vec<Cell>| places.iter().map(|&place| row[place].clone()).collect();
+        let columns = places.iter().map(|&place| table.columns[place].clone()).collect();
+        aligned_by(out, indent, &Table { columns, rows: table.rows.iter().map(cells).collect() }, &|column| is_left(places[column]))?;
+        begin = end;
+    }
+    Ok(())
 }
 
 /// Writes a table with aligned columns: to the left if `is_left` returns true. Every line begins with `indent`.
@@ -201,6 +233,22 @@ mod tests {
         let mut text = String::new();
         row(&mut text, "Name", "a ".repeat(60).trim_end()).unwrap();
         assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn columns_that_do_not_fit_follow_below() {
+        let cells = |texts: [&str; 4]| texts.map(|text| Cell::word(text.repeat(30))).to_vec();
+        let table = Table { columns: ["a", "b", "c", "d"].map(str::to_owned).to_vec(), rows: vec![cells(["w", "x", "y", "z"])] };
+        let mut text = String::new();
+        folded_by(&mut text, "  ", &table, &|_| true).unwrap();
+        let heads: Vec<&str> = text.lines().step_by(2).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+        assert_eq!(heads, ["b", "c", "d"], "{text}");
+        assert!(text.lines().all(|line| line.len() <= COLUMNS), "{text}");
+        let one = Table { columns: vec!["a".into(), "b".into()], rows: vec![vec![Cell::word("1"), Cell::word("2")]] };
+        let [mut folded, mut whole] = [String::new(), String::new()];
+        folded_by(&mut folded, "", &one, &|_| false).unwrap();
+        aligned_by(&mut whole, "", &one, &|_| false).unwrap();
+        assert_eq!(folded, whole);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     POLICIES_SCHEMA,
+    cells::hanging,
     effect::{Effect, Of, verdict},
     possible::possible,
 };
@@ -218,7 +219,7 @@ impl Comparison {
         }
         let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
         let (a, b, verdict) = (names[0], names[1], &self.verdict);
-        format!("A: {a}\nB: {b}\n\n{text}\nB over A above 1: B did better.\n{verdict}\n{NOT_IN_TURN}\n")
+        format!("A: {a}\nB: {b}\n\n{text}\nB over A above 1: B did better.\n{}{}", hanging("", verdict), hanging("", NOT_IN_TURN))
     }
 }
 
@@ -282,7 +283,7 @@ impl InTurn {
             // Writing to a String can't fail.
             let _ = writeln!(text, "{word:<8}{a:>12}{b:>12}{ratio:>10}   {range}");
         }
-        format!("{text}\n{}\n", verdict(medians, means))
+        format!("{text}\n{}", hanging("", &verdict(medians, means)))
     }
 }
 

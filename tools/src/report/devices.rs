@@ -8,7 +8,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::cells::{Cell, Table, aligned_by, written};
+use super::cells::{Cell, Table, folded_by, hanging, written};
 use socbfs::{
     measure::{HandoverTable, HandoverTimes, WayTimes},
     memory::SharingMode,
@@ -114,9 +114,9 @@ fn write(out: &mut String, all: &Devices) -> fmt::Result {
     }
     for platform in &all.platforms {
         writeln!(out)?;
-        writeln!(out, "{}, {}", platform.name, platform.version)?;
+        out.push_str(&hanging("", &format!("{}, {}", platform.name, platform.version)));
         if let Some(problem) = &platform.problem {
-            writeln!(out, "  {problem}")?;
+            out.push_str(&hanging("  ", problem));
         }
         for device in &platform.devices {
             write_device(out, device)?;
@@ -126,12 +126,13 @@ fn write(out: &mut String, all: &Devices) -> fmt::Result {
 }
 
 fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
-    writeln!(out, "    {name:<NAMES$}{value}")
+    out.push_str(&hanging(&format!("    {name:<NAMES$}"), &value.to_string()));
+    Ok(())
 }
 
 fn write_device(out: &mut String, device: &DeviceReport) -> fmt::Result {
     let info = &device.info;
-    writeln!(out, "  {} ({})", info.name, info.kind)?;
+    out.push_str(&hanging("  ", &format!("{} ({})", info.name, info.kind)));
     if let Some(reason) = &info.unusable {
         row(out, "unusable", reason)?;
     } else if let Some(problem) = &device.problem {
@@ -177,12 +178,12 @@ fn write_table(out: &mut String, table: &HandoverTable, chosen: &[ChosenWay]) ->
     shown.add("first", table.ways.iter().map(first));
     shown.add("", table.ways.iter().map(remarks));
     let last = shown.columns.len() - 1;
-    aligned_by(out, "    ", &shown, &|column| column == 0 || column == last)?;
+    folded_by(out, "    ", &shown, &|column| column == 0 || column == last)?;
     let problems: BTreeSet<&str> = table.ways.iter().filter_map(|way| way.problem.as_deref()).collect();
     for problem in problems {
         row(out, "", problem)?;
     }
-    row(out, "", "to the device / to the host; * chosen; first: of the largest size")
+    row(out, "", "to device / to host; * chosen; first: of the largest size")
 }
 
 fn remarks(way: &WayTimes) -> Cell {
@@ -234,7 +235,7 @@ mod tests {
     alloc-host-ptr   12.0 / 12.0  *12.5 / 12.5  25.0 / 37.5
     copy            *0.90 / 0.90             -  1.80 / 2.70  copies
                     no memory
-                    to the device / to the host; * chosen; first: of the largest size
+                    to device / to host; * chosen; first: of the largest size
 ";
         assert_eq!(text, expected);
     }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Series, Table, number};
-use crate::report::cells::{COLUMNS, aligned_by, wrapped, written};
+use crate::report::cells::{COLUMNS, aligned_by, hanging, wrapped, written};
 use socbfs::words::general;
 
 /// Length of the longest bar in characters, where names leave room for it.
@@ -179,7 +179,9 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
         bin => bin.first().map_or_else(String::new, |&x| label(x)),
     };
     let bins: Vec<&[f64]> = places.chunks(each).collect();
-    let wide = bins.iter().map(|bin| label(bin).chars().count()).fold(12, usize::max);
+    // A label that leaves no room for the bars stands above them.
+    let room = COLUMNS.saturating_sub(names + NUMBER + 7 + LEAST_WIDTH).max(12);
+    let wide = bins.iter().map(|bin| label(bin).chars().count()).filter(|&wide| wide <= room).fold(12, usize::max);
     let width = COLUMNS.saturating_sub(wide + names + NUMBER + 7).clamp(LEAST_WIDTH, WIDTH);
     let scaled = |y: f64| match (y > 0.0, plot.log_y && most > least) {
         (false, _) => 0,
@@ -191,6 +193,10 @@ fn bars(out: &mut String, plot: &Plot, colours: bool) -> fmt::Result {
         let x = bin[0];
         // Only the first bar has a label, whichever series it is of.
         let mut at = label(bin);
+        if at.chars().count() > wide {
+            out.push_str(&hanging(INDENT, &at));
+            at.clear();
+        }
         for (index, series) in plot.series.iter().enumerate() {
             for &(_, y) in series.points.iter().filter(|point| point.0 == x) {
                 let (begin, end) = if colours { (COLOURS[index % COLOURS.len()], PLAIN) } else { ("", "") };
@@ -270,6 +276,19 @@ mod tests {
         let some = Series::new("own", [(0.0, 1.5), (2.0, 3.0)]);
         assert_eq!(drawn(vec![all.clone(), some.clone()]), ["tc mean 1", "own 1.5", "bc mean 2", "tg mean 4", "own 3"]);
         assert_eq!(drawn(vec![some, all]), ["tc own 1.5", "mean 1", "bc mean 2", "tg own 3", "mean 4"]);
+    }
+
+    #[test]
+    fn labels_that_leave_no_room_for_bars_stand_above_them() {
+        let categories = ["tc", "enterprise-released:0.3 with a band of work for each device"].map(str::to_owned).into();
+        let series =
+            ["MTEPS (Graph500's rule)", "whole-graph edges / mean time"].map(|name| Series::new(name, [(0.0, 1.0), (1.0, 1234.5)]));
+        let plot = Plot { x: "policy".into(), y: "MTEPS".into(), categories, series: series.to_vec(), ..Plot::default() };
+        let mut text = String::new();
+        bars(&mut text, &plot, false).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        assert!(text.contains("\n  enterprise-released:0.3 with a band of work for each device\n"), "{text}");
+        assert!(text.lines().any(|line| line.trim_start().starts_with("tc  MTEPS")), "{text}");
     }
 
     #[test]
