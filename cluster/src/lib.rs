@@ -26,7 +26,6 @@ mod levels;
 mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
-mod network;
 mod pairs;
 mod part;
 mod placing;
@@ -40,7 +39,6 @@ pub use self::{
     deal::Deal,
     edges::Edges,
     host::{Host, all_gather, is_launched},
-    network::{Link, measure_links},
     part::{Part, PartCounts},
     placing::{Places, PreparedRank, RankDevice, measured_bands},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},

@@ -1,4 +1,4 @@
-//! `socbfs bench`, `run`, `validate` and `doctor` as one of several processes of `mpirun`.
+//! `socbfs bench`, `run` and `validate` as one of several processes of `mpirun`.
 
 use std::{
     fmt::Display,
@@ -26,7 +26,6 @@ use crate::shell::{
 };
 use crate::{
     bench::{MeasuredRoots, RootSource, measure_cluster, roots, temperatures},
-    doctor::{Diagnosis, RankFacts, examine_ranks},
     record::{ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, SearchRecord},
     report::{self, ArrayFormat, ArrayWriter, Column, read_array},
 };
@@ -42,7 +41,7 @@ use socbfs::{
     search::SearchError,
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, Host, MpiRanks, Part, Places, PreparedRank, RankDevice,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
     RankTree, Ranks, SLICE, SharedFile, Sources, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
     write_together,
 };
@@ -189,12 +188,6 @@ impl Loaded {
 
 /// Version and commit of this program.
 const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " of commit ", env!("SOCBFS_COMMIT"));
-
-/// `socbfs doctor` over ranks.
-pub(super) fn diagnosis(ranks: &MpiRanks, root: &Path) -> Result<Diagnosis, Failure> {
-    let own = RankFacts { host: Host::read(root), program: format!("socbfs {PROGRAM}"), library: MpiRanks::library() };
-    Ok(examine_ranks(ranks, &own)?)
-}
 
 /// Fails on all ranks if they run different programs, which would wait for each other or misread each other's messages.
 fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {

@@ -10,8 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-#[cfg(feature = "mpi")]
-use clap::ArgMatches;
 use clap::Args;
 use serde::Deserialize;
 use socbfs::power::{SystemFiles, discover};
@@ -52,8 +50,6 @@ fault.";
 ///
 /// Tries a search on the CPU and on every OpenCL device, each in a process of its own, and examines device files, drivers, power sensors,
 /// clocks, temperatures, memory and load. Changes nothing.
-///
-/// Under mpirun (feature mpi) it compares the ranks instead: program, MPI, clocks, and the network between every two.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct DoctorArgs {
@@ -80,19 +76,6 @@ const WATCH: Duration = Duration::from_millis(500);
 
 /// A connected graph, so that a search from vertex 0 reaches every vertex.
 const GRAPH: &str = "grid:32x32,deletion=0";
-
-/// Compares the ranks. Rank 0 reports for all.
-#[cfg(feature = "mpi")]
-pub(super) fn over_ranks(
-    arguments: &DoctorArgs,
-    matches: &ArgMatches,
-    quiet: bool,
-    ranks: &socbfs_cluster::MpiRanks,
-) -> Result<(), Failure> {
-    config::without_effect(matches, &["board"], "doctor over ranks compares the ranks, not a board", "omit --FLAG")?;
-    let diagnosis = super::cluster::diagnosis(ranks, &arguments.root.sysfs_root)?;
-    if socbfs_cluster::Ranks::rank(ranks) == 0 { tell(&diagnosis, arguments.json, quiet) } else { Ok(()) }
-}
 
 pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
     let root = &*arguments.root.sysfs_root;

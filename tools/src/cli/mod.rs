@@ -246,7 +246,6 @@ fn over_ranks(command: &Command, matches: &ArgMatches, quiet: bool) -> Option<Re
         Command::Bench(arguments) => &|ranks| cluster::bench(arguments, matches, quiet, ranks),
         Command::Run(arguments) => &|ranks| cluster::run(arguments, matches, ranks),
         Command::Validate(arguments) => &|ranks| cluster::validate(arguments, ranks),
-        Command::Doctor(arguments) => &|ranks| doctor::over_ranks(arguments, matches, quiet, ranks),
         _ => return None,
     };
     if let Some(ranks) = socbfs_cluster::MpiRanks::join() {

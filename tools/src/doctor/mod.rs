@@ -4,8 +4,6 @@
 //! in a [`Probe`], which the caller makes, since it may start programs. What can't be read is [`Verdict::Unknown`], never a guess: a
 //! container hides much.
 
-#[cfg(any(test, feature = "mpi"))]
-mod cluster;
 mod cpu;
 mod load;
 mod memory;
@@ -21,8 +19,6 @@ use std::{
 
 use serde::Serialize;
 
-#[cfg(feature = "mpi")]
-pub use cluster::{RankFacts, examine_ranks};
 pub use cpu::online_cpus;
 pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, open_device};
