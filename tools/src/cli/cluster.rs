@@ -1,8 +1,6 @@
 //! `socbfs bench`, `run` and `validate` as one of several processes of `mpirun`.
 
 use std::{
-    fmt::Display,
-    hash::{BuildHasher, BuildHasherDefault, DefaultHasher},
     path::Path,
     time::{Duration, Instant},
 };
@@ -12,7 +10,7 @@ use clap::{ArgMatches, parser::ValueSource};
 
 use super::{
     bench::{BenchArgs, fitting_scale, graph_record, publish},
-    run::{Array, RunArgs, SourceArgs, summary},
+    run::{Array, RunArgs, summary},
     validate::{ValidateArgs, report_verdict},
 };
 use crate::shell::energy::lost;
@@ -42,7 +40,7 @@ use socbfs::{
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
-    RankTree, Ranks, SLICE, SharedFile, Sources, all_gather, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
+    RankTree, Ranks, SLICE, SharedFile, Sources, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
     write_together,
 };
 
@@ -200,82 +198,6 @@ fn same_program(ranks: &MpiRanks) -> Result<(), Failure> {
             Err(of_all(ranks, &failure))
         }
     }
-}
-
-/// The name of a flag or an argument, and a text with the value that this rank got (`None`: not given).
-type Given = (&'static str, Option<String>);
-
-/// A flag with a value.
-fn with_value(name: &'static str, value: impl Display) -> Given {
-    (name, Some(format!("{name} {value}")))
-}
-
-/// A flag that has a default value.
-fn as_given(matches: &ArgMatches, name: &'static str) -> Given {
-    let mut values = matches.get_raw(&name.trim_start_matches('-').replace('-', "_")).into_iter().flatten();
-    with_value(name, values.next().unwrap_or_default().to_string_lossy())
-}
-
-/// A flag without a value.
-fn switch(name: &'static str, is_given: bool) -> Given {
-    (name, is_given.then(|| name.to_owned()))
-}
-
-/// A flag that names an output file. Ranks may name different files, but only of the same format.
-fn output(name: &'static str, path: Option<&Path>) -> Result<Given, Failure> {
-    let Some(path) = path else { return Ok((name, None)) };
-    let file = match ArrayFormat::of_path(path)? {
-        ArrayFormat::Npy => "FILE.npy",
-        ArrayFormat::Csv => "FILE.csv",
-        ArrayFormat::Text => "FILE.txt",
-    };
-    Ok(with_value(name, file))
-}
-
-/// Where a search begins: a file of sources may have another name on each rank, so the sources themselves are compared, many by a checksum.
-fn begins_at(arguments: &SourceArgs, sources: &[Vertex]) -> Given {
-    if let Some(root) = arguments.root {
-        return with_value("--root", root);
-    }
-    if sources.len() > LISTED {
-        let checksum = BuildHasherDefault::<DefaultHasher>::default().hash_one(sources);
-        return with_value("--sources", format_args!("of {} vertices (checksum {checksum:016x})", sources.len()));
-    }
-    with_value("--sources", sources.iter().map(Vertex::to_string).collect::<Vec<_>>().join(","))
-}
-
-/// Most sources that a message lists.
-const LISTED: usize = 16;
-
-/// The command, its graph if one is named (of files only that it is one: ranks compare the files while they read them), and whether only
-/// rank 0 has the file.
-fn command(name: &str, source: Option<&Source>, from_rank_0: bool) -> [Given; 3] {
-    let graph = match source {
-        Some(Source::File(..)) => "a graph file".to_owned(),
-        Some(Source::Generated(generator)) => format!("the graph {generator}"),
-        None => "a graph that fits its machine".to_owned(),
-    };
-    [("command", Some(format!("the command {name}"))), ("graph", Some(graph)), switch("--from-rank-0", from_rank_0)]
-}
-
-/// Fails on all ranks if they got different values of a flag that affects what they send each other: they would wait for ever.
-fn same_flags(ranks: &MpiRanks, given: &[Given]) -> Result<(), Failure> {
-    let own: Vec<Option<String>> = given.iter().map(|(_, given)| given.clone()).collect();
-    let all = all_gather(ranks, &own)?;
-    let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
-    // The command is the first entry: ranks with different commands have different flags after it.
-    let mut pairs = all[0].iter().zip(&all[rank]).zip(given);
-    let Some(((first, other), (name, _))) = pairs.find(|((first, other), _)| first != other) else {
-        return Err(ClusterError::Message { rank }.into());
-    };
-    let has = |given: &Option<String>| given.clone().unwrap_or_else(|| format!("no {name}"));
-    let failure = Failure::new(format!("rank 0 has {}, but rank {rank} has {}", has(first), has(other)));
-    let cure = if first.is_some() && other.is_some() {
-        format!("give all ranks the same {name}")
-    } else {
-        format!("give {name} to all ranks, or to none")
-    };
-    Err(of_all(ranks, &failure.cure(cure)))
 }
 
 /// The policy for a search over ranks, with the reason for it: alpha-beta instead of `auto` (tc for pairs), otherwise the configured
@@ -440,9 +362,6 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         Ok((config, json, environment, named))
     };
     let (config, json, environment, named) = agreed(ranks, prepare())?;
-    let mut given = command("bench", named.as_ref(), arguments.cluster.from_rank_0).to_vec();
-    given.extend(["--exchange", "--order", "--roots", "--seed", "--energy-repeats"].map(|name| as_given(matches, name)));
-    same_flags(ranks, &given)?;
     let source = match named {
         Some(source) => source,
         // No rank has named a graph. Their machines may differ, so they search the largest graph that fits each of them.
@@ -534,17 +453,12 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         for_ranks(&arguments.layout, matches, &["exact", "energy", "nearest", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
-        let mut given = command("run", Some(&source), arguments.cluster.from_rank_0).to_vec();
-        given.extend(["--exchange", "--order"].map(|name| as_given(matches, name)));
         let sources = arguments.sources.resolve()?;
-        given.push(begins_at(&arguments.sources, &sources));
-        given.extend([output("--parents", arguments.parents.as_deref())?, output("--levels", arguments.levels.as_deref())?]);
         let [parents, levels, _] = arguments.outputs(ranks.rank() == 0)?;
         config.apply()?;
-        Ok((config, source, given, sources, parents, levels))
+        Ok((config, source, sources, parents, levels))
     };
-    let (config, source, given, sources, parents, levels) = agreed(ranks, prepare())?;
-    same_flags(ranks, &given)?;
+    let (config, source, sources, parents, levels) = agreed(ranks, prepare())?;
     let mut ready = Ready::new(&arguments.cluster, &arguments.layout, &config, &source, ranks)?;
     resolve_bounds(&mut ready, ranks)?;
     let Ready { edges, part, options, .. } = ready;
@@ -640,9 +554,6 @@ pub(super) fn validate(arguments: &ValidateArgs, ranks: &MpiRanks) -> Result<(),
         Ok((arguments.sources.resolve()?, Source::parse(&arguments.graph, arguments.format)?))
     };
     let (sources, source) = agreed(ranks, prepare())?;
-    let mut given = command("validate", Some(&source), arguments.from_rank_0).to_vec();
-    given.push(begins_at(&arguments.sources, &sources));
-    same_flags(ranks, &given)?;
     let (edges, _) = Loaded::load(&source, arguments.from_rank_0, ranks)?;
     let vertices = edges.vertices();
     if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
