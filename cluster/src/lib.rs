@@ -33,7 +33,6 @@ mod ranks;
 mod reading;
 mod search;
 mod validate;
-mod writing;
 
 pub use self::{
     deal::Deal,
@@ -45,7 +44,6 @@ pub use self::{
     reading::{read, read_on_first},
     search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather},
     validate::{ClusterValidator, RankTree},
-    writing::{SLICE, SharedFile, Sources, in_slices, write_together},
 };
 #[cfg(feature = "mpi")]
 pub use mpi::MpiRanks;
@@ -97,12 +95,12 @@ pub enum ClusterError {
         /// The first rank that differs from rank 0.
         rank: usize,
     },
-    /// A rank can't read the graph or write a result. Every rank returns this error.
+    /// A rank can't read the graph. Every rank returns this error.
     #[error("rank {rank}: {reason}")]
     File {
         /// The rank.
         rank: usize,
-        /// What it could not read or write, and why.
+        /// What it could not read, and why.
         reason: String,
     },
     /// The device of this rank can't be used.

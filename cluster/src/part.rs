@@ -570,9 +570,15 @@ impl Part {
 
     /// Rows of this rank that are vertices, each with its original number.
     pub fn own_vertices(&self) -> impl Iterator<Item = (usize, Vertex)> + '_ {
+        self.vertices_of(self.deal.rank)
+    }
+
+    /// As [`own_vertices`](Self::own_vertices), of any rank: all ranks know the order of vertices. Rows that are no vertices come last.
+    pub(super) fn vertices_of(&self, rank: usize) -> impl Iterator<Item = (usize, Vertex)> + '_ {
         let vertices = if self.order == Order::Degree { self.to_original.len() } else { self.vertices };
-        (0..self.input_degree.len()).filter_map(move |row| {
-            let internal = self.deal.vertex(row as Vertex);
+        let deal = Deal { rank, ..self.deal };
+        (0..64 * deal.words(self.words)).filter_map(move |row| {
+            let internal = deal.vertex(row as Vertex);
             ((internal as usize) < vertices).then(|| (row, self.original(internal)))
         })
     }

@@ -22,7 +22,7 @@ use socbfs::{
 };
 
 /// Returns this rank's result if all ranks succeeded; otherwise, on every rank, the error of the first rank that failed.
-pub(super) fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
+fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {
     let first = first_of(texts(ranks, own.as_ref().err().map_or("", |reason| reason))?);
     match (own, first) {
         (Ok(made), None) => Ok(made),

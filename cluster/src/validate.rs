@@ -19,12 +19,12 @@ use super::{
     edges::{Edges, Needs},
     host::{Host, all_gather},
     part::Part,
-    ranks::{Ranks, gathered_varying, max, sum, texts, values},
+    ranks::{Ranks, gathered, gathered_varying, max, sum, texts, values},
     search::all_or_none,
 };
 use socbfs::{
     graph::{EdgeStream, NONE, Vertex},
-    memory,
+    memory::{self, Slab},
 };
 
 /// A tree to check, or a forest.
@@ -50,6 +50,8 @@ pub struct ClusterValidator<'p, R: Ranks> {
 
 /// Vertices of a level that all ranks together send at once: 256 MiB.
 const MOST_AT_ONCE: usize = 1 << 26;
+/// Parents that all ranks together send at once to gather a tree: 256 KiB.
+const GATHERED: usize = 1 << 16;
 
 /// Levels of a tree, computed from its parents.
 struct Levels {
@@ -156,17 +158,43 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         Ok(RankTree { sources: sources.to_vec(), parents: own })
     }
 
-    /// Levels of this rank's vertices in a tree that has passed, by row: 0 for a source, [`NONE`] if not reached.
+    /// The parents of all vertices on rank 0, and none on the other ranks: the reverse of [`tree_of`](Self::tree_of). All ranks call it.
+    ///
+    /// # Errors
+    /// [`ClusterError`], on all ranks, if rank 0 has too little memory.
+    pub fn parents(&self, tree: &RankTree) -> Result<Slab<Vertex>, ClusterError> {
+        let (part, ranks) = (self.part, self.ranks);
+        let (is_first, size) = (ranks.rank() == 0, ranks.size());
+        let n = if is_first { part.vertices() } else { 0 };
+        let room = memory::check_available(4 * n as u64, "the whole tree").and_then(|()| Slab::zeroed(n, "the whole tree"));
+        let mut parents: Slab<Vertex> = all_or_none(ranks, room)?;
+        parents.fill(NONE);
+        if is_first {
+            // Also those that no rank owns.
+            tree.sources.iter().for_each(|&source| parents[source as usize] = source);
+        }
+        let turn = (GATHERED / size).max(1);
+        let mut own = tree.parents.chunks(turn);
+        let mut vertices: Vec<_> = (0..size).map(|rank| part.vertices_of(rank)).collect();
+        for _ in (0..64 * part.words.div_ceil(size)).step_by(turn) {
+            let mut rows = own.next().unwrap_or_default().to_vec();
+            rows.resize(turn, NONE);
+            let all = gathered(ranks, &rows);
+            if is_first {
+                for (rows, vertices) in all.chunks_exact(turn).zip(&mut vertices) {
+                    rows.iter().zip(vertices).for_each(|(&parent, (_, vertex))| parents[vertex as usize] = parent);
+                }
+            }
+        }
+        Ok(parents)
+    }
+
+    /// The levels of all vertices in a tree that has passed, on every rank: 0 for a source, [`NONE`] if not reached.
     ///
     /// # Errors
     /// [`ClusterError::Message`].
-    pub fn levels_by_row(&self, tree: &RankTree) -> Result<Vec<u32>, ClusterError> {
-        let (levels, _) = self.find_levels(tree, &mut Children::default())?;
-        let mut own = vec![NONE; tree.parents.len()];
-        for (row, vertex) in self.part.own_vertices() {
-            own[row] = levels.of[vertex as usize];
-        }
-        Ok(own)
+    pub fn levels(&self, tree: &RankTree) -> Result<Vec<u32>, ClusterError> {
+        Ok(self.find_levels(tree, &mut Children::default())?.0.of)
     }
 
     /// Checks `trees` against the edges that the part was built from.
@@ -450,9 +478,9 @@ mod tests {
             part.own_vertices().for_each(|(row, vertex)| tree.parents[row] = parent(vertex));
             for piece in [2, 3, MOST_AT_ONCE] {
                 let validator = ClusterValidator { piece, ..ClusterValidator::new(&part, ranks) };
-                let levels = validator.levels_by_row(&tree).unwrap();
-                for (row, vertex) in part.own_vertices() {
-                    assert_eq!(levels[row], [0, 1, 2][usize::from(vertex > 0) + usize::from(vertex == 300)], "vertex {vertex}");
+                let levels = validator.levels(&tree).unwrap();
+                for vertex in 0..301 {
+                    assert_eq!(levels[vertex], [0, 1, 2][usize::from(vertex > 0) + usize::from(vertex == 300)], "vertex {vertex}");
                 }
                 let found = validator.validate(&edges, std::slice::from_ref(&tree)).unwrap().remove(0).unwrap();
                 assert_eq!((found.reached, found.levels, found.edges), (301, 3, 300));

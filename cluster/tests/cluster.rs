@@ -12,12 +12,10 @@ use socbfs::{
     validate::validate_forest,
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, SharedFile, ThreadRanks, read,
-    read_on_first,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, ThreadRanks, read, read_on_first,
 };
 
 use crate::{
-    gathered::whole,
     reference::Reference,
     searches::{all_combinations, is_tried},
 };
@@ -37,8 +35,35 @@ fn ways() -> Vec<ClusterOptions> {
 }
 
 /// The tree of the last search, on rank 0.
-fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>) -> Vec<u32> {
-    whole(ranks, part, search.parents_by_row(), (&[1], |root| root), 1000)
+pub fn whole_tree<R: Ranks>(ranks: &R, part: &Part, search: &ClusterSearch<'_, R>, sources: &[u32]) -> Vec<u32> {
+    let tree = RankTree { sources: sources.to_vec(), parents: search.parents_by_row().to_vec() };
+    ClusterValidator::new(part, ranks).parents(&tree).unwrap().to_vec()
+}
+
+/// A tree of several turns arrives whole on rank 0, also what no rank owns: a source without an edge.
+#[test]
+fn rank_0_gathers_the_parents_of_all_vertices() {
+    let vertices = 150_000;
+    let list = Generator::Uniform { vertices, edges: vertices / 2, seed: 3 }.generate(&|_| ()).unwrap();
+    let parent = |vertex: u32| vertex.wrapping_mul(0x9e37_79b9) >> (vertex % 32);
+    for order in [Order::Degree, Order::Original] {
+        for size in [1, 2, 3, 5] {
+            let of_ranks = ThreadRanks::run(size, |ranks| {
+                let part = Part::build(&list, order, ranks).unwrap();
+                let source = (0..150_000).find(|&vertex| !part.has_edge(vertex)).unwrap();
+                let is_owned = |vertex| order == Order::Original || part.has_edge(vertex);
+                let expected: Vec<u32> = (0..150_000).map(|vertex| if is_owned(vertex) { parent(vertex) } else { NONE }).collect();
+                let mut tree = RankTree { sources: vec![source], parents: Vec::new() };
+                tree.parents = part.own_vertices().map(|(_, vertex)| if vertex == source { source } else { parent(vertex) }).collect();
+                let whole = ClusterValidator::new(&part, ranks).parents(&tree).unwrap().to_vec();
+                (source, expected, whole)
+            });
+            for (rank, (source, mut expected, whole)) in of_ranks.into_iter().enumerate() {
+                expected[source as usize] = source;
+                assert!(whole == if rank == 0 { expected } else { Vec::new() }, "rank {rank} of {size}, {order:?}");
+            }
+        }
+    }
 }
 
 /// Searches from each of `roots`, and from sets of sources, which have the least levels of searches from each of them.
@@ -80,13 +105,10 @@ fn check_sets(n: usize, edges: &[[u32; 2]], sets: &[Vec<u32>], right: &[Vec<u32>
                             what()
                         );
                         own.push(RankTree { sources: sources.clone(), parents: search.parents_by_row().to_vec() });
-                        // Graphs are shorter or longer than these slices.
-                        trees.push(whole(ranks, &part, search.parents_by_row(), (sources, |source| source), 64));
+                        trees.push(whole_tree(ranks, &part, &search, sources));
                     }
                     let validator = ClusterValidator::new(&part, ranks);
-                    let levels =
-                        own.iter().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (&tree.sources, |_| 0), 1000));
-                    let levels: Vec<_> = levels.collect();
+                    let levels: Vec<_> = own.iter().map(|tree| validator.levels(tree).unwrap()).collect();
                     let verdicts = validator.validate(&list, &own).unwrap();
                     for (verdict, expected) in verdicts.iter().zip(&expected) {
                         let found = verdict.as_ref().unwrap();
@@ -340,25 +362,10 @@ fn files_are_read_by_all_ranks_together() {
             let tree = RankTree { sources: vec![1], parents: search.parents_by_row().to_vec() };
             let found = ClusterValidator::new(&part, ranks).validate(&slice, &[tree]).unwrap().remove(0).unwrap();
             assert_eq!((found.reached, found.edges), (outcome.reached, outcome.edges));
-            whole_tree(ranks, &part, &search)
+            whole_tree(ranks, &part, &search, &[1])
         });
         reference.compare_tree(1, &trees[0]);
     }
-}
-
-/// Several ranks do not write together unless all have the same regular file.
-#[test]
-fn ranks_share_a_file_only_if_all_see_the_same_one() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("tree");
-    std::fs::write(&path, "").unwrap();
-    let link = folder.path().join("link");
-    std::os::unix::fs::symlink(&path, &link).unwrap();
-    for (path, shared) in [(None, false), (Some(&*path), true), (Some(&*link), false), (Some(std::path::Path::new("/dev/full")), false)] {
-        let of_ranks = ThreadRanks::run(3, |ranks| SharedFile::open(ranks, path).map(|file| file.is_some()).map_err(|_| ()));
-        assert_eq!(of_ranks, vec![Ok(shared); 3], "{path:?}");
-    }
-    assert_eq!(std::fs::read(&path).unwrap(), b"", "nothing is left in it");
 }
 
 /// Real graphs, which the ranks read together from their files: the level of every vertex equals that of the serial reference.
@@ -418,7 +425,7 @@ fn real_graphs_are_searched_over_ranks() {
                 for verdict in validator.validate(&slice, &trees).unwrap() {
                     verdict.unwrap_or_else(|fault| panic!("{name} over {size} ranks: {fault}"));
                 }
-                trees.each_ref().map(|tree| whole(ranks, &part, &validator.levels_by_row(tree).unwrap(), (&tree.sources, |_| 0), 10_000))
+                trees.each_ref().map(|tree| validator.levels(tree).unwrap())
             });
             for (root, levels) in roots.iter().zip(&of_ranks[0]) {
                 assert!(reference.levels(*root).iter().eq(levels), "{name} over {size} ranks from {root}");

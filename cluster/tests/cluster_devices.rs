@@ -18,7 +18,6 @@ use socbfs_cluster::{
 };
 
 use crate::{
-    gathered::whole,
     implementations::refusals,
     reference::Reference,
     searches::{all_combinations, devices, edges, is_rusticl, is_slow},
@@ -107,11 +106,11 @@ fn check(graph: &Graph, reference: &Reference, size: usize, order: Order, option
                 assert_eq!((search.records()[0].threads, search.records()[0].found), (1, 1), "{what}, {sources:?}");
             }
             let tree = RankTree { sources: sources.clone(), parents: search.parents_by_row().to_vec() };
-            let by_row = validator.levels_by_row(&tree).unwrap();
+            let whole = validator.levels(&tree).unwrap();
             let found = validator.validate(&list, &[tree]).unwrap().remove(0);
             let found = found.unwrap_or_else(|fault| panic!("{what}, {sources:?}: {fault}"));
             assert_eq!((found.reached, found.levels, found.edges), (outcome.reached, outcome.levels, outcome.edges), "{what}, {sources:?}");
-            all_levels.push(whole(ranks, &part, &by_row, (sources, |_| 0), 1000));
+            all_levels.push(whole);
         }
         assert_eq!(search.fallen_back(), None, "{what}");
         (all_levels, on_device, search.device().is_some())

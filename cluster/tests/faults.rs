@@ -14,7 +14,7 @@ use socbfs::{
 use socbfs_cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks};
 
 use crate::{
-    gathered::whole,
+    cluster::whole_tree,
     losing::{points, with_a_device_to_lose},
     reference::Reference,
     searches::{all_combinations, edges},
@@ -53,7 +53,7 @@ fn lose_over_ranks(
                     }
                     return Err(error.to_string());
                 }
-                trees.push((root, whole(ranks, &part, search.parents_by_row(), (&[root], |root| root), 1000)));
+                trees.push((root, whole_tree(ranks, &part, &search, &[root])));
             }
         }
         Ok::<_, String>((trees, search.fallen_back().map(str::to_owned)))
@@ -143,7 +143,7 @@ fn ranks_search_without_a_device_lost_during_setup_or_all_fail() {
                     .map_err(|error| (error.to_string(), error.source().map(ToString::to_string)))?;
                 let trees = [3, 700].map(|root| {
                     search.run(root).unwrap();
-                    (root, whole(ranks, &part, search.parents_by_row(), (&[root], |root| root), 1000))
+                    (root, whole_tree(ranks, &part, &search, &[root]))
                 });
                 Ok::<_, (String, Option<String>)>((trees, search.fallen_back().map(str::to_owned)))
             });

@@ -10,8 +10,6 @@ mod reference;
 #[path = "../../tests/searches/mod.rs"]
 mod searches;
 
-mod gathered;
-
 mod cluster;
 mod cluster_devices;
 mod faults;

@@ -108,20 +108,6 @@ impl AtomicFile {
         Ok(Self { file: buffered(file), place, target, old, _claim: Some(claim) })
     }
 
-    /// Gives the temporary a name in the target's folder, if it has none, and returns its path, so that other processes can open and write
-    /// it; nothing is then written through this `AtomicFile`. `None` if there is no temporary that gets the target's name in the end.
-    ///
-    /// A process that is killed before the file is committed or dropped leaves the temporary behind.
-    pub fn named(&mut self) -> Option<PathBuf> {
-        if let Place::Unnamed = self.place {
-            self.place = Place::Named(link(self.file.get_ref(), &self.target).ok()?);
-        }
-        match &self.place {
-            Place::Named(temporary) => fs::canonicalize(temporary.path()).ok(),
-            _ => None,
-        }
-    }
-
     /// Writes out the buffer and gives the file its name.
     ///
     /// # Errors

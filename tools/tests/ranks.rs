@@ -1,65 +1,12 @@
-//! Result files that ranks write together, and counts of the traffic between ranks from the roots of the benchmark.
+//! Counts of the traffic between ranks from the roots of the benchmark.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use socbfs::{
     graph::{EdgeList, Order},
     input::generate::Generator,
 };
-use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, SharedFile, Sources, ThreadRanks, write_together};
-use socbfs_tools::{
-    bench::{RootSource, roots},
-    report::{ArrayFormat, ArrayWriter, Column, write_array},
-};
-
-use crate::gathered::whole;
-
-/// Ranks that write one file together write the same bytes as one process, with runs and blocks of any length.
-#[test]
-fn ranks_write_one_file_together() {
-    let folder = tempfile::tempdir().unwrap();
-    let formats = [ArrayFormat::Text, ArrayFormat::Csv, ArrayFormat::Npy];
-    // Files of several blocks of 64 KiB and of less than one, with runs of each of these lengths.
-    for (vertices, slices) in [(40_000, [1000, 1 << 20]), (60, [10, 1 << 20])] {
-        let list = Generator::Uniform { vertices, edges: vertices / 2, seed: 3 }.generate(&|_| ()).unwrap();
-        let files: Vec<_> = formats
-            .into_iter()
-            .flat_map(|format| slices.map(|slice| (format, slice)))
-            .map(|(format, slice)| (format, slice, folder.path().join(format!("{format:?}-{slice}"))))
-            .collect();
-        // The root may have no edge: then no rank holds its parent.
-        for order in [Order::Degree, Order::Original] {
-            for size in [1, 2, 3, 5] {
-                for (_, _, path) in &files {
-                    std::fs::write(path, "").unwrap();
-                }
-                let sources: Sources<'_> = (&[1], |root| root);
-                let trees = ThreadRanks::run(size, |ranks| {
-                    let part = Part::build(&list, order, ranks).unwrap();
-                    let values: Vec<u32> =
-                        part.own_vertices().map(|(_, vertex)| vertex.wrapping_mul(0x9e37_79b9) >> (vertex % 32)).collect();
-                    for &(format, slice, ref path) in &files {
-                        let file = SharedFile::open(ranks, Some(path)).unwrap().expect("the same file on all ranks");
-                        let mut head = Vec::new();
-                        ArrayWriter::begin(&mut head, format, Column::Parent, part.vertices()).unwrap();
-                        write_together(ranks, &part, &values, sources, slice, (&file, &head), |vertex: u32, values: &[u32]| {
-                            let mut bytes = Vec::new();
-                            ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
-                            Ok(bytes)
-                        })
-                        .unwrap();
-                    }
-                    whole(ranks, &part, &values, sources, 1 << 16)
-                });
-                for (format, slice, path) in &files {
-                    let mut expected = Vec::new();
-                    write_array(&mut expected, *format, Column::Parent, &trees[0]).unwrap();
-                    let found = std::fs::read(path).unwrap();
-                    assert!(found == expected, "{format:?} of {vertices}, {order:?}, {size} ranks, runs of {slice}: {} bytes", found.len());
-                }
-            }
-        }
-    }
-}
+use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, ThreadRanks};
+use socbfs_tools::bench::{RootSource, roots};
 
 /// Traffic between ranks, as the mean over some roots.
 struct Counted {

@@ -5,8 +5,6 @@
 
 #[path = "../../tests/fixtures/mod.rs"]
 mod fixtures;
-#[path = "../../cluster/tests/gathered/mod.rs"]
-mod gathered;
 #[path = "../../tests/implementations/mod.rs"]
 mod implementations;
 #[path = "../../tests/reference/mod.rs"]

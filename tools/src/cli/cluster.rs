@@ -25,7 +25,7 @@ use crate::shell::{
 use crate::{
     bench::{MeasuredRoots, RootSource, measure_cluster, roots, temperatures},
     record::{ChosenPolicy, ClusterRecord, EnergyRecord, Environment, LayoutRecord, SearchRecord},
-    report::{self, ArrayFormat, ArrayWriter, Column, read_array},
+    report::{self, Column, read_array, write_array},
 };
 use socbfs::{
     bfs::Strategy,
@@ -40,8 +40,7 @@ use socbfs::{
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
-    RankTree, Ranks, SLICE, SharedFile, Sources, gather, in_slices, max, measured_bands, read, read_on_first, texts, values,
-    write_together,
+    RankTree, Ranks, gather, max, measured_bands, read, read_on_first, texts, values,
 };
 
 impl ClusterArgs {
@@ -473,13 +472,17 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         }
         return Err(Failure::Invalid);
     }
+    // Only rank 0 has opened the files.
+    let write = |array: Array, column: Column, values: &[u32]| {
+        array.map_or(Ok(()), |(format, output)| output.finish(|out| write_array(out, format, column, values)))
+    };
     let mut written = Ok(());
-    if let Some(path) = &arguments.parents {
-        written = write_by_row(ranks, &part, &trees[0].parents, (&trees[0].sources, |source| source), (Column::Parent, path), parents);
+    if arguments.parents.is_some() {
+        let whole = validator.parents(&trees[0]).map_err(once_for_all(ranks, ""))?;
+        written = write(parents, Column::Parent, &whole);
     }
-    if let Some(path) = &arguments.levels {
-        let own = validator.levels_by_row(&trees[0])?;
-        written = both(written, write_by_row(ranks, &part, &own, (&trees[0].sources, |_| 0), (Column::Level, path), levels));
+    if arguments.levels.is_some() {
+        written = both(written, write(levels, Column::Level, &validator.levels(&trees[0])?));
     }
     let traffic = gather(ranks, search.traffic());
     if ranks.rank() != 0 {
@@ -497,50 +500,14 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     both(written, print(&text))
 }
 
-/// Writes the values of all ranks to the file that rank 0 has opened. If all ranks can open it, each writes its part; otherwise rank 0
-/// writes everything.
-fn write_by_row(
-    ranks: &MpiRanks,
-    part: &Part,
-    by_row: &[u32],
-    sources: Sources<'_>,
-    (column, path): (Column, &Path),
-    mut file: Array,
-) -> Result<(), Failure> {
-    let format = ArrayFormat::of_path(path)?;
-    let name = file.as_mut().and_then(|(_, output)| output.named());
-    let shared = SharedFile::open(ranks, name.as_deref()).map_err(once_for_all(ranks, ""))?;
-    log::info!("{}: written by {}", path.display(), if shared.is_some() { "all ranks" } else { "rank 0" });
-    let Some(shared) = shared else {
-        let Some((format, output)) = file else {
-            // Only rank 0 receives the values.
-            return in_slices(ranks, part, by_row, sources, SLICE, &mut |_| Ok(())).map_err(|error| Failure::because("", &error));
-        };
-        return output.finish(|out| {
-            let mut array = ArrayWriter::begin(out, format, column, part.vertices())?;
-            in_slices(ranks, part, by_row, sources, SLICE, &mut |values| array.write(values))
-        });
-    };
-    let mut head = Vec::new();
-    ArrayWriter::begin(&mut head, format, column, part.vertices()).map_err(|error| Failure::because("", &error))?;
-    let encode = |vertex: Vertex, values: &[u32]| {
-        let mut bytes = Vec::new();
-        ArrayWriter::from_vertex(&mut bytes, format, vertex).write(values)?;
-        Ok(bytes)
-    };
-    // Short runs for a small graph, so that every rank writes a part of it too.
-    let run = part.vertices().div_ceil(ranks.size()).clamp(1, SLICE);
-    write_together(ranks, part, by_row, sources, run, (&shared, &head), encode)
-        .map_err(once_for_all(ranks, &format!("can't write {}", path.display())))?;
-    // All ranks have written: the file gets its name.
-    file.map_or(Ok(()), |(_, output)| output.finish(|_| Ok(())))
-}
+/// Parents that rank 0 sends at once.
+const PIECE: usize = 1 << 20;
 
 /// The tree in a file that rank 0 has, which sends it to all ranks.
 fn parents_of_first(path: &Path, vertices: usize, ranks: &MpiRanks) -> Result<Vec<Vertex>, Failure> {
     // An error of rank 0 ends all ranks (`as_rank`).
     let mut parents = if ranks.rank() == 0 { read_array(path, vertices)? } else { vec![0; vertices] };
-    for piece in parents.chunks_mut(SLICE) {
+    for piece in parents.chunks_mut(PIECE) {
         ranks.broadcast(0, cast_slice_mut(piece));
     }
     Ok(parents)

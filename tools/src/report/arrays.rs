@@ -87,57 +87,20 @@ impl ArrayFormat {
 /// # Errors
 /// Errors of writing to `out`.
 pub fn write_array(out: &mut dyn Write, format: ArrayFormat, column: Column, values: &[u32]) -> io::Result<()> {
-    ArrayWriter::begin(out, format, column, values.len())?.write(values)
-}
-
-/// Writes as [`write_array`], but the values in several pieces.
-pub struct ArrayWriter<'o> {
-    out: &'o mut dyn Write,
-    format: ArrayFormat,
-    vertex: u64,
-}
-
-impl std::fmt::Debug for ArrayWriter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ArrayWriter").field("format", &self.format).field("vertex", &self.vertex).finish_non_exhaustive()
+    match format {
+        ArrayFormat::Npy => out.write_all(&npy::head("<i8", &[values.len() as u64]))?,
+        ArrayFormat::Csv => writeln!(out, "vertex,{}", column.name())?,
+        ArrayFormat::Text => {}
     }
-}
-
-impl<'o> ArrayWriter<'o> {
-    /// Writes the header of an array of `length` values.
-    ///
-    /// # Errors
-    /// Errors of writing to `out`.
-    pub fn begin(out: &'o mut dyn Write, format: ArrayFormat, column: Column, length: usize) -> io::Result<Self> {
+    for (vertex, &value) in values.iter().enumerate() {
+        let value = if value == NONE { -1 } else { i64::from(value) };
         match format {
-            ArrayFormat::Npy => out.write_all(&npy::head("<i8", &[length as u64]))?,
-            ArrayFormat::Csv => writeln!(out, "vertex,{}", column.name())?,
-            ArrayFormat::Text => {}
+            ArrayFormat::Npy => out.write_all(&value.to_le_bytes())?,
+            ArrayFormat::Csv => writeln!(out, "{vertex},{value}")?,
+            ArrayFormat::Text => writeln!(out, "{value}")?,
         }
-        Ok(Self { out, format, vertex: 0 })
     }
-
-    /// Continues at `vertex`: the header and the values of the vertices before it have been written already.
-    pub fn from_vertex(out: &'o mut dyn Write, format: ArrayFormat, vertex: Vertex) -> Self {
-        Self { out, format, vertex: vertex.into() }
-    }
-
-    /// Writes the values of the next vertices.
-    ///
-    /// # Errors
-    /// Errors of writing to `out`.
-    pub fn write(&mut self, values: &[u32]) -> io::Result<()> {
-        for &value in values {
-            let value = if value == NONE { -1 } else { i64::from(value) };
-            match self.format {
-                ArrayFormat::Npy => self.out.write_all(&value.to_le_bytes())?,
-                ArrayFormat::Csv => writeln!(self.out, "{},{value}", self.vertex)?,
-                ArrayFormat::Text => writeln!(self.out, "{value}")?,
-            }
-            self.vertex += 1;
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
 /// Reads the parents of `vertices` vertices, one number for each. -1 and the largest number of an unsigned type mean "not reached" and

@@ -23,7 +23,7 @@ mod traffic;
 
 use std::io::{self, Write};
 
-pub use arrays::{ArrayError, ArrayFormat, ArrayWriter, Column, read_array, write_array};
+pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
 pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
 pub use cells::{COLUMNS, hanging, wrapped};

@@ -175,15 +175,6 @@ impl Output {
         }
     }
 
-    /// The path at which other ranks can open the temporary file; `None` if there is no such path.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn named(&mut self) -> Option<PathBuf> {
-        match self {
-            Self::Stdout(_) => None,
-            Self::File(_, file) => file.named(),
-        }
-    }
-
     /// Calls `write` to write the content, then gives the file its name.
     pub(crate) fn finish(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match self {
