@@ -18,6 +18,7 @@
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
 
 #[cfg(test)]
+#[path = "../tests/damaged/mod.rs"]
 mod damaged;
 mod deal;
 mod edges;
