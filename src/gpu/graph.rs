@@ -6,7 +6,7 @@ use super::GraphMemory;
 use crate::{
     graph::{Csr, Layout, Vertex},
     memory::Slab,
-    opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError},
+    opencl::{Buffer, Device, DeviceError, HostBuffer, Kernel, OpenClError, align},
 };
 
 /// The most buffers over which the neighbours can be spread (`PARTS` of `kernels/common.cl`).
@@ -23,8 +23,9 @@ pub struct EdgeParts {
 }
 
 impl EdgeParts {
-    /// As few parts as buffers of `max_alloc_bytes` allow, but at least `at_least` (for tests).
-    fn new(arcs: usize, max_alloc_bytes: u64, at_least: usize, device: &str) -> Result<Self, OpenClError> {
+    /// As few parts as buffers of `max_alloc_bytes` allow, but at least `at_least` (for tests). They begin at multiples of `align` bytes
+    /// where that costs no part more.
+    fn new(arcs: usize, max_alloc_bytes: u64, at_least: usize, align: usize, device: &str) -> Result<Self, OpenClError> {
         let most = usize::try_from(max_alloc_bytes / 4).unwrap_or(usize::MAX).max(1);
         let parts = arcs.div_ceil(most).max(at_least).max(1);
         if parts > MOST_PARTS {
@@ -38,12 +39,13 @@ impl EdgeParts {
         }
         // The kernels are compiled for one size of a part. The largest size that the device takes is the same for all graphs, so kernels
         // compiled for it are reused. Parts that begin at a page can be read in place.
-        let largest = most / 1024 * 1024;
+        let page = align / size_of::<Vertex>();
+        let largest = most / page * page;
         if parts > 1 && at_least <= 1 && largest > 0 && arcs.div_ceil(largest) <= MOST_PARTS {
             return Ok(Self { parts: arcs.div_ceil(largest), edges_per_part: largest });
         }
         let edges = arcs.div_ceil(parts).max(1);
-        let paged = edges.next_multiple_of(1024);
+        let paged = edges.next_multiple_of(page);
         let edges_per_part = if paged <= most && arcs.div_ceil(paged) == parts { paged } else { edges };
         Ok(Self { parts, edges_per_part })
     }
@@ -192,7 +194,7 @@ impl<'g> DeviceGraph<'g> {
     fn on(target: Target<'_>, arrays: GraphArrays<'g>, at_least: usize) -> Result<Self, OpenClError> {
         let device = target.device;
         let arcs = arrays.out.arcs().max(arrays.incoming.map_or(0, Csr::arcs));
-        let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, &device.info().name)?;
+        let split = EdgeParts::new(arcs, device.max_alloc_bytes(), at_least, align(device), &device.info().name)?;
         let (mut columns, mut names) = (Vec::new(), Vec::new());
         for (column, name) in arrays.columns.iter().zip(arrays.names) {
             columns.push(target.put(column, "columns of first neighbours")?);
@@ -261,7 +263,7 @@ mod tests {
 
     #[test]
     fn neighbours_are_split_by_the_size_of_the_largest_buffer() {
-        let split = |arcs, bytes, at_least| EdgeParts::new(arcs, bytes, at_least, "a device").unwrap();
+        let split = |arcs, bytes, at_least| EdgeParts::new(arcs, bytes, at_least, 4096, "a device").unwrap();
         assert_eq!(split(1000, 1 << 20, 1), EdgeParts { parts: 1, edges_per_part: 1024 });
         assert_eq!(split(1 << 20, 1 << 20, 1), EdgeParts { parts: 4, edges_per_part: 1 << 18 });
         assert_eq!(split((1 << 20) + 1, 1 << 20, 1).parts, 5);
@@ -271,10 +273,16 @@ mod tests {
             let split = split(arcs, bytes, at_least);
             assert!(split.parts * split.edges_per_part >= arcs && split.edges_per_part as u64 * 4 <= bytes.max(4), "{split:?}");
         }
-        assert!(EdgeParts::new(1 << 20, 4096, 1, "a device").is_err());
+        assert!(EdgeParts::new(1 << 20, 4096, 1, 4096, "a device").is_err());
         // The size of a part does not depend on the graph, so that compiled kernels are reused.
         for arcs in [300_000, 500_001, 1 << 20, 3_900_000] {
             assert_eq!(split(arcs, 1_000_000, 1).edges_per_part, 249_856, "{arcs} arcs");
+            // With pages of 16 KiB or 64 KiB.
+            for align in [16 << 10, 64 << 10] {
+                let part = EdgeParts::new(arcs, 1_000_000, 1, align, "a device").unwrap().edges_per_part;
+                assert!(part * 4 % align == 0 && 1_000_000 - part * 4 < align, "{arcs} arcs: {part}");
+            }
         }
+        assert_eq!(EdgeParts::new(9_000, 1 << 20, 2, 16 << 10, "a device").unwrap().edges_per_part, 8_192);
     }
 }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::{OutOfMemory, Plain, Slab};
 use crate::opencl::{
     Access, Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError,
-    PAGE, Pages, is_forked,
+    Pages, is_forked, page,
 };
 
 /// How an array is shared.
@@ -172,7 +172,7 @@ impl<T: Plain> SharedSlice<T> {
             SharingMode::SvmCoarse => Backing::Mapped { memory: made(MemoryKind::SvmCoarse)?, mapped: None },
             SharingMode::UseHostPtr => {
                 // Rounded up twice, since a page need not hold a whole number of values.
-                let padded = bytes.max(1).checked_next_multiple_of(PAGE).map_or(usize::MAX, |pages| pages.div_ceil(size_of::<T>()));
+                let padded = bytes.max(1).checked_next_multiple_of(page()).map_or(usize::MAX, |pages| pages.div_ceil(size_of::<T>()));
                 let pages = WholePages { slab: Slab::<T>::zeroed(padded, what)?, bytes };
                 Backing::Mapped { memory: Memory::over(device, pages, what)?, mapped: None }
             }

@@ -15,7 +15,7 @@ use super::{
     device::Device,
     error::{DeviceError, OUT_OF_RANGE, OpenClError},
     kernel::Argument,
-    object::{Memory, MemoryKind, PAGE},
+    object::{Memory, MemoryKind, page},
     plain::Plain,
 };
 
@@ -68,7 +68,7 @@ impl<T: Plain> Buffer<T> {
     /// The buffer must be dropped before `values`, and not forgotten: its drop keeps kernels from reading freed memory.
     pub unsafe fn over_host<'a>(device: &Arc<Device>, values: &'a [T], what: &'static str) -> Result<HostBuffer<'a, T>, OpenClError> {
         let start = NonNull::from(values).cast::<c_void>();
-        let zero_copy = !values.is_empty() && start.as_ptr() as usize % PAGE == 0 && start.as_ptr() as usize % align(device) == 0;
+        let zero_copy = !values.is_empty() && start.as_ptr() as usize % align(device) == 0;
         let buffer = if zero_copy {
             // SAFETY: pages are mapped as a whole, so that memory which starts at a page can be read to the end of its last page. Kernels
             // only read it, and `HostBuffer`, which the caller drops, ends its use before the borrow of `values` ends.
@@ -173,8 +173,8 @@ impl<T: Plain> Buffer<T> {
 }
 
 /// The alignment that host memory needs to be shared: a page, or more if the device requires it.
-fn align(device: &Device) -> usize {
-    (device.info().base_align_bytes as usize).max(PAGE)
+pub(crate) fn align(device: &Device) -> usize {
+    (device.info().base_align_bytes as usize).max(page())
 }
 
 impl<T: Plain> Argument for Buffer<T> {

@@ -36,6 +36,7 @@ mod probe;
 mod program;
 mod wait;
 
+pub(crate) use buffer::align;
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
 pub use device::{Device, Launch, LaunchTime, Limits};
@@ -55,5 +56,5 @@ pub use program::Program;
 pub use forked::is_forked;
 pub use info::KnownDriver;
 pub use kept::is_kept;
-pub use object::{Access, Hold, Mapped, Memory, MemoryKind, PAGE, Pages};
+pub use object::{Access, Hold, Mapped, Memory, MemoryKind, Pages, page};
 pub use plain::Plain;

@@ -12,6 +12,7 @@ use std::{
     },
 };
 
+use nix::unistd::{SysconfVar, sysconf};
 use opencl3::{
     command_queue::{enqueue_fill_buffer, enqueue_svm_map, enqueue_svm_mem_fill, enqueue_svm_unmap, enqueue_write_buffer},
     error_codes::CL_MAP_FAILURE,
@@ -31,8 +32,10 @@ use super::{
     plain::Plain,
 };
 
-/// Alignment that every device and every host accepts: a page.
-pub const PAGE: usize = 4096;
+/// The size of a page of the running system. Drivers import memory of the host by pages. (A Raspberry Pi 5 has pages of 16 KiB.)
+pub fn page() -> usize {
+    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().and_then(|bytes| bytes.try_into().ok()).unwrap_or(4096)
+}
 
 /// Where memory lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +93,7 @@ pub(super) enum Handle {
 /// Whole pages of the host that stay where they are.
 ///
 /// # Safety
-/// [`pages`](Self::pages) must return memory that starts at a multiple of [`PAGE`]. From there, the number of bytes that it returns,
+/// [`pages`](Self::pages) must return memory that starts at a multiple of [`page`]. From there, the number of bytes that it returns,
 /// rounded up to a page, must be readable, writable, and used by nothing else. The memory must stay in place when the value is moved, until
 /// it is dropped.
 pub unsafe trait Pages: Any + Send + Sync {
@@ -146,7 +149,7 @@ impl Memory {
     unsafe fn made(device: &Arc<Device>, kind: MemoryKind, bytes: usize, what: &'static str) -> Result<Self, OpenClError> {
         // Devices refuse empty buffers. Memory of the host is shared by whole pages, if the device's largest buffer allows that.
         let bytes = bytes.max(1);
-        let bytes = match (kind, bytes.checked_next_multiple_of(PAGE)) {
+        let bytes = match (kind, bytes.checked_next_multiple_of(page())) {
             (MemoryKind::OverHost { .. }, Some(whole)) if whole as u64 <= device.max_alloc_bytes() => whole,
             _ => bytes,
         };
