@@ -39,7 +39,7 @@ pub const KEYS: &[Key] = &[
     informs("cpu.clusters[].", "informs; cpu.cpus must be in a cluster"),
     acts("opencl.devices[].name", "which device the table describes"),
     acts("opencl.devices[].via", "which device the table describes: of this platform only"),
-    informs("opencl.devices[].compute_units", "informs"),
+    acts("opencl.devices[].compute_units", "number of work-groups"),
     acts("opencl.devices[].max_alloc_bytes", "limit of a buffer"),
     acts("opencl.devices[].max_work_group", "limit of a work-group"),
     acts("opencl.devices[].work_group", "size of a work-group"),

@@ -167,7 +167,7 @@ pub struct OpenClDevice {
     pub name: Pattern,
     /// The OpenCL implementation of this device, if it is not the vendor's driver.
     pub via: Option<Via>,
-    /// Compute units.
+    /// Compute units, whatever the driver reports.
     pub compute_units: Option<u32>,
     /// Largest buffer in bytes.
     pub max_alloc_bytes: Option<u64>,

@@ -77,6 +77,9 @@ pub struct DeviceUse {
     pub driver: String,
     /// Items in a work-group.
     pub group: usize,
+    /// Work-groups of a launch, at most.
+    #[serde(default)]
+    pub groups: usize,
     /// Buffers over which the neighbours are spread.
     pub parts: usize,
     /// Whether it reads the host's own arrays of neighbours.
@@ -284,6 +287,11 @@ impl GpuEngine<'_> {
     /// Work-items in a work-group.
     pub(crate) fn group(&self) -> usize {
         self.group
+    }
+
+    /// Work-groups of a launch, at most.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
     }
 
     /// Whether there is room for claims by bins.

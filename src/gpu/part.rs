@@ -194,6 +194,7 @@ impl<'g> PartGpu<'g> {
             platform: info.platform.clone(),
             driver: info.driver.clone(),
             group: self.group,
+            groups: self.groups,
             parts: self.graph.split().parts,
             zero_copy: self.graph.is_zero_copy(),
             bins: false,

@@ -183,7 +183,7 @@ impl Built {
                 Err(error) => return Err(error.into()),
             }
         };
-        let units = device.info().compute_units.max(1) as usize;
+        let units = device.compute_units() as usize;
         let groups = if group == 1 { units } else { units * GROUPS_PER_UNIT };
         let most = GpuEngine::most_vertices(groups, group);
         if vertices > most {

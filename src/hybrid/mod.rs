@@ -163,7 +163,7 @@ impl<'g> HybridEngine<'g> {
             _ => CpuEngine::with_state(layout, team, parallel, simd, SearchState::new(layout, &OnHost, true)?)?,
         };
         cpu.counts_alone = setups.is_empty();
-        let units = |setup: &GpuSetup| u64::from(setup.device.info().compute_units.max(1));
+        let units = |setup: &GpuSetup| u64::from(setup.device.compute_units());
         let all: u64 = setups.iter().map(units).sum();
         let mut helpers = Vec::new();
         for setup in setups {
@@ -286,6 +286,7 @@ impl<'g> HybridEngine<'g> {
             platform: helper.gpu.device().info().platform.clone(),
             driver: helper.gpu.device().info().driver.clone(),
             group: helper.gpu.group(),
+            groups: helper.gpu.groups(),
             parts: helper.gpu.parts(),
             zero_copy: helper.gpu.is_zero_copy(),
             bins: helper.gpu.has_bins(),

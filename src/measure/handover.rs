@@ -177,6 +177,14 @@ pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(SharingMode) -
     table(device, &QUICK, permitted)
 }
 
+/// Whether the driver copies memory of the host that it is given in place (CL_MEM_USE_HOST_PTR). `known` has what was measured before, if
+/// anything was. A busy machine makes one measurement look like a copy now and then, but not all of two or three.
+pub fn copies_in_place(device: &Arc<Device>, known: &HandoverTable) -> bool {
+    let copies = |table: &HandoverTable| table.way(SharingMode::UseHostPtr).map(|way| way.copies);
+    let again = || copies(&measure_permitted(device, |way| way == SharingMode::UseHostPtr)) == Some(true);
+    copies(known) != Some(false) && again() && again()
+}
+
 fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(SharingMode) -> bool) -> HandoverTable {
     let offered = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info()) && permitted(*way));
     HandoverTable { ways: offered.map(|way| way_times(device, way, how)).collect() }

@@ -42,8 +42,8 @@ const PATIENCE: u64 = 10;
 /// Bytes that every device transfers in a nanosecond, in thousandths.
 const MILLI_BYTES_PER_NS: u64 = 100;
 
-/// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own applies. It is enforced here,
-/// since not every driver refuses what is too large for it.
+/// Limits of a device from a board's profile (or a test). The smaller of this limit and the device's own applies (but for
+/// [`compute_units`](Self::compute_units)). It is enforced here, since not every driver refuses what is too large for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -58,11 +58,23 @@ pub struct Limits {
     /// Seconds that a wait for the device may take, besides ten times what its work should take (0: for ever). `None`: 10. The environment
     /// variable `SOCBFS_DEVICE_TIMEOUT` comes first.
     pub timeout_s: Option<u64>,
+    /// Compute units, which decide how many work-groups a launch has, whatever the device reports.
+    pub compute_units: Option<u32>,
     /// Whether each file of kernels has to be a program of its own.
     pub program_per_file: bool,
 }
 
+/// Compute units of a GPU whose driver reports one, as Mesa's do for every VideoCore and for every GPU behind Vulkan (zink). Kernels loop:
+/// too many work-groups cost a small GPU little, and too few would cost a larger one most of its speed.
+const UNITS_OF_ONE: u32 = 8;
+
 impl Limits {
+    /// The compute units by which the device's launches are sized.
+    pub fn units(self, info: &DeviceInfo) -> u32 {
+        let is_doubtful = info.kind == DeviceKind::Gpu && info.compute_units == 1;
+        self.compute_units.unwrap_or(if is_doubtful { UNITS_OF_ONE } else { info.compute_units.max(1) })
+    }
+
     /// These limits combined with those that the device reports; every number is set.
     fn within(self, info: &DeviceInfo) -> Self {
         let dimension = info.max_work_item_sizes.first().copied().filter(|&size| size > 0).unwrap_or(usize::MAX);
@@ -73,6 +85,7 @@ impl Limits {
             local_bytes: Some(self.local_bytes.map_or(info.local_bytes, |limit| limit.min(info.local_bytes))),
             global_bytes: Some(self.global_bytes.map_or(info.global_bytes, |limit| limit.min(info.global_bytes))),
             timeout_s: Some(probe::timeout_s().or(self.timeout_s).unwrap_or(TIMEOUT_S)),
+            compute_units: Some(self.units(info)),
             program_per_file: self.program_per_file,
         }
     }
@@ -291,6 +304,11 @@ impl Device {
                 cache.store(&most_items_key(&self.info), most.to_string().as_bytes());
             }
         }
+    }
+
+    /// The compute units by which launches are sized.
+    pub fn compute_units(&self) -> u32 {
+        self.limits.units(&self.info)
     }
 
     /// The local memory of a work-group in bytes.
@@ -653,6 +671,7 @@ mod tests {
                 local_bytes: Some(32 << 10),
                 global_bytes: Some(1 << 30),
                 timeout_s: Some(10),
+                compute_units: Some(4),
                 program_per_file: false,
             }
         );
@@ -662,6 +681,7 @@ mod tests {
             local_bytes: Some(7),
             global_bytes: Some(8),
             timeout_s: Some(10),
+            compute_units: Some(9),
             program_per_file: true,
         };
         assert_eq!(tight.within(&info), tight);
@@ -675,6 +695,10 @@ mod tests {
         assert_eq!(wide.within(&info), own);
         let narrow = DeviceInfo { max_work_item_sizes: vec![64, 1, 1], ..info };
         assert_eq!(Limits::default().within(&narrow).max_work_group, Some(64));
+        // One unit is not believed of a GPU, unless the board says so.
+        let one = |kind, board| Limits { compute_units: board, ..Limits::default() }.units(&invented("p", "d", kind, 1));
+        assert_eq!((one(DeviceKind::Gpu, None), one(DeviceKind::Gpu, Some(1)), one(DeviceKind::Gpu, Some(3))), (8, 1, 3));
+        assert_eq!((one(DeviceKind::Cpu, None), one(DeviceKind::Other, None)), (1, 1));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Runtime {
                 name: info.name.clone(),
                 platform: info.platform.clone(),
                 driver: info.driver.clone(),
-                compute_units: info.compute_units,
+                compute_units: self.limits(info).units(info),
                 memory_way,
                 work_group: self.group_asked(info),
             }),

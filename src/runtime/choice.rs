@@ -822,6 +822,7 @@ mod tests {
             ("cpu.piece", "[cpu]\n", "512", "1024"),
             ("opencl.devices[0].name", "[[opencl.devices]]\nbgc = false\n", "'Mali*'", "'Adreno*'"),
             ("opencl.devices[0].via", &format!("{device}bgc = false\n"), "'pocl'", "'rusticl'"),
+            ("opencl.devices[0].compute_units", device, "5", "6"),
             ("opencl.devices[0].max_alloc_bytes", device, "1024", "2048"),
             ("opencl.devices[0].max_work_group", device, "64", "128"),
             ("opencl.devices[0].work_group", device, "64", "128"),
@@ -917,7 +918,6 @@ mod tests {
             ("board.notes", "", "'x'"),
             ("board.memory_bytes", "", "5"),
             ("board.memory_bandwidth_mega_bytes_per_s", "", "5"),
-            ("opencl.devices[0].compute_units", device, "5"),
             ("opencl.devices[0].quirks", device, "['max-alloc-unchecked', 'memory-understated', 'unmapped-stores-lost', 'opt-in']"),
         ];
         for (path, table, value) in informing {

@@ -11,7 +11,9 @@ use crate::{
     gpu::{DeviceUse, GpuSetup},
     gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
-    measure::{HandoverTable, Measured, choose_claims, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
+    measure::{
+        HandoverTable, Measured, choose_claims, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds,
+    },
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
     policy::{Bands, ChangeCost, LevelDevice, SampledCosts},
@@ -453,6 +455,7 @@ impl Runtime {
             local_bytes: profile.local_bytes,
             global_bytes: profile.global_bytes,
             timeout_s: profile.timeout_s,
+            compute_units: profile.compute_units,
             program_per_file: profile.quirks.contains(&Quirk::ProgramPerFile),
         })
     }
@@ -487,8 +490,9 @@ impl Runtime {
                 _ => {}
             }
         }
-        // If host memory can't be used in place, the graph is copied once to memory of the device.
-        let graph = (!self.permits(info, SharingMode::UseHostPtr)).then_some(GraphMemory::Device);
+        // If host memory can't be used in place, the graph is copied once to memory of the device. A driver may copy it without a word.
+        let copies = || info.unified_memory && copies_in_place(&device, &handover);
+        let graph = (!self.permits(info, SharingMode::UseHostPtr) || copies()).then_some(GraphMemory::Device);
         let costs = self.bottom_up(info, calibration).map(|(permille, _)| SampledCosts::default().times(permille));
         let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, costs, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way: taken, options }, runs: self.runs(info), handover })

@@ -8,6 +8,9 @@
  * no-strings (the call fails), endless-strings (without a zero byte at the end), huge-strings (16 MiB), zero-limits, short-answers,
  * huge-answers, fewer-later (each list after the first is empty), null-context, null-queue, null-program, null-kernel, no-log.
  *
+ * As one-unit each device reports one compute unit, as Mesa's VideoCore does; as copying, maps of more than 64 KiB of memory that the host
+ * gave (CL_MEM_USE_HOST_PTR) take a millisecond per MiB.
+ *
  * As qualcomm it gives each device the vendor's name alone, as some drivers of Adreno GPUs do.
  *
  * The library writes a line with the number of its process to the file SOCBFS_TEST_LOADS whenever it is loaded.
@@ -126,6 +129,7 @@ int32_t clGetDeviceInfo(void *device, uint32_t what, size_t room, void *into, si
         if (into && room >= sizeof "QUALCOMM ") memcpy(into, "QUALCOMM ", sizeof "QUALCOMM ");
         return 0;
     }
+    if (is("one-unit") && what == 0x1002 /* CL_DEVICE_MAX_COMPUTE_UNITS */ && into) return *(uint32_t *)into = 1, 0;
     return answer(NEXT(clGetDeviceInfo)(device, what, room, into, needed), 1, what, room, into, needed);
 }
 
@@ -173,6 +177,18 @@ void *clCreateKernel(void *program, const char *name, int32_t *status) {
         return NULL;
     }
     return NEXT(clCreateKernel)(program, name, status);
+}
+
+int32_t clGetMemObjectInfo(void *buffer, uint32_t what, size_t room, void *into, size_t *needed) {
+    return NEXT(clGetMemObjectInfo)(buffer, what, room, into, needed);
+}
+
+void *clEnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking, uint64_t access, size_t offset, size_t size, uint32_t count,
+                         void *const *list, void **event, int32_t *status) {
+    uint64_t flags = 0;
+    if (is("copying")) clGetMemObjectInfo(buffer, 0x1101 /* CL_MEM_FLAGS */, sizeof flags, &flags, NULL);
+    if (flags & 8 /* CL_MEM_USE_HOST_PTR */ && size > 64 << 10) usleep(size / 1000);
+    return NEXT(clEnqueueMapBuffer)(queue, buffer, blocking, access, offset, size, count, list, event, status);
 }
 
 int32_t clFinish(void *queue) {

@@ -183,6 +183,26 @@ fn an_adreno_without_a_name_is_found_by_its_vendor() {
     assert_eq!(code, 0, "{said}");
 }
 
+/// One compute unit of a GPU, and memory in place that is copied without a word.
+#[test]
+fn what_a_driver_says_is_not_believed_where_it_can_be_measured() {
+    let Some(driver) = Driver::new("what_a_driver_says_is_not_believed_where_it_can_be_measured") else { return };
+    let (board, record) = (driver.folder.path("board.toml"), driver.folder.path("record.json"));
+    let device = |name: &str| format!("[[opencl.devices]]\nname = '{name}'\ncompute_units = 3\n");
+    fs::write(&board, format!("schema = 1\n[board]\nname = 'b'\n{}{}", device("pthread*"), device("cpu*"))).unwrap();
+    let used = |how: &str, board: &str| {
+        let bench = ["bench", "kronecker:8", "--roots", "2", "--policy", "tg", "--device", FIRST, "--work-group", "32"];
+        let (code, said) = driver.ends(how, &[&bench[..], &["--board", board, "--json", &record]].concat());
+        assert_eq!(code, 0, "{how}: {said}");
+        let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+        let device = &record["search"]["devices"][0];
+        (device["groups"].as_u64().unwrap(), device["zero_copy"].as_bool().unwrap())
+    };
+    assert_eq!(used("one-unit", "generic"), (64, true));
+    assert_eq!(used("one-unit", &board), (24, true));
+    assert_eq!(used("copying", &board), (24, false));
+}
+
 #[test]
 fn a_success_is_remembered_until_the_driver_ends_the_process() {
     let Some(driver) = Driver::new("a_success_is_remembered_until_the_driver_ends_the_process") else { return };

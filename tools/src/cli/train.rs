@@ -483,7 +483,7 @@ fn machine(prepared: &Prepared<'_>, config: &Runtime, structure: Structure) -> M
     let Prepared { search, options, .. } = prepared;
     // A board may have two devices of one name.
     let device = search.devices().first().zip(options.devices.first());
-    let device = device.map(|(used, setup)| format!("TG and BG on {}, {} compute units", used.name, setup.device.info().compute_units));
+    let device = device.map(|(used, setup)| format!("TG and BG on {}, {} compute units", used.name, setup.device.compute_units()));
     let (threads, cpus) = (search.threads(), config.cpus.value.clone());
     Machine { cpu, threads, cpus, simd: search.simd().to_string(), device, structure }
 }
