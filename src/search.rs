@@ -1,13 +1,11 @@
 //! One search after another over one layout: a policy chooses how each level runs, and the engine runs it.
 
 mod owned;
-mod traced;
 
 use std::time::{Duration, Instant};
 
 pub use crate::graph::Stopper;
 pub use owned::OwnedSearch;
-pub use traced::{Stretch, Traced, TracedDevice};
 
 use crate::{
     bfs::{BfsResult, LevelRecord, Planner, Records, level_loop_until},
@@ -245,15 +243,12 @@ pub struct Search<'g> {
     deadline: Option<Instant>,
     /// Settings of the engine, for the engine that replaces it after a device failed.
     single_levels: bool,
-    traced: usize,
     /// Whether the last search had levels in the layout: false if its sources are vertices that the layout leaves out.
     begins_inside: bool,
     /// Whether it had sources that no level searches.
     outside: bool,
     /// No vertex of its forest is deeper.
     deepest: u32,
-    /// When the last search began.
-    begun: Instant,
     /// Whether the engine has the tree of the last search: false before the first search, and if the last one was stopped or failed, or
     /// wrote its tree into the caller's arrays.
     has_tree: bool,
@@ -313,11 +308,9 @@ impl<'g> Search<'g> {
             stopper: options.stopper.clone(),
             deadline: None,
             single_levels: false,
-            traced: 0,
             begins_inside: false,
             outside: false,
             deepest: 0,
-            begun: Instant::now(),
             has_tree: false,
         })
     }
@@ -588,8 +581,6 @@ impl<'g> Search<'g> {
                 self.search(sources, until, output.as_deref_mut()).map_err(|error| self.failed(error))?
             }
         };
-        // Only now, since `fall_back` replaces the whole of `self`.
-        self.begun = begin;
         self.has_tree = searched.is_some();
         let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
         // If a device took part, a last level of leaves is not counted yet.
@@ -789,13 +780,9 @@ impl<'g> Search<'g> {
         };
         let new = Self::new(self.layout, &options)?;
         let devices = std::mem::take(&mut self.devices);
-        let (stopper, deadline) = (self.stopper.clone(), self.deadline);
-        let (single_levels, traced) = (self.single_levels, self.traced);
+        let (stopper, deadline, single_levels) = (self.stopper.clone(), self.deadline, self.single_levels);
         *self = Self { devices, fallen_back: Some(reason), stopper, deadline, ..new };
         self.set_single_levels(single_levels);
-        if traced > 0 {
-            self.set_traced(traced);
-        }
         Ok(())
     }
 

@@ -114,22 +114,25 @@ fn levels_on_the_cpu_have_no_device_time() {
 /// A device keeps the times of 1024 launches until they are fetched. A long asynchronous search launches more.
 #[test]
 fn long_asynchronous_searches_count_the_times_of_all_kernels() {
-    let n = 3000;
-    let path = (1..n).map(|v| [v - 1, v]).collect();
-    let layout = Layout::build(&EdgeList::new(n as usize, path, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
+    // A long path, and a short one.
+    let (n, long) = (3300, 3000);
+    let paths = (1..n).filter(|&v| v != long).map(|v| [v - 1, v]).collect();
+    let layout = Layout::build(&EdgeList::new(n as usize, paths, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
     let test = "long_asynchronous_searches_count_the_times_of_all_kernels";
     for device in devices(test, Limits::default()).all.iter().filter(|device| !is_slow(device) && !is_rusticl(device.info())) {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
         let policy = "asynchronous:1,999".parse().unwrap();
         let mut search = Search::new(&layout, &SearchOptions { policy, threads: 2, devices, ..SearchOptions::default() }).unwrap();
-        search.set_traced(100_000);
-        let traced = search.run_traced(n / 2).unwrap();
-        let kernels = &traced.devices[0].kernels;
-        assert!(kernels.len() > 2048, "{} kernels", kernels.len());
-        let all: u64 = kernels.iter().map(|(_, stretch)| stretch.end_ns - stretch.begin_ns).sum();
-        let told: u64 = search.records().iter().map(|record| record.device_ns).sum();
-        assert!(told <= all && told * 10 > all * 9, "{told} ns of {all}");
+        let mut told = |root| {
+            let levels = search.run(root).unwrap().levels;
+            (levels, search.records().iter().map(|record| record.device_ns).sum::<u64>())
+        };
+        // The least of several times, since other programs may run at the same time.
+        let (of_short, short) = (0..5).map(|_| told(3150)).min_by_key(|(_, ns)| *ns).unwrap();
+        let (of_long, long) = told(long / 2);
+        assert!(of_long > 1024 && of_long > 9 * of_short, "levels: {of_long} and {of_short}");
+        assert!(long > 7 * short, "{long} ns of {of_long} levels, {short} ns of {of_short}");
     }
 }
 

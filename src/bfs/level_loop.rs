@@ -148,15 +148,13 @@ pub trait Planner {
 pub struct Records {
     records: Vec<LevelRecord>,
     capacity: usize,
-    /// When the first level of the last search began.
-    begun: Option<Instant>,
 }
 
 impl Records {
     /// Allocates room for `capacity` records (at least one).
     pub fn with_capacity(capacity: usize) -> Self {
         let capacity = capacity.max(1);
-        Self { records: Vec::with_capacity(capacity), capacity, begun: None }
+        Self { records: Vec::with_capacity(capacity), capacity }
     }
 
     /// The records of the last search.
@@ -164,15 +162,9 @@ impl Records {
         &self.records
     }
 
-    /// When the first level of the last search began; `None` if it had no level.
-    pub(crate) fn begun(&self) -> Option<Instant> {
-        self.begun
-    }
-
     /// Removes all records.
     pub fn clear(&mut self) {
         self.records.clear();
-        self.begun = None;
     }
 
     fn push(&mut self, record: LevelRecord) {
@@ -223,7 +215,6 @@ pub fn level_loop_until<E: Engine + ?Sized, S>(
     records.clear();
     planner.begin();
     let mut begin = Instant::now();
-    records.begun = Some(begin);
     let mut handover_ns = engine.begin(sources)?;
     let mut asked = Instant::now();
     let mut levels = 0;

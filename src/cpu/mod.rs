@@ -173,11 +173,6 @@ impl<'g> CpuEngine<'g> {
         self.team.size()
     }
 
-    /// The team of threads.
-    pub(crate) fn team(&mut self) -> &mut Team {
-        &mut self.team
-    }
-
     /// Vector instructions in use.
     pub fn simd(&self) -> Simd {
         self.simd

@@ -4,7 +4,7 @@ mod state;
 mod team;
 
 pub use state::{Allocate, Frontier, OnHost, SearchState};
-pub use team::{AffinityGuard, Span, Team};
+pub use team::{AffinityGuard, Team};
 
 /// How often a thread of a [`Team`] looks for work before it looks at the clock. (Not in `team.rs`, since `tests/loom` has its own.)
 const LOOKS: u32 = 64;

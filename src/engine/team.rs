@@ -58,42 +58,10 @@ struct Gate {
     crowded: bool,
     /// A helper's share of the work panicked.
     panicked: AtomicBool,
-    /// Whether threads record when they work.
-    traced: AtomicBool,
-    /// The recorded spans of each thread, the caller's first.
-    tracks: Box<[Track]>,
-}
-
-/// A stretch of time in which a thread worked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// When it began.
-    pub begin: Instant,
-    /// When it ended.
-    pub end: Instant,
-}
-
-/// The spans that one thread has recorded, up to a fixed number.
-#[derive(Default)]
-struct Track(UnsafeCell<Vec<Span>>);
-
-impl Track {
-    /// Records that the work that began at `begin` has ended, if there is room.
-    ///
-    /// # Safety
-    /// No other thread may use the track at the same time.
-    unsafe fn note(&self, begin: Instant) {
-        // SAFETY: no other thread uses the track (caller).
-        let spans = unsafe { &mut *self.0.get() };
-        if spans.len() < spans.capacity() {
-            spans.push(Span { begin, end: Instant::now() });
-        }
-    }
 }
 
 // SAFETY: `job` is written only by the one caller while the gate is closed and empty, and read only by helpers that have entered an open
-// gate; entering (acquire) follows opening (release). A track is written only by its own thread: by a helper while it is inside the gate,
-// by the caller during `Team::run`. Otherwise only `Team::trace` and `Team::spans` use it, while the gate is closed and empty.
+// gate; entering (acquire) follows opening (release).
 unsafe impl Sync for Gate {}
 // SAFETY: the job pointer is only dereferenced between the opening and the end of `Team::run`, which borrows it.
 unsafe impl Send for Gate {}
@@ -163,8 +131,6 @@ impl Team {
             leave: AtomicBool::new(false),
             crowded: size > processors(cpus),
             panicked: AtomicBool::new(false),
-            traced: AtomicBool::new(false),
-            tracks: (0..size.max(1)).map(|_| Track::default()).collect(),
         });
         let process = std::process::id();
         let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), process, one_caller: PhantomData };
@@ -216,11 +182,8 @@ impl Team {
     /// If `work` panics on any thread, or calls `run` of the same team.
     pub fn run(&self, work: &(dyn Fn(usize) + Sync)) {
         let gate = &*self.gate;
-        // Relaxed: only this thread sets it, in `trace`.
-        let begin = gate.traced.load(Relaxed).then(Instant::now);
         if self.helpers.is_empty() {
             work(0);
-            self.note(begin);
             return;
         }
         assert_eq!(gate.state.load(Acquire), 0, "a team runs one piece of work at a time");
@@ -234,38 +197,9 @@ impl Team {
         gate.wake_below(0);
         let closing = CloseOnDrop(gate);
         work(0);
-        self.note(begin);
         drop(closing);
         // A helper sets it before it leaves, and this thread has seen all of them leave.
         assert!(!gate.panicked.load(Acquire), "a helper thread panicked in the middle of a level");
-    }
-}
-
-impl Team {
-    /// Makes every thread record when it works, up to `spans` spans each, from now on, and discards what was recorded. 0 ends the
-    /// recording. Runs do not allocate for it.
-    pub fn trace(&mut self, spans: usize) {
-        // Relaxed: a helper reads it only after it has entered the gate, which orders it.
-        self.gate.traced.store(spans > 0, Relaxed);
-        for track in &*self.gate.tracks {
-            // SAFETY: this borrow is exclusive, so no work runs: the gate is closed and empty, and no thread uses its track.
-            unsafe { *track.0.get() = Vec::with_capacity(spans) };
-        }
-    }
-
-    /// Takes the spans that each thread has recorded since the last call of this or of [`trace`](Self::trace), the caller's first.
-    pub fn spans(&mut self) -> Vec<Vec<Span>> {
-        // SAFETY: as in `trace`. What helpers wrote is visible here: they left the gate (release) before the caller's run ended (acquire).
-        let of = |track: &Track| unsafe { (*track.0.get()).drain(..).collect() };
-        self.gate.tracks.iter().map(of).collect()
-    }
-
-    /// Records the caller's part of a run that began at `begin`.
-    fn note(&self, begin: Option<Instant>) {
-        if let (Some(begin), Some(track)) = (begin, self.gate.tracks.first()) {
-            // SAFETY: the first track is the caller's, and there is one caller: a team is not `Sync`.
-            unsafe { track.note(begin) };
-        }
     }
 }
 
@@ -321,15 +255,10 @@ fn help(gate: &Gate, index: usize) {
         if entered {
             // SAFETY: the gate was open when this thread entered, and the caller waits for it, so the job is set and alive.
             let job = unsafe { (*gate.job.get()).map(|job| &*job) };
-            let begin = gate.traced.load(Relaxed).then(Instant::now);
             if let Some(job) = job {
                 if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
                     gate.panicked.store(true, Release);
                 }
-            }
-            if let (Some(begin), Some(track)) = (begin, gate.tracks.get(index)) {
-                // SAFETY: the track is this thread's own, and the thread is inside the gate.
-                unsafe { track.note(begin) };
             }
             gate.state.fetch_sub(1, Release); // see `CloseOnDrop`
         }
@@ -487,36 +416,6 @@ mod tests {
                 assert_eq!(arrived.into_inner(), size, "round {round}");
             }
         }
-    }
-
-    #[test]
-    fn threads_record_when_they_work_until_their_room_is_full() {
-        let mut team = Team::new(2, &[]).unwrap();
-        let run = |team: &Team| {
-            let helped = AtomicBool::new(false);
-            team.run(&|index| {
-                helped.fetch_or(index == 1, SeqCst);
-                while !helped.load(SeqCst) {
-                    thread::yield_now();
-                }
-            });
-        };
-        run(&team);
-        assert_eq!(team.spans(), [[], []], "nothing was asked for");
-        team.trace(3);
-        let begin = Instant::now();
-        (0..5).for_each(|_| run(&team));
-        let end = Instant::now();
-        let spans = team.spans();
-        for of_thread in &spans {
-            assert_eq!(of_thread.len(), 3);
-            assert!(of_thread.iter().all(|span| begin <= span.begin && span.begin <= span.end && span.end <= end));
-            assert!(of_thread.windows(2).all(|pair| pair[0].end <= pair[1].begin));
-        }
-        assert_eq!(team.spans(), [[], []], "they are forgotten");
-        team.trace(0);
-        run(&team);
-        assert_eq!(team.spans(), [[], []]);
     }
 
     #[test]

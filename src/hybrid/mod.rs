@@ -21,17 +21,14 @@ use std::{
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd},
-    engine::{OnHost, SearchState, Span, Team},
+    engine::{OnHost, SearchState, Team},
     gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
-    opencl::{Device, DeviceError, Launch, is_forked},
+    opencl::{Device, DeviceError, is_forked},
     policy::{SampledCosts, Uses},
     words::naming,
 };
-
-/// The name of a device, and its launches.
-pub type DeviceLaunches = (String, Vec<Launch>);
 
 /// What a search needs its devices for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -371,39 +368,6 @@ impl<'g> HybridEngine<'g> {
             let is_stale = engine.on_device && engine.cpu.parents().get(engine.source as usize) != Some(&engine.source);
             if is_wrong || is_stale { Err(DeviceError::WRONG) } else { Ok(()) }
         })
-    }
-
-    /// Makes each thread record when it works, and each device that keeps times record when it runs which kernel: up to `most` entries
-    /// each. 0 ends the recording.
-    pub fn trace(&mut self, most: usize) {
-        self.cpu.team().trace(most);
-        self.devices.iter().for_each(|device| device.keep_launches(most));
-    }
-
-    /// The times that threads and devices have recorded since the last call, each device with its name.
-    ///
-    /// # Errors
-    /// A device failed.
-    pub fn traced(&mut self) -> Result<(Vec<Vec<Span>>, Vec<DeviceLaunches>), DeviceError> {
-        // Events of the last levels' launches have not been queried yet.
-        self.device_ns()?;
-        let launches = self.devices.iter().map(|device| (device.info().name.clone(), device.kept_launches())).collect();
-        Ok((self.cpu.team().spans(), launches))
-    }
-
-    /// Waits for the devices that keep times, and discards what these and the threads have recorded. The times themselves are not queried,
-    /// since the kernels of a search that failed may have none.
-    ///
-    /// # Errors
-    /// A device is lost.
-    pub fn forget_traced(&mut self) -> Result<(), DeviceError> {
-        drop(self.cpu.team().spans());
-        for device in self.devices.iter().filter(|device| device.is_timed()) {
-            device.finish()?;
-            device.forget_times();
-            drop(device.kept_launches());
-        }
-        Ok(())
     }
 
     /// The time in nanoseconds that kernels have run since the last call, by the clocks of the devices that keep times.

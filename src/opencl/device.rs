@@ -10,7 +10,7 @@ use std::{
             Ordering::{Relaxed, SeqCst},
         },
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use opencl3::{
@@ -115,11 +115,7 @@ pub struct Device {
     queue: Held<CommandQueue>,
     context: Held<Context>,
     /// Launches whose times have not been queried yet, never more than its capacity; `None` if no times are kept.
-    launches: Option<Mutex<Vec<Launched>>>,
-    /// Launches whose times have been queried, never more than its capacity.
-    kept: Mutex<Vec<Launch>>,
-    /// Names of the device's kernels. A launch may outlive its kernel, and the name must not be freed during a search.
-    names: Mutex<Vec<Arc<str>>>,
+    launches: Option<Mutex<Vec<Held<Event>>>>,
 }
 
 /// What was put into the queue since the last wait. It is locked while a command is put there.
@@ -151,25 +147,11 @@ const LEAST_ARCS: u64 = 1 << 12;
 const SLOWEST: Ran = Ran { arcs: 20, ns: 1000 };
 
 /// What a command does.
-pub(super) enum Work<'a> {
+pub(super) enum Work {
     /// It transfers or fills this many bytes.
     Bytes(usize),
-    /// It is a kernel of this name, which may run for the first time. Its event is kept if the device keeps times.
-    Kernel(&'a Arc<str>, bool),
-}
-
-/// A kernel that was launched: its event, and its name.
-type Launched = (Held<Event>, Arc<str>);
-
-/// A kernel that has run.
-#[derive(Debug, Clone)]
-pub struct Launch {
-    /// The kernel's name.
-    pub kernel: Arc<str>,
-    /// When the device ran it.
-    pub time: LaunchTime,
-    /// When the host queried its time. The kernel had ended by then.
-    pub asked: Instant,
+    /// It is a kernel, which may run for the first time. Its event is kept if the device keeps times.
+    Kernel(bool),
 }
 
 /// When the device ran a kernel, by its own clock.
@@ -253,8 +235,6 @@ impl Device {
             context,
             built: Mutex::default(),
             launches: timed.then(|| Mutex::new(Vec::with_capacity(LAUNCHES_TIMED))),
-            kept: Mutex::default(),
-            names: Mutex::default(),
         }))
     }
 
@@ -510,7 +490,7 @@ impl Device {
     pub(super) fn enqueue<E: Into<ClError>>(
         &self,
         call: &'static str,
-        work: Work<'_>,
+        work: Work,
         enqueue: impl FnOnce(&CommandQueue) -> Result<Event, E>,
     ) -> Result<(), DeviceError> {
         // Locked meanwhile, so that the last event is that of the last command, whichever threads enqueue.
@@ -519,13 +499,13 @@ impl Device {
         let event = Held::new(self.noted(enqueue(&self.queue).called(call))?);
         match work {
             Work::Bytes(bytes) => queued.expect(bytes as u64 * 1000 / MILLI_BYTES_PER_NS),
-            Work::Kernel(name, is_first) => {
+            Work::Kernel(is_first) => {
                 queued.has_first |= is_first;
                 if let Some(launches) = &self.launches {
                     let mut launches = locked(launches);
                     // SAFETY: the event is valid.
                     if launches.len() < launches.capacity() && unsafe { retain_event(event.get()) }.is_ok() {
-                        launches.push((Held::new(Event::new(event.get())), Arc::clone(name)));
+                        launches.push(Held::new(Event::new(event.get())));
                     }
                 }
             }
@@ -535,16 +515,6 @@ impl Device {
         drop(queued);
         drop(before);
         Ok(())
-    }
-
-    /// The name of a kernel, kept as long as the device.
-    pub(super) fn name_of(&self, kernel: &str) -> Arc<str> {
-        let mut names = locked(&self.names);
-        if let Some(name) = names.iter().find(|name| ***name == *kernel) {
-            return Arc::clone(name);
-        }
-        names.push(kernel.into());
-        names[names.len() - 1].clone()
     }
 
     /// Whether [`times`](Self::times) are kept.
@@ -581,31 +551,14 @@ impl Device {
     fn times_while(&self, counts: impl Fn(&Event) -> bool, mut each: impl FnMut(LaunchTime)) -> Result<(), DeviceError> {
         const CALL: &str = "clGetEventProfilingInfo";
         let Some(launches) = &self.launches else { return Ok(()) };
-        let mut kept = locked(&self.kept);
-        let asked = Instant::now();
         let mut launches = locked(launches);
-        let ended = launches.iter().take_while(|(event, _)| counts(event)).count();
-        for (event, kernel) in launches.drain(..ended) {
+        let ended = launches.iter().take_while(|event| counts(event)).count();
+        for event in launches.drain(..ended) {
             let start_ns = event.profiling_command_start().called(CALL)?;
             let end_ns = event.profiling_command_end().called(CALL)?;
-            let time = LaunchTime { start_ns, end_ns };
-            if kept.len() < kept.capacity() {
-                kept.push(Launch { kernel, time, asked });
-            }
-            each(time);
+            each(LaunchTime { start_ns, end_ns });
         }
         Ok(())
-    }
-
-    /// Keeps up to `launches` of the launches that [`times`](Self::times) reads from now on, and forgets earlier ones. A device that [keeps
-    /// no times](Self::is_timed) has nothing to keep.
-    pub fn keep_launches(&self, launches: usize) {
-        *locked(&self.kept) = Vec::with_capacity(launches);
-    }
-
-    /// The launches kept since the last call of this function or of [`keep_launches`](Self::keep_launches); they are forgotten.
-    pub fn kept_launches(&self) -> Vec<Launch> {
-        locked(&self.kept).drain(..).collect()
     }
 
     /// Reserves `bytes` of the device's memory for a buffer, or refuses them.

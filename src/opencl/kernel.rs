@@ -45,7 +45,7 @@ enum Slot {
 
 /// A kernel and its arguments. In OpenCL only one thread at a time may set them, so a kernel may be sent to another thread but not shared.
 pub struct Kernel {
-    name: Arc<str>,
+    name: String,
     object: Held<Object>,
     slots: RefCell<Box<[Slot]>>,
     device: Arc<Device>,
@@ -75,7 +75,7 @@ impl Kernel {
             return Err(OpenClError::LocalMemory { kernel: name.to_owned(), bytes, limit, device: says.clone() });
         }
         let slots = RefCell::new((0..arguments).map(|_| Slot::Value).collect());
-        Ok(Self { name: device.name_of(name), object, slots, max_group, declared_local: bytes, was_launched: Cell::new(false), device })
+        Ok(Self { name: name.to_owned(), object, slots, max_group, declared_local: bytes, was_launched: Cell::new(false), device })
     }
 
     /// The kernel's name.
@@ -193,7 +193,7 @@ impl Kernel {
         let (global, local) = ([global], [local]);
         // SAFETY: kernel and queue are of one context, the arguments live and are the device's to use, and the arrays have one dimension.
         // What the kernel itself accesses is the caller's promise.
-        self.device.enqueue(CALL, Work::Kernel(&self.name, !self.was_launched.replace(true)), |queue| unsafe {
+        self.device.enqueue(CALL, Work::Kernel(!self.was_launched.replace(true)), |queue| unsafe {
             queue.enqueue_nd_range_kernel(self.object.get(), 1, std::ptr::null(), global.as_ptr(), local.as_ptr(), &[])
         })
     }

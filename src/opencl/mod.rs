@@ -39,7 +39,7 @@ mod wait;
 pub(crate) use buffer::align;
 pub use buffer::{Buffer, HostBuffer};
 pub use choice::{DeviceChoice, choose, exact_choices};
-pub use device::{Device, Launch, LaunchTime, Limits};
+pub use device::{Device, LaunchTime, Limits};
 pub use error::{
     ARGUMENT_FREED, DEVICE_TIMEOUT, DeviceError, FORKED, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE,
     OUT_OF_RANGE, OpenClError, SEARCH_FAILED, WRONG_NUMBERS,

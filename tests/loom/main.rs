@@ -159,8 +159,7 @@ fn team(threads: usize) -> Team {
 /// The start and the end of a level: a helper sees what the caller wrote before, the caller sees what helpers wrote, and none is in a level
 /// that has ended. Ends with the end of the team.
 fn levels(threads: usize, runs: usize) {
-    let mut team = team(threads);
-    team.trace(1);
+    let team = team(threads);
     for run in 1..=runs {
         let given = Plain::new(run);
         let done: Vec<_> = (0..threads).map(|_| Plain::new(0)).collect();
@@ -171,9 +170,6 @@ fn levels(threads: usize, runs: usize) {
         given.set(0);
         let done: Vec<usize> = done.iter().map(Plain::get).collect();
         assert!(done[0] == run && done.iter().all(|&done| done == run || done == 0), "{done:?}");
-        for (spans, done) in team.spans().iter().zip(done) {
-            assert_eq!(!spans.is_empty(), done == run, "a thread works and records nothing, or records and does not work");
-        }
     }
 }
 

@@ -1405,7 +1405,7 @@ fn a_full_disk_is_reported() {
         }
     }
     // Every output names the same cure.
-    for flag in ["--json", "--html", "--trace"] {
+    for flag in ["--json", "--html"] {
         let error = ["can't write /dev/full: No space", "help: free some space"];
         let output = run(&["bench", "grid:8x8", "--roots", "1", flag, "/dev/full"]);
         assert_eq!(output.status.code(), Some(2), "{flag}: {}", stderr(&output));

@@ -111,31 +111,6 @@ fn every_command_reports_a_lost_device() {
     assert!(left.iter().all(|name| ["libloses.so", "board.toml", ".cache"].contains(&&**name)), "{left:?}");
 }
 
-/// The timeline is searched for after all roots have been measured and validated.
-#[test]
-fn a_device_lost_in_the_timeline_does_not_cost_the_run() {
-    let Some(user) = User::new("a_device_lost_in_the_timeline_does_not_cost_the_run") else { return };
-    let [record, timeline] = ["record.json", "timeline.json"].map(|name| user.path(name));
-    let bench = ["bench", "grid:40x40", "--roots", "16", "--policy", "tg", "--device", POCL, "--json", &record, "--trace", &timeline];
-    let mut published = 0;
-    for after in (100..).step_by(100) {
-        let output = user.lost_after(after, &bench);
-        let error = text(&output.stderr);
-        if output.status.code() == Some(0) {
-            break;
-        }
-        assert_eq!(output.status.code(), Some(2), "after {after}: {error}");
-        assert!(error.contains("CL_OUT_OF_RESOURCES") && !Path::new(&timeline).exists(), "after {after}: {error}");
-        if Path::new(&record).exists() {
-            let run: serde_json::Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
-            assert!(run["roots"].as_array().unwrap().len() == 16 && run["summary"].is_object(), "after {after}");
-            fs::remove_file(&record).unwrap();
-            published += 1;
-        }
-    }
-    assert!(published > 0);
-}
-
 #[test]
 fn the_doctor_reports_a_lost_device() {
     let Some(user) = User::new("the_doctor_reports_a_lost_device") else { return };

@@ -371,11 +371,11 @@ fn a_trace_has_exact_counts_on_request() {
 }
 
 #[test]
-fn benchmarks_have_pages_timelines_and_comparisons() {
+fn benchmarks_have_pages_and_comparisons() {
     let folder = TempDir::new().unwrap();
-    let [a, b, html, again, trace, both] = ["a.json", "b.json", "a.html", "c.html", "t.json", "both.html"].map(|name| path(&folder, name));
+    let [a, b, html, again, both] = ["a.json", "b.json", "a.html", "c.html", "both.html"].map(|name| path(&folder, name));
     let few = ["kronecker:9", "--device", "cpu", "--roots", "6", "--threads", "1"];
-    good(&[&["bench", "--json", &a, "--html", &html, "--trace", &trace], &few[..]].concat());
+    good(&[&["bench", "--json", &a, "--html", &html], &few[..]].concat());
     good(&[&["bench", "--json", &b, "--policy", "tc"], &few[..]].concat());
     good(&["report", &a, "--html", &again]);
     let (run, page) = (record(&a), fs::read_to_string(&html).unwrap());
@@ -392,170 +392,12 @@ fn benchmarks_have_pages_timelines_and_comparisons() {
     let mteps = run["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() / 1e6;
     assert!(page.contains(&format!("data-fact=\"harmonic mean, MTEPS\" data-value=\"{mteps}\"")));
 
-    let timeline = timeline(&trace);
-    assert_eq!(timeline.names(), ["levels", "deciding, handover, conversion", "CPU, calling thread"]);
-    let level_records: usize = run["roots"].as_array().unwrap().iter().map(|root| root["level_records"].as_array().unwrap().len()).sum();
-    let levels = timeline.on("levels");
-    let roots = levels.iter().filter(|span| span.name.starts_with("root ")).count();
-    assert_eq!((roots, levels.len()), (6, 6 + level_records));
-    assert_eq!(timeline.on("deciding, handover, conversion").iter().filter(|span| span.name == "decide").count(), level_records);
-
     let text = good(&["compare", &a, &b, "--html", &both]);
     let page = fs::read_to_string(&both).unwrap();
     stands_alone(&page);
     assert!(text.contains("B over A") && page.contains("95 % interval") && page.matches("data-figure=\"times\"").count() == 2);
     assert_eq!(rows(&page, "ratio").len(), 6);
     assert!(page.contains("search.policy"), "what differs is in the table");
-    let (code, ..) = socbfs(&["bench", "kronecker:4", "--trace", "-"]);
-    assert_eq!(code, 2);
-}
-
-/// A span on a track; times in microseconds.
-struct Drawn {
-    name: String,
-    begin: f64,
-    end: f64,
-}
-
-/// A timeline in Chrome's trace format ("Trace Event Format", the JSON object form).
-struct Timeline {
-    tracks: Vec<(u64, String)>,
-    spans: Vec<(u64, Drawn)>,
-}
-
-impl Timeline {
-    fn names(&self) -> Vec<&str> {
-        self.tracks.iter().map(|(_, name)| name.as_str()).collect()
-    }
-
-    fn on(&self, track: &str) -> Vec<&Drawn> {
-        let (id, _) = self.tracks.iter().find(|(_, name)| name == track).unwrap_or_else(|| panic!("no track {track}: {:?}", self.names()));
-        self.spans.iter().filter(|(of, _)| of == id).map(|(_, span)| span).collect()
-    }
-}
-
-/// Reads the timeline at `path` strictly: only known phases with exactly their fields are allowed, every track has one name, and the spans
-/// of a track nest.
-fn timeline(path: &str) -> Timeline {
-    let trace = record(path);
-    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!(keys(&trace), ["displayTimeUnit", "otherData", "traceEvents"]);
-    assert!(["ms", "ns"].contains(&trace["displayTimeUnit"].as_str().unwrap()));
-    let mut found = Timeline { tracks: Vec::new(), spans: Vec::new() };
-    let mut processes = 0;
-    for event in trace["traceEvents"].as_array().unwrap() {
-        let name = event["name"].as_str().unwrap();
-        assert_eq!(event["pid"], 1, "{event}");
-        let (tid, args) = (event["tid"].as_u64().unwrap(), event["args"].as_object().unwrap());
-        match event["ph"].as_str().unwrap() {
-            "M" => {
-                assert_eq!(keys(event), ["args", "name", "ph", "pid", "tid"], "{event}");
-                match name {
-                    "process_name" => processes += usize::from(args["name"].is_string()),
-                    "thread_name" => found.tracks.push((tid, args["name"].as_str().unwrap().to_owned())),
-                    "thread_sort_index" => assert!(args["sort_index"].is_u64()),
-                    _ => panic!("no metadata of the format: {event}"),
-                }
-            }
-            "X" => {
-                assert_eq!(keys(event), ["args", "cat", "dur", "name", "ph", "pid", "tid", "ts"], "{event}");
-                let [begin, length] = ["ts", "dur"].map(|key| event[key].as_f64().unwrap());
-                assert!(begin >= 0.0 && length >= 0.0 && event["cat"].is_string(), "{event}");
-                found.spans.push((tid, Drawn { name: name.to_owned(), begin, end: begin + length }));
-            }
-            "C" => {
-                assert_eq!(keys(event), ["args", "name", "ph", "pid", "tid", "ts"], "{event}");
-                assert!(!args.is_empty() && args.values().all(Value::is_number) && event["ts"].is_number(), "{event}");
-            }
-            _ => panic!("no phase of ours: {event}"),
-        }
-    }
-    assert_eq!(processes, 1);
-    for (tid, _) in &found.tracks {
-        assert_eq!(found.tracks.iter().filter(|(other, _)| other == tid).count(), 1, "{:?}", found.tracks);
-    }
-    for (tid, name) in &found.tracks {
-        let mut of: Vec<&Drawn> = found.spans.iter().filter(|(track, _)| track == tid).map(|(_, span)| span).collect();
-        // Sorted as viewers sort them: by begin, then the longer span first.
-        of.sort_by(|a, b| a.begin.total_cmp(&b.begin).then(b.end.total_cmp(&a.end)));
-        let mut open: Vec<f64> = Vec::new();
-        for span in of {
-            while open.last().is_some_and(|&end| end <= span.begin + 1e-6) {
-                open.pop();
-            }
-            let inside = open.last().is_none_or(|&end| span.end <= end + 1e-6);
-            assert!(inside, "{} on {name} ends at {}, after what it stands in", span.name, span.end);
-            open.push(span.end);
-        }
-    }
-    assert!(found.spans.iter().all(|(tid, _)| found.tracks.iter().any(|(track, _)| track == tid)), "a track without a name");
-    found
-}
-
-#[test]
-fn a_timeline_has_a_track_for_each_thread_and_device() {
-    const TEST: &str = "a_timeline_has_a_track_for_each_thread_and_device";
-    let folder = TempDir::new().unwrap();
-    let trace = path(&folder, "t.json");
-    // Searches of an optimised program must be long enough for a second thread to wake up.
-    let graph = if cfg!(debug_assertions) { "kronecker:14" } else { "kronecker:18" };
-    let few = ["bench", graph, "--roots", "3", "--threads", "2", "--energy", "off", "--trace", &trace];
-    // On a busy machine a search may be over before the second thread has woken up, so several runs are tried.
-    let traced = || {
-        good(&[&few[..], &["--device", "cpu"]].concat());
-        timeline(&trace)
-    };
-    let cpu = (0..20).map(|_| traced()).find(|cpu| !cpu.on("CPU, thread 1").is_empty()).expect("the other thread never worked");
-    assert_eq!(cpu.names(), ["levels", "deciding, handover, conversion", "CPU, calling thread", "CPU, thread 1"]);
-    // A search of this size has levels shared by threads, and maps the tree back at the end.
-    let last = cpu.on("levels").iter().map(|span| span.end).fold(0.0, f64::max);
-    for thread in ["CPU, calling thread", "CPU, thread 1"] {
-        assert!(cpu.on(thread).iter().all(|span| span.end <= last + 1.0), "{thread}");
-    }
-    assert!(cpu.on("CPU, calling thread").iter().filter(|span| span.name == "map back").count() >= 3);
-    let installed = crate::implementations::installed(TEST);
-    let Some((_, device)) = installed.iter().find(|(_, info)| info.platform.contains("Portable")) else {
-        return crate::implementations::skipped(TEST, "in part: PoCL is not installed");
-    };
-    good(&[&few[..], &["--device", &device.name, "--policy", "concurrent:0,0,500"]].concat());
-    let both = timeline(&trace);
-    let queue = format!("queue of {}", device.name);
-    assert_eq!(both.names()[2..], ["CPU, calling thread", "CPU, thread 1", &queue]);
-    let (kernels, levels) = (both.on(&queue), both.on("levels"));
-    assert!(kernels.len() >= 3 && kernels.iter().all(|kernel| !kernel.name.starts_with("level")), "by its own events");
-    // By the host's clock, each kernel runs within a search.
-    for kernel in kernels {
-        let roots = levels.iter().filter(|span| span.name.starts_with("root "));
-        assert!(
-            roots.clone().any(|root| root.begin <= kernel.begin + 1.0 && kernel.end <= root.end + 1.0),
-            "{} {}",
-            kernel.name,
-            kernel.begin
-        );
-    }
-}
-
-#[test]
-fn a_timeline_without_any_searched_root_is_refused_before_the_searches() {
-    let folder = TempDir::new().unwrap();
-    let [json, trace] = ["r.json", "t.json"].map(|name| path(&folder, name));
-    let few = ["bench", "kronecker:8", "--roots", "3", "--device", "cpu", "--energy", "off", "--json", &json, "--trace", &trace];
-    good(&few);
-    let searched: Vec<u64> = record(&json)["roots"].as_array().unwrap().iter().map(|root| root["root"].as_u64().unwrap()).collect();
-    let (one, absent) = (searched[1].to_string(), (0..).find(|root| !searched.contains(root)).unwrap().to_string());
-    let some = good(&[&few[..], &["--trace-roots", &format!("{absent},{one}")]].concat());
-    assert!(some.contains("harmonic"), "{some}");
-    let roots: Vec<_> =
-        timeline(&trace).on("levels").iter().map(|span| span.name.clone()).filter(|name| name.starts_with("root ")).collect();
-    assert_eq!(roots, [format!("root {one}")]);
-    fs::remove_file(&trace).unwrap();
-    fs::remove_file(&json).unwrap();
-    let (code, _, error) = socbfs(&[&few[..], &["--trace-roots", &absent]].concat());
-    assert_eq!(code, 2, "{error}");
-    for words in [format!("no root of --trace-roots {absent} is searched"), format!("name roots that are searched ({}, ", searched[0])] {
-        assert!(error.contains(&words), "{error}");
-    }
-    assert!(!error.contains("Graph500") && fs::read_dir(folder.path()).unwrap().count() == 0, "{error}");
 }
 
 #[test]

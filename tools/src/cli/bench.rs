@@ -28,10 +28,9 @@ use crate::{
     report,
 };
 use socbfs::{
-    graph::{LayoutStats, Vertex},
+    graph::LayoutStats,
     input::{Format, generate::Generator},
     runtime::{Prepared, Runtime},
-    search::Traced,
 };
 
 const EXAMPLES: &str = "\
@@ -43,7 +42,7 @@ Examples:
   socbfs bench road.gr --roots 16 --policy replay:r.json
   socbfs bench --json - | jq .summary.teps.harmonic_mean
   socbfs bench --energy smartpower3:/dev/ttyUSB0
-  socbfs bench --html r.html --trace t.json  a page, and a timeline for Perfetto
+  socbfs bench --html r.html                 a page
   socbfs bench --report board                a board's report in markdown
   socbfs bench --report board --scales 16..=18 --json board.json
 
@@ -108,17 +107,6 @@ pub(super) struct BenchArgs {
 
     #[command(flatten)]
     pub(super) output: OutputArgs,
-
-    /// Write a timeline in Chrome's trace format, which Perfetto opens: levels, decisions, handovers, each thread, the device's kernels
-    ///
-    /// After all roots have been measured, the command searches from them again for the timeline. The device keeps the times of its
-    /// kernels, as with --device-times.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
-    pub(super) trace: Option<PathBuf>,
-
-    /// Roots in the timeline, as a comma-separated list [default: all]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "trace", help_heading = "Output")]
-    trace_roots: Vec<Vertex>,
 }
 
 /// Scales of Kronecker graphs, ascending, without duplicates.
@@ -167,53 +155,27 @@ fn parse_roots(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Most spans that each thread and device may record during one search: 1.5 MiB per thread.
-const MOST_TRACED: usize = 1 << 16;
-
-/// Most roots that an error lists.
-const SHOWN_ROOTS: usize = 8;
-
 /// Root of the live system's files (/proc, /sys).
 pub(super) const ROOT: &str = "/";
 
 pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
-    if arguments.trace.as_deref().is_some_and(|trace| trace == Path::new("-")) {
-        return Err(Failure::new("--trace needs a file: standard output is for the report").cure("name a file"));
-    }
     if matches.value_source("scales") == Some(ValueSource::CommandLine) {
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
     }
-    let mut config = arguments.search.resolve(matches)?;
+    let config = arguments.search.resolve(matches)?;
     let (json, html) = arguments.output.open()?;
-    let trace = arguments.trace.as_deref().map(Output::open).transpose()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     config.check_device()?;
     let source = arguments.source()?;
-    if arguments.trace.is_some() {
-        // The timeline shows the times that the device itself records.
-        config.device_times = true;
-    }
-    let mut traced = Ok(Vec::new());
     let publish = move |record: &Option<Arc<Record>>, json, html| record.as_ref().map_or(Ok(()), |run| publish(run, json, html, quiet));
     let so_far = SoFar::new(None, json, html, publish, closed);
     let words = so_far.last_words();
-    let record = arguments.measure_and_trace(&config, environment, &source, &mut traced, &so_far);
-    let ended = record.map(|record| {
-        let board = record.search.board.clone();
-        so_far.lock().record = Some(Arc::new(record));
-        board
-    });
+    let record = arguments.measure_so_far(&config, environment, &source, &so_far);
+    let ended = record.map(|record| so_far.lock().record = Some(Arc::new(record)));
     drop(words);
-    // A run whose timeline fails is published all the same.
-    let timeline = ended.as_ref().ok().cloned().zip(trace);
-    let published = so_far.finish(ended.map(drop));
-    let timed = traced.and_then(|traced| match timeline {
-        Some((board, trace)) => trace.finish(|out| report::json(&report::timeline(&board, &traced), out)),
-        None => Ok(()),
-    });
-    both(timed, published)
+    so_far.finish(ended)
 }
 
 /// The run with the roots that are validated, from the first one on. It is shared while its energy is measured.
@@ -243,24 +205,15 @@ impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
         let unpublished = SoFar::new(None, None, None, |_, _, _| Ok(()), |_, _| false);
-        self.measure_and_trace(config, environment, source, &mut Ok(Vec::new()), &unpublished)
+        self.measure_so_far(config, environment, source, &unpublished)
     }
 
-    /// As `measure`. With --trace, then searches again from the roots of the timeline, and sets `traced` to what threads and devices did,
-    /// or to the error of a search. `so_far` has the roots that are validated.
-    fn measure_and_trace(
-        &self,
-        config: &Runtime,
-        environment: Environment,
-        source: &Source,
-        traced: &mut Result<Vec<Traced>, Failure>,
-        so_far: &Validated,
-    ) -> Result<Record, Failure> {
+    /// As `measure`. `so_far` has the roots that are validated.
+    fn measure_so_far(&self, config: &Runtime, environment: Environment, source: &Source, so_far: &Validated) -> Result<Record, Failure> {
         let (edges, acquisition_seconds) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
-        self.check_trace_roots(&drawn)?;
         let Prepared { mut search, devices, measured, options, calibration, choice, .. } =
             config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
@@ -297,13 +250,6 @@ impl BenchArgs {
             record
         };
 
-        if self.trace.is_some() {
-            search.set_traced(MOST_TRACED);
-            let roots = drawn.iter().filter(|root| self.trace_roots.is_empty() || self.trace_roots.contains(root));
-            *traced = roots.map(|&root| Ok(search.run_traced(root)?)).collect();
-            search.set_traced(0);
-        }
-        let fallen_back = search.fallen_back().map(str::to_owned);
         let energy = match &record.summary {
             Some(_) => self.energy.measure(&config.profile, &layout, search, &options, &record.roots)?,
             None => EnergyRecord::unavailable("the run has no speed", None),
@@ -311,7 +257,6 @@ impl BenchArgs {
 
         let mut record = Record::clone(&record);
         record.environment.temperatures_after = temperatures(Path::new(ROOT));
-        record.search.fallen_back = fallen_back;
         record.energy = energy;
         record.warnings = warnings(&record);
         Ok(record)
@@ -344,23 +289,6 @@ impl BenchArgs {
         };
         record.sum_up();
         record
-    }
-
-    /// Refuses roots for the timeline of which none is among those `drawn`, and warns if some are not.
-    fn check_trace_roots(&self, drawn: &[Vertex]) -> Result<(), Failure> {
-        let absent: Vec<String> = self.trace_roots.iter().filter(|root| !drawn.contains(root)).map(ToString::to_string).collect();
-        if !absent.is_empty() && absent.len() == self.trace_roots.len() {
-            let mut searched = drawn.iter().take(SHOWN_ROOTS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-            if drawn.len() > SHOWN_ROOTS {
-                searched.push_str(", ...");
-            }
-            let message = format!("no root of --trace-roots {} is searched: the timeline would be empty", absent.join(","));
-            return Err(Failure::new(message).cure(format!("name roots that are searched ({searched}), or omit --trace-roots")));
-        }
-        for root in absent {
-            log::warn!("root {root} is not searched: the timeline omits it");
-        }
-        Ok(())
     }
 
     /// Whether `--report board` is given.

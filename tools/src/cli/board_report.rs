@@ -35,9 +35,6 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
     }
     let config = arguments.search.resolve(matches)?;
     let (json, html) = arguments.output.open()?;
-    if arguments.trace.is_some() {
-        return Err(Failure::new("--trace is for one graph, and --report board searches several").cure("omit one of the two"));
-    }
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;

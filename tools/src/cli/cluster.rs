@@ -349,7 +349,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         if arguments.is_board() {
             return Err(only_one_process("--report board"));
         }
-        for_ranks(&arguments.layout, matches, &["html", "trace", "scales", "keep_leaves", "device_times"])?;
+        for_ranks(&arguments.layout, matches, &["html", "scales", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let json = arguments.output.json.as_deref().filter(|_| first).map(Output::open).transpose()?;
         arguments.energy.check(&config.profile)?;

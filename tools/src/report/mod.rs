@@ -17,7 +17,6 @@ pub(crate) mod npy;
 mod policies;
 mod possible;
 mod table;
-mod timeline;
 mod trace;
 mod traffic;
 
@@ -37,7 +36,6 @@ pub use grid::grid;
 pub use info::info;
 pub use policies::{POLICIES_SCHEMA, POLICIES_SCHEMA_VERSION, PolicyTables, policies_end, policies_of_last};
 pub use table::table;
-pub use timeline::timeline;
 pub use trace::{bands, chosen, level_energies, trace};
 pub use traffic::traffic;
 
