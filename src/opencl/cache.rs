@@ -1,13 +1,14 @@
 //! Programs that a driver has built, kept on disk: building takes seconds, loading milliseconds.
 //!
 //! A damaged binary can abort the process inside the driver (Mesa's rusticl 22.3 does), so no entry reaches a driver before its own hash
-//! has been checked. An entry is a file named by the hash of everything that the binary depends on:
+//! has been checked. An entry is a file named by the hash of everything that the binary depends on, except the files of the driver, which
+//! are in the entry:
 //!
 //! ```text
 //! bytes 0..16    "socbfs program 1"
 //! bytes 16..32   the key
-//! bytes 32..48   XXH3-128 of the binary, little-endian
-//! bytes 48..     the binary
+//! bytes 32..48   XXH3-128 of the rest, little-endian
+//! bytes 48..     a line for each library of the process that stored the entry, an empty line, and the binary
 //! ```
 //!
 //! Entries of replaced drivers and of settings that are no longer used would pile up, so the folder is bounded. Whenever an entry is added,
@@ -28,7 +29,10 @@ use std::{
 use nix::unistd::geteuid;
 use twox_hash::XxHash3_128;
 
-use super::info::DeviceInfo;
+use super::{
+    info::DeviceInfo,
+    probe::{libraries, surroundings, unchanged},
+};
 use crate::files::{Temporary, open_of_user};
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
@@ -45,13 +49,14 @@ const MOST_TO_WRITE: Duration = Duration::from_secs(24 * 60 * 60);
 /// The largest entry that is read. Entries of known drivers have less than a hundredth of it.
 const MOST: u64 = 64 << 20;
 
-/// Everything that a binary depends on, hashed.
+/// Everything that a binary depends on, except the files of the driver, hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key([u8; 16]);
 
 impl Key {
     pub(super) fn new(device: &DeviceInfo, source: &str, options: &str) -> Self {
         Self::of(&[
+            &surroundings(),
             source,
             options,
             &device.name,
@@ -77,7 +82,7 @@ impl Key {
 
 impl Key {
     /// The name of its entry.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
     }
 }
@@ -159,10 +164,10 @@ impl Cache {
         done
     }
 
-    /// The binary, if there is one and it is undamaged.
+    /// The binary, if there is one, it is undamaged, and the libraries are those with which it was stored.
     pub(super) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        let mut bytes = match read_own(&path) {
+        let bytes = match read_own(&path) {
             Ok(bytes) => bytes,
             Err(error) => {
                 if error.kind() != io::ErrorKind::NotFound {
@@ -175,9 +180,13 @@ impl Cache {
             log::debug!("the cached program {} is {damage}, so it is built again", path.display());
             return None;
         }
+        let Some(binary) = unchanged(&bytes[HEADER..]).map(<[u8]>::to_vec) else {
+            log::debug!("the driver of the cached program {} has changed, so it is built again", path.display());
+            return None;
+        };
         // Records the time of the last use. In a folder that can't be written the old time stays, and so does the entry.
         let _ = open_own(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        Some(bytes.split_off(HEADER))
+        Some(binary)
     }
 
     /// Stores `binary` in place of an earlier one. A cache that can't be written is not an error.
@@ -196,7 +205,8 @@ impl Cache {
         // Written to a temporary file in the same folder and then renamed, so that another process sees the old entry or the new one, never
         // a part.
         let (mut file, temporary) = Temporary::create(&self.folder, BEING_WRITTEN, 0o600)?;
-        for part in [MAGIC.as_slice(), &key.0, &hash(binary), binary] {
+        let content = [libraries().as_bytes(), b"\n", binary].concat();
+        for part in [MAGIC.as_slice(), &key.0, &hash(&content), &content] {
             file.write_all(part)?;
         }
         temporary.persist(path)
@@ -284,14 +294,14 @@ fn is_ours(path: &Path) -> bool {
 
 /// The fault of an entry; `None` if it is good.
 fn damage(bytes: &[u8], key: &Key) -> Option<&'static str> {
-    let Some((header, binary)) = bytes.split_at_checked(HEADER) else { return Some("truncated") };
+    let Some((header, content)) = bytes.split_at_checked(HEADER) else { return Some("truncated") };
     if &header[..16] != MAGIC {
         return Some("not from socbfs, or of another version");
     }
     if header[16..32] != key.0 {
         return Some("of another program or device");
     }
-    (binary.is_empty() || header[32..48] != hash(binary)).then_some("damaged")
+    (header[32..48] != hash(content)).then_some("damaged")
 }
 
 #[cfg(test)]
@@ -425,7 +435,8 @@ mod tests {
 
         // Loading counts as use.
         assert!(cache.load(&keys[5]).is_some());
-        cache.prune(&cache.path(&keys[4]), 3 * 1048 + 500, SystemTime::now());
+        let bytes = fs::metadata(cache.path(&keys[4])).unwrap().len();
+        cache.prune(&cache.path(&keys[4]), 3 * bytes + bytes / 2, SystemTime::now());
         assert_eq!(left(), [true, false, false, false, true, true], "the new one, and two that were used last");
         assert!(!killed.exists() && others.iter().all(|path| path.exists()));
         // Storing prunes by age.

@@ -18,6 +18,14 @@ pub enum OpenClError {
          library in OPENCL_DYLIB_PATH"
     )]
     NoLibrary,
+    /// The library that `OPENCL_DYLIB_PATH` names can't be used.
+    #[error("OPENCL_DYLIB_PATH names {named}, which can't be opened ({why}); correct or unset it")]
+    NamedLibrary {
+        /// The value of the variable.
+        named: String,
+        /// The reason.
+        why: String,
+    },
     /// The library finds no implementation.
     #[error(
         "the OpenCL library finds no implementation; install the GPU's driver (or pocl-opencl-icd for the CPU), and check that its .icd \

@@ -17,6 +17,7 @@ use serde::Serialize;
 use super::{
     error::{DeviceError, OpenClError},
     forked::{is_forked, note_call},
+    library::load_named,
     probe,
 };
 
@@ -150,8 +151,8 @@ pub struct PlatformInfo {
 /// [`PlatformInfo::problem`] and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`] and [`OpenClError::NoPlatform`]; [`OpenClError::Driver`] if a driver crashes or hangs;
-/// [`OpenClError::Forked`] in a process that was forked after such a call.
+/// [`OpenClError::NoLibrary`], [`OpenClError::NamedLibrary`] and [`OpenClError::NoPlatform`]; [`OpenClError::Driver`] if a driver crashes
+/// or hangs; [`OpenClError::Forked`] in a process that was forked after such a call.
 pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     if is_forked() {
         return Err(OpenClError::Forked);
@@ -160,16 +161,19 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     // (ocl-icd 2.3.1, seen on slow processors).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    probe::listing(|| match get_platforms().map_err(|ClError(code)| code) {
-        Ok(found) if !found.is_empty() => {
-            note_call();
-            let mut platforms: Vec<PlatformInfo> = found.iter().map(platform).collect();
-            identify(&mut platforms);
-            Ok(platforms)
+    probe::listing(|| {
+        load_named()?;
+        match get_platforms().map_err(|ClError(code)| code) {
+            Ok(found) if !found.is_empty() => {
+                note_call();
+                let mut platforms: Vec<PlatformInfo> = found.iter().map(platform).collect();
+                identify(&mut platforms);
+                Ok(platforms)
+            }
+            Ok(_) | Err(CL_PLATFORM_NOT_FOUND_KHR) => Err(OpenClError::NoPlatform),
+            Err(DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE) => Err(OpenClError::NoLibrary),
+            Err(code) => Err(DeviceError { call: "clGetPlatformIDs", code }.on("the OpenCL library")),
         }
-        Ok(_) | Err(CL_PLATFORM_NOT_FOUND_KHR) => Err(OpenClError::NoPlatform),
-        Err(DLOPEN_RUNTIME_LOAD_FAILED | DLOPEN_FUNCTION_NOT_AVAILABLE) => Err(OpenClError::NoLibrary),
-        Err(code) => Err(DeviceError { call: "clGetPlatformIDs", code }.on("the OpenCL library")),
     })
 }
 
@@ -186,8 +190,8 @@ fn identify(platforms: &mut [PlatformInfo]) {
 /// The devices of all platforms. A platform that fails is logged and does not hide the others.
 ///
 /// # Errors
-/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here. [`OpenClError::Driver`] and
-/// [`OpenClError::Forked`] as [`platforms`].
+/// [`OpenClError::NoLibrary`], [`OpenClError::NoPlatform`], [`OpenClError::NoDevice`]: there is no OpenCL here. The others as
+/// [`platforms`].
 ///
 /// ```
 /// match socbfs::devices() {

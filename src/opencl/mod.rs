@@ -50,7 +50,7 @@ pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
 pub use library::{given_drivers, named_library, opened_library};
-pub use probe::{end_with, probe_with};
+pub use probe::{end_with, probe_with, try_driver};
 pub use program::Program;
 
 pub use forked::is_forked;

@@ -46,15 +46,14 @@ impl Program {
             probe::build(device.info(), cache.as_ref(), source, options)?;
             known = load();
         }
-        if let Some(binary) = known.filter(|binary| binary != BUILT) {
-            match Cache::aside(entry, || from_binary(device, &binary, options)) {
+        if let Some(binary) = known.as_deref().filter(|&binary| binary != BUILT) {
+            match probe::aside(entry, || from_binary(device, binary, options)) {
                 Ok(object) => return Ok(made(object, !is_new)),
-                // For example after an update of the driver that kept its version.
                 Err(error) => log::debug!("the driver refuses a cached program ({error}), so it is built again"),
             }
         }
-        let object = Cache::aside(entry, || from_source(device, source, options))?;
-        if let Some((cache, key)) = entry.filter(|_| is_new || !keeps_kernels) {
+        let object = probe::aside(entry, || from_source(device, source, options))?;
+        if let Some((cache, key)) = entry.filter(|_| !keeps_kernels || known.as_deref() != Some(BUILT)) {
             // The binary is requested only if it is stored, since a driver may have to compile for it. Not every driver returns a binary.
             let binary = if keeps_kernels { None } else { object.get_binaries().ok().and_then(|binaries| binaries.into_iter().next()) };
             cache.store(key, binary.as_deref().filter(|binary| !binary.is_empty()).unwrap_or(BUILT));

@@ -1,8 +1,9 @@
 /* An OpenCL library for tests: it passes all calls on to the system's library, but misbehaves as SOCBFS_TEST_MISBEHAVE says.
  *
- * WHEN-HOW ends the process or never returns: HOW is aborts, exits, crashes or hangs, and WHEN is loaded (with the library), listed
- * (platforms), described (a property of a device), opened (a context), built (a program), kernel (a kernel is made) or waited (for a
- * device, whose events then stay submitted and do not call back; after waited-hangs the process does not end when this library is unloaded).
+ * WHEN-HOW ends the process or never returns: HOW is aborts, exits, crashes, hangs or prints (to standard output), and WHEN is loaded (with
+ * the library), listed (platforms), described (a property of a device), opened (a context), reserved (a buffer), flushed (a queue), built
+ * (a program), restored (a program from its binary), kernel (a kernel is made), unloaded (with the library) or waited (for a device, whose
+ * events then stay submitted and do not call back; after waited-hangs the process does not end when this library is unloaded).
  *
  * Others answer wrongly: no-platforms, many-platforms (three too many, which are null), null-platform, no-devices, many-devices (alike), null-device, empty-strings,
  * no-strings (the call fails), endless-strings (without a zero byte at the end), huge-strings (16 MiB), zero-limits, short-answers,
@@ -47,6 +48,10 @@ static void end(const char *when) {
         abort();
     }
     if (!strcmp(how, "exits")) exit(7);
+    if (!strcmp(how, "prints")) {
+        puts("the driver was here");
+        fflush(stdout);
+    }
     if (!strcmp(how, "crashes")) *(volatile int *)0 = 1;
     if (!strcmp(how, "hangs"))
         for (;;) pause();
@@ -68,6 +73,7 @@ static int waited;
 
 __attribute__((destructor)) static void unloaded(void) {
     if (waited) end("waited");
+    end("unloaded");
 }
 
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -149,6 +155,22 @@ void *clCreateCommandQueue(void *context, void *device, uint64_t properties, int
         return NULL;
     }
     return NEXT(clCreateCommandQueue)(context, device, properties, status);
+}
+
+void *clCreateBuffer(void *context, uint64_t flags, size_t size, void *host, int32_t *status) {
+    end("reserved");
+    return NEXT(clCreateBuffer)(context, flags, size, host, status);
+}
+
+int32_t clFlush(void *queue) {
+    end("flushed");
+    return NEXT(clFlush)(queue);
+}
+
+void *clCreateProgramWithBinary(void *context, uint32_t count, void *const *devices, const size_t *sizes, const unsigned char **binaries,
+                                int32_t *each, int32_t *status) {
+    end("restored");
+    return NEXT(clCreateProgramWithBinary)(context, count, devices, sizes, binaries, each, status);
 }
 
 void *clCreateProgramWithSource(void *context, uint32_t count, const char **text, const size_t *sizes, int32_t *status) {

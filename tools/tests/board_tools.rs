@@ -272,6 +272,50 @@ fn the_doctor_survives_a_crashing_driver_and_reports_it() {
     assert_eq!(unread.status.code(), Some(2), "{}", text(&unread.stderr));
 }
 
+#[test]
+fn the_doctor_names_libraries_that_can_not_be_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let vendors = folder.path().join("vendors");
+    fs::create_dir(&vendors).unwrap();
+    let library = |name: &str, code: &str| {
+        let library = folder.path().join(name);
+        fs::rename(driver(folder.path(), code)?, &library).unwrap();
+        Some(library)
+    };
+    let Some(lone) = library("lone.so", "int clGetPlatformIDs(void) { return -1001; }\n") else { return };
+    let lacks =
+        library("lacks.so", "int none(void); void *clGetExtensionFunctionAddress(void) { return 0; } int (*f)(void) = none;\n").unwrap();
+    let crashes = library("crashes.so", "__attribute__((constructor)) static void f(void) { *(volatile int *)0 = 1; }\n").unwrap();
+    let good = library("good.so", "void *clGetExtensionFunctionAddress(void) { return 0; }\n").unwrap();
+    let no_library = folder.path().join("text.so");
+    fs::write(&no_library, "text").unwrap();
+    let found = |check: &str, variable: &str, value: &str| {
+        let mut command = socbfs(&["doctor", "--json"]);
+        command.env("OCL_ICD_VENDORS", &vendors).env("SOCBFS_CACHE_DIR", "").env_remove("OPENCL_DYLIB_PATH").env(variable, value);
+        of(&findings(&command.output().unwrap().stdout), check).clone()
+    };
+    let cases = [(&lone, "clGetExtensionFunctionAddress"), (&lacks, "undefined symbol"), (&crashes, "SIGSEGV"), (&no_library, "text.so: ")];
+    for (library, why) in cases {
+        fs::write(vendors.join("a.icd"), library.to_str().unwrap()).unwrap();
+        let finding = found("opencl-driver", "OPENCL_DYLIB_PATH", "");
+        let reason = finding["reason"].as_str().unwrap();
+        assert!(finding["verdict"] == "warning" && reason.contains(library.to_str().unwrap()) && reason.contains(why), "{finding}");
+    }
+    fs::write(vendors.join("a.icd"), good.to_str().unwrap()).unwrap();
+    assert_eq!(found("opencl-driver", "OPENCL_DYLIB_PATH", "")["verdict"], "ok");
+    assert!(!found("opencl-driver", "OCL_ICD_VENDORS", "")["reason"].as_str().unwrap().contains("OCL_ICD_VENDORS"), "empty is not set");
+    // A library that was named and can't be opened. Nothing else is taken for it.
+    for (named, why) in [(&*folder.path().join("none.so"), "No such file"), (&lacks, "undefined symbol"), (&good, "clGetPlatformIDs")] {
+        let finding = found("opencl-library", "OPENCL_DYLIB_PATH", named.to_str().unwrap());
+        let reason = finding["reason"].as_str().unwrap();
+        assert!(finding["verdict"] == "warning" && reason.contains(named.to_str().unwrap()) && reason.contains(why), "{finding}");
+        let mut command = socbfs(&["run", "grid:8x8", "--root", "0", "--device", "gpu"]);
+        let output = command.env("OPENCL_DYLIB_PATH", named).output().unwrap();
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains(why) && said.contains("OPENCL_DYLIB_PATH"), "{said}");
+    }
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn an_ended_doctor_leaves_no_process_in_a_hanging_driver() {

@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread,
@@ -16,6 +17,7 @@ use nix::{
 };
 
 use crate::{
+    board_tools::driver as driver_of,
     built::{self, Folder, emulated, text},
     implementations::{device, misbehaving_library, skipped},
 };
@@ -84,9 +86,19 @@ fn all() -> bool {
 #[test]
 fn drivers_that_end_the_process_are_reported() {
     let Some(driver) = Driver::new("drivers_that_end_the_process_are_reported") else { return };
-    let quick = ["loaded-exits", "listed-aborts", "listed-hangs", "described-crashes", "opened-exits", "opened-hangs", "built-aborts"];
+    let quick = [
+        "loaded-exits",
+        "listed-aborts",
+        "listed-hangs",
+        "described-crashes",
+        "opened-exits",
+        "opened-hangs",
+        "reserved-hangs",
+        "flushed-hangs",
+        "built-aborts",
+    ];
     let hows = [("aborts", "SIGABRT"), ("exits", "exit code 7"), ("crashes", "SIGSEGV"), ("hangs", "did not answer within")];
-    for when in ["loaded", "listed", "described", "opened", "built", "kernel"] {
+    for when in ["loaded", "listed", "described", "opened", "reserved", "flushed", "built", "kernel"] {
         for (how, word) in hows {
             let case = &*format!("{when}-{how}");
             if !all() && !quick.contains(&case) {
@@ -107,7 +119,7 @@ fn drivers_that_end_the_process_are_reported() {
                     assert!(devices.1.contains(word) && named.1.contains("--device cpu"), "{case}: {devices:?} {named:?}");
                     assert!(found.1.contains("while the devices were listed; "), "{case}: {found:?}");
                 }
-                "opened" => {
+                "opened" | "reserved" | "flushed" => {
                     assert_eq!(devices.0, 0, "{case}: {devices:?}");
                     assert!(devices.1.contains(word) && named.1.contains("when it was opened"), "{case}: {devices:?} {named:?}");
                 }
@@ -227,6 +239,80 @@ fn a_success_is_remembered_until_the_driver_ends_the_process() {
     assert_eq!(run("built-exits").0.status.code(), Some(7));
     let (warned, _) = run("built-exits");
     assert!(warned.status.code() == Some(2) && text(&warned.stderr).contains("can't build the kernels"), "{}", text(&warned.stderr));
+}
+
+/// An update of a driver may keep its version.
+#[test]
+fn what_is_remembered_of_a_driver_ends_with_its_files_variables_and_limits() {
+    let Some(mut driver) = Driver::new("what_is_remembered_of_a_driver_ends_with_its_files_variables_and_limits") else { return };
+    let (cache, loads) = (driver.folder.path("cache"), driver.folder.path("loads"));
+    let command = |driver: &Driver, how: &str| {
+        let mut command = driver.socbfs(how, NAMED);
+        command.env("SOCBFS_CACHE_DIR", &cache).env("SOCBFS_TEST_LOADS", &loads);
+        command
+    };
+    // The exit code, and how often the driver was loaded: once, and once for each trial.
+    let ends = |command: &mut Command| {
+        let _ = fs::remove_file(&loads);
+        let output = command.output().unwrap();
+        (output.status.code(), fs::read_to_string(&loads).unwrap().lines().count())
+    };
+    let update = |driver: &Driver| {
+        let old = fs::read(&driver.library).unwrap();
+        fs::remove_file(&driver.library).unwrap();
+        fs::write(&driver.library, old).unwrap();
+    };
+    assert_eq!(ends(&mut command(&driver, "")), (Some(0), 3));
+    assert_eq!(ends(&mut command(&driver, "")), (Some(0), 1));
+    // Each change of the surroundings is another memory.
+    let limited = |how| {
+        let mut limited = Command::new("sh");
+        let given = command(&driver, how);
+        limited.args(["-c", "ulimit -n 500 && exec \"$0\" \"$@\""]).arg(given.get_program()).args(given.get_args());
+        for (name, value) in given.get_envs() {
+            match value {
+                Some(value) => limited.env(name, value),
+                None => limited.env_remove(name),
+            };
+        }
+        limited
+    };
+    let set = |how| {
+        let mut set = command(&driver, how);
+        set.env("POCL_TEST", "1");
+        set
+    };
+    // A crash is the trial's: the program itself would end by a signal.
+    assert_eq!(ends(&mut set("built-crashes")).0, Some(2));
+    assert_eq!(ends(&mut limited("built-crashes")).0, Some(2));
+    assert_eq!(ends(&mut set("")), (Some(0), 2));
+    assert_eq!(ends(&mut command(&driver, "")), (Some(0), 1));
+    update(&driver);
+    assert_eq!(ends(&mut command(&driver, "built-aborts")).0, Some(2));
+    assert_eq!(ends(&mut command(&driver, "")).0, Some(0));
+    update(&driver);
+    assert_eq!(ends(&mut command(&driver, "")), (Some(0), 3));
+    assert_eq!(ends(&mut command(&driver, "")), (Some(0), 1));
+    // A link to the driver leads to another file, and an .icd file does not tell.
+    let (one, other, link) = (driver.folder.path("one.so"), driver.folder.path("other.so"), driver.folder.path("driver.so"));
+    let named = fs::read_to_string(driver.folder.path("vendors/pocl.icd")).unwrap();
+    fs::write(driver.folder.path("vendors/pocl.icd"), &link).unwrap();
+    for (place, aborts) in [(&one, ""), (&other, "abort();")] {
+        let code = format!(
+            "#include <dlfcn.h>\n#include <stdlib.h>\nvoid *clGetExtensionFunctionAddress(const char *name) {{ {aborts} \
+            void *driver = dlopen(\"{}\", RTLD_NOW); return ((void *(*)(const char *))dlsym(driver, __func__))(name); }}",
+            named.trim()
+        );
+        let library = driver_of(Path::new(&driver.folder.path("")), &code).unwrap();
+        fs::rename(library, place).unwrap();
+    }
+    symlink(&one, &link).unwrap();
+    driver.library = "libOpenCL.so.1".into();
+    let code = |driver: &Driver| command(driver, "").output().unwrap().status.code();
+    assert_eq!(code(&driver), Some(0));
+    fs::remove_file(&link).unwrap();
+    symlink(&other, &link).unwrap();
+    assert_eq!(code(&driver), Some(2));
 }
 
 #[test]

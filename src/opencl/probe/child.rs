@@ -5,10 +5,7 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, Read, Write},
-    os::{
-        fd::{AsFd, FromRawFd, OwnedFd},
-        unix::{ffi::OsStrExt, process::CommandExt},
-    },
+    os::unix::{ffi::OsStrExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
     ptr,
@@ -25,8 +22,9 @@ use nix::{
     unistd,
 };
 
-use super::state;
+use super::{memory, state};
 use crate::opencl::{
+    buffer::Buffer,
     cache::Cache,
     device::{Device, Limits},
     info, library,
@@ -136,37 +134,45 @@ fn answer(parent: &OsStr) -> io::Result<()> {
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     // What a driver prints to standard output goes to standard error.
     let mut out = File::from(unistd::dup(io::stdout())?);
-    // SAFETY: descriptor 1 is open, and nothing else owns it.
-    let mut stdout = unsafe { OwnedFd::from_raw_fd(1) };
-    unistd::dup2(io::stderr().as_fd(), &mut stdout)?;
-    std::mem::forget(stdout);
+    unistd::dup2_stdout(io::stderr())?;
     out.write_all(BEGUN.as_bytes())?;
     let mut question = Vec::new();
     io::stdin().lock().read_to_end(&mut question)?;
-    let mut lines = question.splitn(2, |&byte| byte == b'\n');
-    match lines.next() {
-        Some(b"build") => build(lines.next().unwrap_or_default()),
-        _ => list(&String::from_utf8_lossy(lines.next().unwrap_or_default()), &mut out)?,
+    let mut lines = question.splitn(3, |&byte| byte == b'\n');
+    let _ = state::ASKING.set(String::from_utf8_lossy(lines.next().unwrap_or_default()).into_owned());
+    let (what, rest) = (lines.next(), lines.next().unwrap_or_default());
+    let text = String::from_utf8_lossy(rest);
+    match what {
+        Some(b"build") => build(rest),
+        // A message of the dynamic linker is one line.
+        Some(b"load") => library::load(&text, library::DRIVER).or_else(|why| out.write_all((why + "\n").as_bytes()))?,
+        _ => list(&text, &mut out)?,
     }
     out.write_all(END.as_bytes())
 }
 
-/// Lists the platforms, and opens each device that can be used and is not in `skipped`.
+/// Lists the platforms, and opens each device that can be used and is not in `skipped`. Stores that this went well, if none is.
 fn list(skipped: &str, out: &mut File) -> io::Result<()> {
     // Without OpenCL the other process finds the same.
     let platforms = info::platforms().unwrap_or_default();
     for device in platforms.iter().flat_map(|platform| &platform.devices) {
         if device.unusable.is_none() && skipped.lines().all(|skipped| skipped != device.identity) {
             out.write_all(format!("{OPENING}{}\n", device.identity).as_bytes())?;
-            // If it can't be opened without a crash, the other process finds the same.
-            drop(Device::open(device, Limits::default()));
+            // What fails without a crash does so in the other process too.
+            if let Ok(device) = Device::open(device, Limits::default()) {
+                drop((Buffer::<u32>::new(&device, 1, "a trial"), device.flush()));
+            }
             out.write_all(b"opened\n")?;
         }
     }
-    out.write_all(state::files(&fs::read_to_string("/proc/self/maps")?).as_bytes())
+    // A device that could not be opened is tried again at the next start.
+    if let Some((cache, key)) = memory().filter(|_| skipped.is_empty()) {
+        cache.store(&key, b"");
+    }
+    Ok(())
 }
 
-/// Builds a program and its kernels, and stores it.
+/// Builds a program and its kernels, and stores it. Then it is loaded, as the other process will.
 fn build(question: &[u8]) {
     let parts: Vec<&[u8]> = question.splitn(4, |&byte| byte == b'\n').collect();
     let [identity, folder, options, source] = parts[..] else { return };
@@ -174,12 +180,14 @@ fn build(question: &[u8]) {
     let platforms = info::platforms().unwrap_or_default();
     let mut devices = platforms.iter().flat_map(|platform| &platform.devices);
     let Some(device) = devices.find(|device| device.identity.as_bytes() == identity) else { return };
-    let cache = if folder.is_empty() { None } else { Cache::in_folder(Path::new(OsStr::from_bytes(folder))) };
-    // What the driver refuses here, it refuses in the other process too.
     let keeps_kernels = device.known_driver().keeps_kernels;
-    let opened = Device::open(device, Limits::default());
-    let Ok(program) = opened.and_then(|device| Program::new(&device, cache, keeps_kernels, &source, &options)) else { return };
-    for kernel in program.kernel_names() {
-        drop(program.kernel(&kernel));
+    // What the driver refuses here, it refuses in the other process too.
+    let Ok(device) = Device::open(device, Limits::default()) else { return };
+    for _ in 0..if folder.is_empty() || keeps_kernels { 1 } else { 2 } {
+        let cache = if folder.is_empty() { None } else { Cache::in_folder(Path::new(OsStr::from_bytes(folder))) };
+        let Ok(program) = Program::new(&device, cache, keeps_kernels, &source, &options) else { return };
+        for kernel in program.kernel_names() {
+            drop(program.kernel(&kernel));
+        }
     }
 }

@@ -2,8 +2,8 @@
 //! process, and here it becomes an error.
 //!
 //! The process is this program again, or (if socbfs is a shared library) another one with the library preloaded; [`child`] runs before its
-//! `main`. It lists the platforms and opens each device ([`listing`]), or builds a program ([`build`]). A process that is started anew
-//! inherits no lock and no thread, however many threads its host has.
+//! `main`. It lists the platforms and opens each device ([`listing`]), builds a program ([`build`]), or loads a driver's library
+//! ([`try_driver`]). A process that is started anew inherits no lock and no thread, however many threads its host has.
 //!
 //! A success is remembered in the cache of programs ([`state`] says for which drivers and which surroundings), so that a later start asks
 //! no other process. While this process itself calls a driver, the memory is put [aside](Cache::aside): if the driver ends this process
@@ -43,7 +43,7 @@ use crate::files::Temporary;
 
 pub use child::end_with;
 
-pub(super) use state::mappings;
+pub(super) use state::{libraries, mappings, surroundings, unchanged};
 
 /// Environment variable with the seconds that a driver may take to list or to open its devices, and a device to end its work. A driver may
 /// take ten times as long to build a program. 0: drivers are not tried, and waits have no limit.
@@ -86,21 +86,26 @@ fn limit() -> Option<Duration> {
 /// The identity of a device that can't be opened, and why.
 type Unsound = (String, String);
 
-/// Where a success is remembered, if anywhere.
-fn memory() -> Option<&'static (Cache, Key)> {
-    static MEMORY: OnceLock<Option<(Cache, Key)>> = OnceLock::new();
-    MEMORY.get_or_init(|| Some((Cache::of_user()?, state::key()))).as_ref()
+/// Where a success of listing and opening the devices is remembered, if anywhere.
+fn memory() -> Option<(Cache, Key)> {
+    Some((Cache::of_user()?, Key::of(&[&surroundings()])))
 }
 
-/// Calls a driver by `call`, when it has been tried.
+/// Lists or opens devices by `call`, when another process has done so.
+pub(super) fn calling<T>(call: impl FnOnce() -> T) -> T {
+    let memory = memory().filter(|_| limit().is_some());
+    aside(memory.as_ref().map(|(cache, key)| (cache, key)), call)
+}
+
+/// Calls a driver by `call`, with what is remembered of it [aside](Cache::aside).
 ///
 /// LLVM, which most drivers contain, replaces the program's handler of SIGABRT when it is loaded. Only the program's own handler can
 /// explain a later abort, so it is restored.
-pub(super) fn calling<T>(call: impl FnOnce() -> T) -> T {
+pub(super) fn aside<T>(entry: Option<(&Cache, &Key)>, call: impl FnOnce() -> T) -> T {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: without a new action it only fills `before`.
     let is_known = unsafe { libc::sigaction(libc::SIGABRT, ptr::null(), before.as_mut_ptr()) } == 0;
-    let answer = Cache::aside(memory().filter(|_| limit().is_some()).map(|(cache, key)| (cache, key)), call);
+    let answer = Cache::aside(entry, call);
     if is_known {
         // SAFETY: `before` is filled above; the action was in force before.
         unsafe { libc::sigaction(libc::SIGABRT, before.as_ptr(), ptr::null_mut()) };
@@ -130,8 +135,7 @@ pub(super) fn listing(list: impl FnOnce() -> Result<Vec<PlatformInfo>, OpenClErr
 
 /// Lists the platforms and opens the devices in other processes, unless a success is remembered. Returns the devices that can't be opened.
 fn tried(limit: Duration) -> Result<Vec<Unsound>, OpenClError> {
-    let memory = memory();
-    if memory.is_some_and(|(cache, key)| cache.load(key).is_some_and(|files| state::unchanged(&files))) {
+    if memory().is_some_and(|(cache, key)| cache.load(&key).is_some()) {
         return Ok(Vec::new());
     }
     let mut unsound: Vec<Unsound> = Vec::new();
@@ -139,13 +143,7 @@ fn tried(limit: Duration) -> Result<Vec<Unsound>, OpenClError> {
         let skipped = unsound.iter().map(|(name, _)| name.as_str());
         let question = ["list"].into_iter().chain(skipped).collect::<Vec<_>>().join("\n");
         let Some(answer) = ask(question.as_bytes(), "listing and opening the OpenCL devices", limit) else { return Ok(unsound) };
-        let Some(fault) = answer.fault else {
-            // A device that could not be opened is tried again at the next start.
-            if let Some((cache, key)) = memory.filter(|_| unsound.is_empty()) {
-                cache.store(key, answer.text.as_bytes());
-            }
-            return Ok(unsound);
-        };
+        let Some(fault) = answer.fault else { return Ok(unsound) };
         let Some(device) = answer.text.lines().last().and_then(|line| line.strip_prefix(child::OPENING)) else {
             return Err(OpenClError::Driver { fault: format!("{fault} while the devices were listed") });
         };
@@ -175,6 +173,20 @@ pub(super) fn build(device: &DeviceInfo, cache: Option<&Cache>, source: &str, op
     }
 }
 
+/// Loads the driver `library` (a path or a name) in another process, as a loader that has read it in an .icd file does. `None` if that is
+/// not possible here.
+///
+/// # Errors
+/// Why no loader can use it.
+pub fn try_driver(library: &str) -> Option<Result<(), String>> {
+    let answer = ask(&[b"load", library.as_bytes()].join(&b'\n'), "loading a driver", limit()?)?;
+    Some(match (answer.fault, answer.text.lines().nth(1)) {
+        (Some(fault), _) => Err(format!("it {fault}")),
+        (None, Some(why)) if why != child::END => Err(why.to_owned()),
+        _ => Ok(()),
+    })
+}
+
 /// What another process answered.
 struct Answer {
     /// The lines that it wrote.
@@ -197,7 +209,7 @@ fn ask(question: &[u8], doing: &str, limit: Duration) -> Option<Answer> {
 
 fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answer> {
     let (mut question_file, out, err) = (scratch()?, scratch()?, scratch()?);
-    question_file.write_all(question)?;
+    question_file.write_all(&[surroundings().as_bytes(), question].join(&b'\n'))?;
     std::io::Seek::rewind(&mut question_file)?;
     let program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let mut command = child::command(program.as_deref())?;

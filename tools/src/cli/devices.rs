@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
             drop(progress);
             Devices { library: opencl::opened_library(), problem: None, platforms }
         }
-        Err(problem @ (OpenClError::NoLibrary | OpenClError::NoPlatform)) => {
+        Err(problem @ (OpenClError::NoLibrary | OpenClError::NamedLibrary { .. } | OpenClError::NoPlatform)) => {
             Devices { library: opencl::opened_library(), problem: Some(problem.to_string()), platforms: Vec::new() }
         }
         Err(error) => return Err(Failure::because("looking for OpenCL devices", &error)),

@@ -32,7 +32,7 @@ use crate::shell::{
 };
 use socbfs::{
     board,
-    opencl::{end_with, exact_choices, named_library},
+    opencl::{end_with, exact_choices, named_library, try_driver},
     runtime::{self, RuntimeError},
 };
 
@@ -96,8 +96,9 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
         board: &board,
         profile: named.as_ref().map(|profile| &*profile.place),
         gpus: profile.board.opencl.gpus().map(|device| device.name.to_string()).collect(),
+        load: if live { try_driver } else { |_| None },
         opencl_library: named_library().filter(|_| live).map(Into::into),
-        icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|_| live),
+        icd_vendors: std::env::var_os("OCL_ICD_VENDORS").filter(|set| live && !set.is_empty()),
         probe,
     };
     tell(&examine(&subject), arguments.json, quiet)

@@ -120,6 +120,8 @@ pub struct Subject<'a> {
     pub profile: Option<&'a str>,
     /// Names of the GPUs that the profile in force describes.
     pub gpus: Vec<String>,
+    /// Loads a driver, by the path or name of its library, in another process. `None`: not tried.
+    pub load: fn(&str) -> Option<Result<(), String>>,
     /// The value of `OPENCL_DYLIB_PATH`, if the user has set it.
     pub opencl_library: Option<OsString>,
     /// The value of `OCL_ICD_VENDORS`.
@@ -242,6 +244,7 @@ mod tests {
                 board: &board,
                 profile: None,
                 gpus: Vec::new(),
+                load: |_| None,
                 opencl_library: None,
                 icd_vendors: None,
                 probe: Probe::default(),

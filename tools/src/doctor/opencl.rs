@@ -166,6 +166,12 @@ const LOADERS: [&str; 3] = ["libOpenCL.so.1", "libOpenCL.so", "libOpenCL_adreno.
 const LONE_DRIVERS: [&str; 3] = ["libmali.so", "libMali.so", "libGLES_mali.so"];
 
 fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
+    match &subject.probe.opencl {
+        Some(OpenClProbe::Nothing(problem)) if problem.starts_with("OPENCL_DYLIB_PATH names") => {
+            return Finding::warning(problem, "unset OPENCL_DYLIB_PATH    # or name a library that can be opened");
+        }
+        _ => {}
+    }
     if let Some(opened) = &subject.probe.library {
         return Finding::ok(opened.display().to_string());
     }
@@ -241,8 +247,16 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
                     ),
                 ));
             }
-            if find_library(subject.root, wanted).is_some() {
-                return None;
+            match ((subject.load)(wanted), find_library(subject.root, wanted)) {
+                (Some(Ok(())), _) | (None, Some(_)) => return None,
+                (Some(Err(why)), Some(path)) => {
+                    let path = subject.place(&path);
+                    return Some(Finding::warning(
+                        format!("{shown} names {wanted}, which can't be used: {why}"),
+                        format!("ldd {path}    # shows what it lacks; or export OPENCL_DYLIB_PATH={path}, if it is its own loader"),
+                    ));
+                }
+                (_, None) => {}
             }
             Some(Finding::warning(
                 format!("{shown} names {wanted}, which is not in any folder of libraries"),
@@ -255,7 +269,7 @@ fn drivers(subject: &Subject<'_>) -> Vec<Finding> {
         .collect();
     if findings.is_empty() {
         let names = files.iter().map(|file| name(file)).collect::<Vec<_>>().join(", ");
-        findings.push(Finding::ok(format!("{names}: every library that they name exists")));
+        findings.push(Finding::ok(format!("{names}: every library that they name can be used")));
     }
     findings
 }
