@@ -1,7 +1,5 @@
 //! The `socbfs` command.
 
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
+fn main() -> ! {
     socbfs_tools::command()
 }

@@ -315,6 +315,40 @@ fn what_is_remembered_of_a_driver_ends_with_its_files_variables_and_limits() {
     assert_eq!(code(&driver), Some(2));
 }
 
+/// Standard output holds the result, whatever a driver prints there, and the command ends without the driver.
+#[test]
+fn drivers_neither_spoil_a_result_nor_keep_a_command_from_ending() {
+    let Some(driver) = Driver::new("drivers_neither_spoil_a_result_nor_keep_a_command_from_ending") else { return };
+    let commands: [&[&str]; 5] = [
+        &["bench", "kronecker:6", "--roots", "1", "--energy", "off", "--device", FIRST, "--json", "-"],
+        &["bench", "kronecker:6", "--roots", "1", "--energy", "off", "--device", FIRST, "--json", "/dev/stdout"],
+        &["devices", "--quick", "--json"],
+        NAMED,
+        &["doctor"],
+    ];
+    thread::scope(|scope| {
+        for (number, arguments) in commands.iter().enumerate() {
+            for how in ["loaded-prints", "described-prints", "built-prints", "unloaded-prints", "unloaded-hangs"] {
+                if !all() && how != ["described-prints", "unloaded-hangs"][number % 2] {
+                    continue;
+                }
+                let driver = &driver;
+                scope.spawn(move || {
+                    let begin = Instant::now();
+                    // A benchmark compiles more kernels than one search does.
+                    let output = driver.socbfs(how, arguments).env("SOCBFS_DEVICE_TIMEOUT", "100").output().unwrap();
+                    let (printed, said) = (text(&output.stdout), text(&output.stderr));
+                    assert!(output.status.success() && !printed.contains("the driver was here"), "{how} {arguments:?}: {printed} {said}");
+                    assert!(begin.elapsed() < Duration::from_secs(240) || emulated(), "{how} {arguments:?}");
+                    if arguments.contains(&"--json") {
+                        serde_json::from_str::<serde_json::Value>(&printed).unwrap_or_else(|error| panic!("{how} {arguments:?}: {error}"));
+                    }
+                });
+            }
+        }
+    });
+}
+
 #[test]
 fn ctrl_c_ends_a_command_whose_driver_hangs_and_leaves_no_process() {
     let Some(driver) = Driver::new("ctrl_c_ends_a_command_whose_driver_hangs_and_leaves_no_process") else { return };

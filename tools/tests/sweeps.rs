@@ -438,7 +438,7 @@ fn clocks_are_found_set_and_put_back() {
     let steps: Vec<(&str, usize)> = domains.iter().map(|domain| (&*domain.name, domain.steps_khz.len())).collect();
     assert_eq!(steps, [("little", 3), ("big", 2), ("ff9a0000.gpu", 3)]);
     let before = limits(root.path());
-    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains).unwrap();
+    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains, std::io::stdout()).unwrap();
     clocks.set(&BTreeMap::from([("little".into(), 800_000), ("ff9a0000.gpu".into(), 400_000)])).unwrap();
     assert_eq!(limits(root.path()), ["800000", "800000", "600000", "1800000", "400000000", "400000000"]);
     clocks.set(&BTreeMap::from([("big".into(), 600_000)])).unwrap();
@@ -475,7 +475,7 @@ fn a_clock_gets_a_frequency_that_its_driver_lists() {
     let wide = steps("wide").unwrap();
     assert_eq!((wide.len(), wide[0], wide[7]), (8, 400_000, 4_400_000));
     assert_eq!((steps("boosted").unwrap(), steps("plain").unwrap()), (vec![600_000, 1_800_000, 2_000_000], vec![600_000, 1_800_000]));
-    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains).unwrap();
+    let clocks = Clocks::keep(Turn::simulated(root.path()).unwrap(), &domains, std::io::stdout()).unwrap();
     clocks.set(&BTreeMap::from([("ffe40000.gpu".into(), 399_999), ("wide".into(), wide[1])])).unwrap();
     assert_eq!(fs::read_to_string(folder.join("min_freq")).unwrap(), "399999994");
     assert!(clocks.set(&BTreeMap::from([("ffe40000.gpu".into(), 500_000)])).is_err(), "near no frequency");
@@ -487,7 +487,7 @@ fn only_files_of_this_machine_limit_a_clock() {
     let (root, domains) = machine();
     let elsewhere = tempfile::tempdir().unwrap();
     let refused = |turn: Result<Turn, _>, wanted: &str| {
-        let error = Clocks::keep(turn.unwrap(), &domains).unwrap_err();
+        let error = Clocks::keep(turn.unwrap(), &domains, std::io::stdout()).unwrap_err();
         let said = format!("{error} {:?}", std::error::Error::source(&error));
         assert!(said.contains(wanted), "{said}");
     };
@@ -556,7 +556,7 @@ fn changes_clocks_for_ever() {
     let Some(root) = std::env::var_os("SOCBFS_TEST_SWEPT") else { return };
     let root = PathBuf::from(root);
     let domains = domains(&root, &[cluster("little", "0-1"), cluster("big", "2-3")]);
-    let clocks = Clocks::keep(Turn::simulated(&root).unwrap(), &domains).unwrap();
+    let clocks = Clocks::keep(Turn::simulated(&root).unwrap(), &domains, std::io::stdout()).unwrap();
     fs::write(root.join("begun.new"), std::process::id().to_string()).unwrap();
     fs::rename(root.join("begun.new"), root.join("begun")).unwrap();
     for step in 0_usize.. {

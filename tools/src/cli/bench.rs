@@ -1,7 +1,7 @@
 //! `socbfs bench`: the Graph500 benchmark.
 
 use std::{
-    io::{IsTerminal as _, stdout},
+    io::IsTerminal as _,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -345,7 +345,7 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
 /// Prints the report, and the table for people on standard error: last on a terminal, where the report would push it out of sight. If one
 /// output fails, the others are still written: the run took long.
 pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output>, quiet: bool) -> Result<(), Failure> {
-    let on_terminal = stdout().is_terminal();
+    let on_terminal = output::results().is_terminal();
     let table = || {
         say(report::table(record).trim_end());
         say("");

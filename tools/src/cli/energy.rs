@@ -11,7 +11,7 @@ use crate::shell::{
     energy::{SensorArgs, parse_count, profile_at},
     error::Failure,
     interrupt,
-    output::Output,
+    output::{Output, results},
     say,
 };
 use socbfs::{stats, words::seconds};
@@ -93,7 +93,9 @@ pub(super) fn run(arguments: &CommandArgs, quiet: bool) -> Result<(), Failure> {
     for _ in 0..arguments.repeat {
         let window = meter.as_ref().ok().map(|meter| (meter, meter.begin()));
         let passing = interrupt::passing();
-        let mut child = match Command::new(&arguments.command[0]).args(&arguments.command[1..]).spawn() {
+        let mut command = Command::new(&arguments.command[0]);
+        command.args(&arguments.command[1..]);
+        let mut child = match results().try_clone().and_then(|results| command.stdout(results).spawn()) {
             Ok(child) => child,
             Err(error) => {
                 crate::shell::tell(

@@ -32,14 +32,20 @@ mod validate;
 use std::{
     borrow::Cow,
     io::{Write, stdout},
-    process::ExitCode,
 };
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
 
 use crate::{
     report::COLUMNS,
-    shell::{clocks, config::with_variables, error::Failure, fatal, interrupt, output::both, progress, say, shown, tell, tell_variables},
+    shell::{
+        clocks,
+        config::with_variables,
+        error::Failure,
+        fatal, interrupt,
+        output::{both, keep_stdout},
+        progress, say, shown, tell, tell_variables,
+    },
 };
 use socbfs::words::{LONGEST, cut};
 
@@ -127,8 +133,14 @@ enum Command {
     Man(man::ManArgs),
 }
 
-/// Parses the command line, runs the command, and prints its error. Returns the exit code.
-pub fn main() -> ExitCode {
+/// Parses the command line, runs the command, prints its error, and ends the process.
+pub fn main() -> ! {
+    let code = exit_code();
+    // SAFETY: ends the process. (Not by `exit`: what drivers do at its end may crash or never end, and all output is written.)
+    unsafe { nix::libc::_exit(code.into()) }
+}
+
+fn exit_code() -> u8 {
     fatal::watch();
     let (cli, matches) = match parse() {
         Ok(parsed) => parsed,
@@ -141,28 +153,29 @@ pub fn main() -> ExitCode {
             if matches!((&shorter, shown::text(&shorter)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
                 // The message is too long or has control characters: a script may have put foreign text on the command line.
                 say(&shorter);
-                return ExitCode::from(code);
+                return code;
             }
             let printed = error.print().and_then(|()| stdout().flush());
             // A failure to print an error can't be reported elsewhere. Help and version are results.
             if let Some(failure) = printed.err().filter(|_| code == 0).map(|error| Failure::stdout(&error)) {
                 tell(&failure);
-                return ExitCode::from(failure.code());
+                return failure.code();
             }
             if !is_help {
                 tell_variables();
             }
-            return ExitCode::from(code);
+            return code;
         }
     };
     if cli.quiet {
         progress::disable();
     }
-    match log_to_stderr(&cli).and_then(|()| interrupt::watch()).and_then(|()| both(dispatch(&cli, &matches), clocks::put_back())) {
-        Ok(()) => ExitCode::SUCCESS,
+    let ready = keep_stdout().and_then(|()| log_to_stderr(&cli)).and_then(|()| interrupt::watch());
+    match ready.and_then(|()| both(dispatch(&cli, &matches), clocks::put_back())) {
+        Ok(()) => 0,
         Err(failure) => {
             tell(&failure);
-            ExitCode::from(failure.code())
+            failure.code()
         }
     }
 }

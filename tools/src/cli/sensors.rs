@@ -2,7 +2,7 @@
 
 use std::{
     fmt::Write as _,
-    io::Write as _,
+    io::{BufWriter, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -19,7 +19,7 @@ use crate::shell::energy::{GLANCE, profile_at, seconds_in};
 use crate::shell::{
     config::RootArgs,
     error::Failure,
-    output::{print, print_json},
+    output::{print, print_json, results},
     shown,
 };
 use socbfs::{machine::is_live, runtime};
@@ -275,7 +275,7 @@ fn watch(found: &FoundArgs, interval: Duration, count: Option<u64>) -> Result<()
     // A label is a text from elsewhere.
     let names = meter.picks().map(|pick| format!("{} W", shown::text(pick.channel.label.as_deref().unwrap_or(&pick.channel.id))));
     let head: Vec<String> = std::iter::once("seconds".to_owned()).chain(names).collect();
-    let mut out = std::io::stdout().lock();
+    let mut out = BufWriter::new(results());
     let mut line =
         |cells: &[String]| writeln!(out, "{}", row(cells, &head)).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error));
     line(&head)?;

@@ -20,7 +20,7 @@ use crate::{
         config::{LayoutArgs, SearchArgs, without_effect},
         energy::SensorArgs,
         error::Failure,
-        output::{Output, OutputArgs, both, print, publish},
+        output::{Output, OutputArgs, both, print, publish, results},
         progress::Bar,
         so_far::SoFar,
         source::{self, READ, Source, with_graph_help},
@@ -267,7 +267,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     record.warnings.extend(why.map(|why| format!("no watts: {why}")));
     let turn = Turn::take(root)?;
     // Before threads start: the process that puts clocks back is a copy of this one.
-    let clocks = if axes.domains.is_empty() { None } else { Some(Clocks::keep(turn, &axes.domains)?) };
+    let clocks = if axes.domains.is_empty() { None } else { Some(Clocks::keep(turn, &axes.domains, results())?) };
     config.apply()?;
 
     let (environment, show_all) = (record.environment.clone(), arguments.all);

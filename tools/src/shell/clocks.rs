@@ -7,7 +7,7 @@ use std::{
 
 use socbfs::board::OperatingPoint;
 
-use super::error::Failure;
+use super::{error::Failure, output::results};
 use crate::{
     board::clusters,
     sweep::{ClockError, Clocks, Turn, domains},
@@ -24,7 +24,7 @@ pub(super) fn set(root: &Path, point: &OperatingPoint) -> Result<(), Failure> {
         return Err(Failure::new(format!("this machine has no clock {name} that can be set")).cure("omit --set-clocks"));
     }
     let set = || {
-        let clocks = Clocks::keep(Turn::take(root)?, &found)?;
+        let clocks = Clocks::keep(Turn::take(root)?, &found, results())?;
         clocks.set(&point.clocks_khz)?;
         Ok(clocks)
     };

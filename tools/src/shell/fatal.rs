@@ -11,9 +11,9 @@ use socbfs::{files, input};
 /// The exit code of an error.
 const CODE: i32 = 2;
 
-/// What is said after an abort. The code that aborts has said why: the standard library, for example, how much memory it did not get.
-const ABORTED: &str = "error: the program was aborted, for the reason above\n  help: if it is a lack of memory, use a smaller graph or a machine \
-    with more\n";
+/// What is said after an abort. The standard library has said how much memory it did not get; a driver may have said nothing.
+const ABORTED: &str = "error: the program was aborted, by a lack of memory (if a line above says so) or by an OpenCL driver\n  help: use a \
+    smaller graph or a machine with more memory; --device cpu searches without a driver\n";
 
 /// Installs the panic hook and the handler of an abort.
 pub(crate) fn watch() {

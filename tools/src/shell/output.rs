@@ -2,8 +2,11 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
     io::{self, BufWriter, IsTerminal as _, Write},
+    os::fd::{AsFd, FromRawFd},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use clap::Args;
@@ -15,6 +18,7 @@ use crate::report::{
     figures::{self, COLOURS, Document, PLAIN},
     html,
 };
+use nix::unistd;
 use socbfs::files::{self, AtomicFile, Claim};
 
 /// Where a command that measures writes its record.
@@ -34,6 +38,26 @@ impl OutputArgs {
     pub(crate) fn open(&self) -> Result<(Option<Output>, Option<Output>), Failure> {
         Ok((self.json.as_deref().map(Output::open).transpose()?, self.html.as_deref().map(Output::open).transpose()?))
     }
+}
+
+/// Where results go.
+static RESULTS: OnceLock<File> = OnceLock::new();
+
+/// Keeps standard output for results: what a driver or another library prints there goes to standard error from now on.
+pub(crate) fn keep_stdout() -> Result<(), Failure> {
+    let keep = || {
+        let results = io::stdout().as_fd().try_clone_to_owned()?;
+        unistd::dup2_stdout(io::stderr())?;
+        RESULTS.get_or_init(|| results.into());
+        Ok(())
+    };
+    keep().map_err(|error: io::Error| Failure::because("can't keep standard output for results", &error))
+}
+
+/// Standard output as the command was given it.
+pub(crate) fn results() -> &'static File {
+    // SAFETY: the standard library opens descriptor 1 if it is closed, and a static is never dropped.
+    RESULTS.get_or_init(|| unsafe { File::from_raw_fd(1) })
 }
 
 /// Prints a result on standard output.
@@ -56,7 +80,7 @@ pub(crate) fn print_documents(documents: &[Document], wide: bool) -> Result<(), 
 pub(crate) fn print_coloured(write: impl FnOnce(bool) -> String) -> Result<(), Failure> {
     let variable = std::env::var_os;
     // mpirun gives its ranks a terminal, and writes what they print to wherever its own output goes.
-    let shows = io::stdout().is_terminal() && !socbfs_cluster::is_launched();
+    let shows = results().is_terminal() && !socbfs_cluster::is_launched();
     let colours = shows && has_colours(variable("NO_COLOR").as_deref(), variable("TERM").as_deref());
     let text = write(colours);
     if !colours {
@@ -119,7 +143,7 @@ pub(crate) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> R
 }
 
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(results());
     write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::stdout(&error))
 }
 
@@ -158,7 +182,8 @@ pub(crate) enum Output {
 impl Output {
     /// Opens `path`, `-` for standard output.
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        if path == Path::new("-") {
+        // Behind these paths is no longer what the command was given.
+        if ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name)) {
             return Ok(Self::Stdout(Claim::stdout().map_err(|error| unwritable(path, &error))?));
         }
         match AtomicFile::create(path) {

@@ -8,7 +8,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io,
     os::{
-        fd::{AsRawFd, OwnedFd},
+        fd::{AsFd, AsRawFd, OwnedFd, RawFd},
         unix::fs::OpenOptionsExt,
     },
     path::{Path, PathBuf},
@@ -269,11 +269,12 @@ impl Clocks {
         domain.clocks.iter().flat_map(|clock| &clock.limits).all(|path| access(path, AccessFlags::W_OK).is_ok())
     }
 
-    /// Opens the limits of `domains`, and starts the process that puts them back. To be called before other threads start.
+    /// Opens the limits of `domains`, and starts the process that puts them back, which does not keep `output` open. To be called before
+    /// other threads start.
     ///
     /// # Errors
     /// [`ClockError::OtherMachine`], [`ClockError::Closed`] and [`ClockError::Keeper`].
-    pub fn keep(turn: Turn, domains: &[Domain]) -> Result<Self, ClockError> {
+    pub fn keep(turn: Turn, domains: &[Domain], output: impl AsFd) -> Result<Self, ClockError> {
         let sys = turn.sys.as_ref().ok_or(ClockError::OtherMachine)?;
         let open = |domain: &Domain, clock: &Clock| {
             let [low, high] = &clock.limits;
@@ -287,7 +288,7 @@ impl Clocks {
         let clocks = |child| Self { held, pipe: Some(write), child, _turn: turn };
         // SAFETY: the child calls only functions that are safe in a signal handler, and ends by `_exit`.
         match unsafe { fork() }.map_err(keeper)? {
-            ForkResult::Child => clocks(Pid::this()).wait_and_put_back(&read),
+            ForkResult::Child => clocks(Pid::this()).wait_and_put_back(&read, output.as_fd().as_raw_fd()),
             ForkResult::Parent { child } => Ok(clocks(child)),
         }
     }
@@ -358,7 +359,7 @@ impl Clocks {
     }
 
     /// The child: waits until the last copy of the pipe's end is closed, which the parent's end does, and puts every limit back.
-    fn wait_and_put_back(self, read: &OwnedFd) -> ! {
+    fn wait_and_put_back(self, read: &OwnedFd, output: RawFd) -> ! {
         // SAFETY: all these calls are safe in a signal handler; pointers are of live values, and descriptors are the child's own copies.
         unsafe {
             // Signals of the terminal and of the parent's group do not reach a session of its own, and none but SIGKILL ends it.
@@ -370,8 +371,8 @@ impl Clocks {
                 libc::close(own.as_raw_fd());
             }
             // Whoever waits for the end of the parent's output does not wait for the child.
-            for standard in 0..3 {
-                libc::close(standard);
+            for descriptor in [0, 1, 2, output] {
+                libc::close(descriptor);
             }
             let mut byte = 0_u8;
             while libc::read(read.as_raw_fd(), (&raw mut byte).cast(), 1) < 0 && Errno::last_raw() == libc::EINTR {}
