@@ -5,6 +5,7 @@
 
 use std::{fs, path::Path};
 
+mod budgets;
 mod implementations;
 mod losing;
 mod reference;
