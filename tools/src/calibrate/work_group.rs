@@ -29,7 +29,7 @@ const HOPELESS: f64 = 1.25;
 
 /// Measures searches on the first device of `options` with several work-group sizes, each in turn with the usual size, on a skewed graph, a
 /// random one and a grid. The usual size comes first in the result. A size whose searches meet the device's time limit is left out; if that
-/// is the usual one, the next size takes its place.
+/// is the usual one, the next size takes its place. If that one meets the limit too, no further size is tried.
 ///
 /// # Errors
 /// [`ComparisonError`].
@@ -67,7 +67,8 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
             Ok((relative, searches))
         });
         match compared {
-            Err(error) if device.is_lost() => {
+            // A device that completes nothing with two sizes ends the comparison.
+            Err(error) if device.is_lost() && (slow.is_none() || !all.is_empty()) => {
                 let named = size.map_or_else(|| "of the usual size".to_owned(), |size| format!("of {size}"));
                 log::warn!("work-groups {named} are left out: {}", with_causes("", &error));
                 slow = Some(error);
