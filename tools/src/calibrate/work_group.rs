@@ -43,11 +43,11 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
     for (generator, kernels) in graphs {
         cases.push((Layout::build(&generator.generate(&|_| ())?, &BuildOptions::default())?, kernels));
     }
-    let Some(setup) = options.devices.first() else { return Ok(Vec::new()) };
+    let Some(used) = options.devices.first() else { return Ok(Vec::new()) };
     let open = |size: Option<usize>| {
-        // Opened for this size alone: a device that meets its time limit is lost.
-        let device = Device::open(setup.device.info(), setup.device.limits())?;
-        let mut own = GpuSetup { device: Arc::clone(&device), ..setup.clone() };
+        // Opened for this size alone: a device that meets its time limit is lost. One that did so before is not tried again.
+        let device = if used.device.is_lost() { Arc::clone(&used.device) } else { Device::open(used.device.info(), used.device.limits())? };
+        let mut own = GpuSetup { device: Arc::clone(&device), ..used.clone() };
         own.options.group = size;
         let options = SearchOptions { every_policy: true, fall_back: false, devices: vec![own], ..options.clone() };
         let searches = cases.iter().map(|(layout, _)| Search::new(layout, &options)).collect::<Result<Vec<_>, _>>();
