@@ -15,7 +15,7 @@ mod redundant;
 mod repeated;
 mod split;
 
-pub use comparison::{dropped_inputs, remapped};
+pub use comparison::remapped;
 pub use exact::{Levels, count, count_as_policies};
 pub use graph_profile::profile;
 pub use handover::mapped_levels;

@@ -18,7 +18,6 @@ impl Analysis {
             only,
             graphs: Vec::new(),
             handover: Vec::new(),
-            dropped: None,
             paper: None,
             warnings: Vec::new(),
         }

@@ -19,9 +19,8 @@ use crate::shell::{
     source::{self, Source, with_graph_help},
 };
 use crate::{
-    analysis::{Levels, count, dropped_inputs, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
+    analysis::{Levels, count, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
     bench::{RootSource, of_machine},
-    record::LevelTable,
     record::{Analysis, DeviceHandover, ExactLevel, GraphAnalysis, RankScaling, SearchedRoot},
     record::{Environment, LayoutRecord},
     report::{figures, html},
@@ -115,7 +114,7 @@ enum Kind {
     Handover,
     /// Speed and efficiency of the policies (Zhang, figures 4 and 5; Remis, figures 5.9 to 5.12)
     Performance,
-    /// Right directions, time saved, inputs dropped (SURF, tables 3 and 4)
+    /// Right directions, time saved (SURF, tables 3 and 4)
     Surf,
     /// Vertices without edges dropped (Zhang, table 6)
     Remapping,
@@ -196,7 +195,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
     so_far.lock().record = record;
     let kept: Vec<OfGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
     let measure = |source: &Source| arguments.graph(source, &config, energy, so_far);
-    let ended = so_far.each(
+    so_far.each(
         &sources,
         kept,
         |part| &part.graph.name,
@@ -210,20 +209,7 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
             Ok(())
         },
         |analysis| show_last(analysis, arguments.wide),
-    );
-    if arguments.wants(Kind::Surf) {
-        let graphs = so_far.lock().record.graphs.clone();
-        let tables = graphs.iter().filter_map(|graph| {
-            let roots = &graph.policies.as_ref()?.evaluation.roots;
-            Some((graph.name.as_str(), roots.iter().map(|root| root.table.clone()).collect()))
-        });
-        let tables: Vec<(&str, Vec<LevelTable>)> = tables.collect();
-        let tables: Vec<(&str, &[LevelTable])> = tables.iter().map(|(name, tables)| (*name, tables.as_slice())).collect();
-        let progress = Bar::still("Training SURF's network without each input", 7);
-        let dropped = dropped_inputs(&tables, &|done, _| progress.between(done));
-        so_far.lock().record.dropped = (!tables.is_empty()).then_some(dropped);
-    }
-    ended
+    )
 }
 
 /// Prints the figures of the graph that was measured last.

@@ -30,9 +30,6 @@ pub struct Analysis {
     /// Cost of the handover, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub handover: Vec<DeviceHandover>,
-    /// SURF's network without each of its inputs, over all graphs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dropped: Option<Dropped>,
     /// A paper's figures, each with that of this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperComparison>,
@@ -192,29 +189,6 @@ pub struct Remapped {
     pub seconds: f64,
     /// Share of that step in the time of construction.
     pub share: f64,
-}
-
-/// SURF's network without one of its inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct DroppedInput {
-    /// The input, by the paper's name; "none" for the whole network.
-    pub input: String,
-    /// Accuracy by graph of the shipped network with the input held at its mean (`None`: a level has one direction only, or no level
-    /// counts).
-    pub accuracy: Vec<Option<f64>>,
-    /// Accuracy by graph of networks trained without the input on the other graphs (empty: [`Dropped::not_retrained`] says why).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub retrained: Vec<Option<f64>>,
-}
-
-/// SURF's network without each of its inputs, over all graphs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Dropped {
-    /// One entry for each network; the first has all inputs.
-    pub inputs: Vec<DroppedInput>,
-    /// Why networks were not trained for all inputs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_retrained: Option<String>,
 }
 
 /// Exact counts of one level t of a search. F_t is the set of its vertices.

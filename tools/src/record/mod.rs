@@ -11,9 +11,9 @@ mod run;
 mod sweep;
 
 pub use analysis::{
-    Analysis, Claim, DeviceHandover, Dropped, DroppedInput, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison,
-    PolicyComparison, Profile, RankScaling, RankTimes, Redundant, RedundantLevel, Remapped, Repeated, SearchedRoot, SplitDirection,
-    SplitLevel, SplitShare, SplitSweep,
+    Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
+    Profile, RankScaling, RankTimes, Redundant, RedundantLevel, Remapped, Repeated, SearchedRoot, SplitDirection, SplitLevel, SplitShare,
+    SplitSweep,
 };
 pub use board::{BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
 pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, RankDeviceRecord};

@@ -64,42 +64,22 @@ const LOOK: usize = 50;
 /// # Errors
 /// [`FitError`].
 pub fn fit(form: NetworkKind, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
-    enough(searches)?;
+    let graphs = super::names(searches).len();
+    if graphs < LEAST_GRAPHS {
+        return Err(FitError::TooFewGraphs(graphs));
+    }
     let weights = match form {
-        NetworkKind::Surf => best(searches, None, options, progress)?,
+        NetworkKind::Surf => best(searches, options, progress)?,
         NetworkKind::Mlp => mean(searches, options, progress)?,
     };
     Ok(Mlp::new(&weights)?)
 }
 
-/// As [`fit`] for [`NetworkKind::Surf`], with a network that does not see the input of this index: it learns without that input, and its
-/// weights for it are 0.
-///
-/// # Errors
-/// [`FitError`].
-pub fn fit_without(input: usize, searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Mlp, FitError> {
-    enough(searches)?;
-    let mut weights = best(searches, Some(input), options, progress)?;
-    weights.hidden.iter_mut().filter_map(|unit| unit.weights.get_mut(input)).for_each(|weight| *weight = 0.0);
-    Ok(Mlp::new(&weights)?)
-}
-
-fn enough(searches: &[&SearchSample]) -> Result<(), FitError> {
-    let graphs = super::names(searches).len();
-    if graphs < LEAST_GRAPHS { Err(FitError::TooFewGraphs(graphs)) } else { Ok(()) }
-}
-
-/// The best of several SURF networks. The input `without` is 0 in all examples, so that nothing can be learned from it.
-fn best(searches: &[&SearchSample], without: Option<usize>, options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
+/// The best of several SURF networks.
+fn best(searches: &[&SearchSample], options: &FitOptions, progress: &dyn Fn(u64)) -> Result<Weights, FitError> {
     let form = NetworkKind::Surf;
     let (learn, choose) = split(searches, options.seed);
-    let [learn, choose] = [learn, choose].map(|searches| {
-        let mut examples = examples(form, &searches);
-        if let Some(input) = without {
-            examples.iter_mut().filter_map(|example| example.inputs.get_mut(input)).for_each(|value| *value = 0.0);
-        }
-        examples
-    });
+    let [learn, choose] = [learn, choose].map(|searches| examples(form, &searches));
     let scale = Scale::of(&learn);
     let (learn, choose) = (Batch::new(&learn, &scale)?, Batch::new(&choose, &scale)?);
     let mut best: Option<(f64, Weights)> = None;

@@ -12,7 +12,7 @@ mod score;
 pub use collect::{Rules, collect, eligible};
 pub use examples::{Example, examples};
 #[cfg(feature = "train")]
-pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit, fit_without};
+pub use fit::{FitError, FitOptions, LEAST_GRAPHS, NETWORKS, fit};
 pub use graphs::{every_fifth, generated};
 pub use records::{LevelSample, Machine, RecordsError, RecordsFile, SearchSample, Structure, names};
 pub use score::{GraphScore, Mean, mean, score};

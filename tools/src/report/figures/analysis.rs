@@ -31,7 +31,7 @@ pub(super) fn document(analysis: &Analysis, record: &Value) -> Result<Document, 
     if wants("surf") {
         let compared: Vec<(&str, &PolicyComparison)> =
             analysis.graphs.iter().filter_map(|graph| Some((graph.name.as_str(), graph.policies.as_ref()?))).collect();
-        document.sections.extend(policies::over_graphs(&compared, analysis.dropped.as_ref()));
+        document.sections.extend(policies::over_graphs(&compared));
     }
     Ok(document)
 }

@@ -6,8 +6,8 @@ use super::{Cell, Chart, Document, Figure, Heat, Section, Series, Table, begin, 
 use crate::{
     record::LevelTable,
     record::PoliciesReport,
+    record::PolicyComparison,
     record::PolicyEnergy,
-    record::{Dropped, DroppedInput, PolicyComparison},
     record::{Judged, RootEvaluation},
     report::{policies::numbered_rule, trace::about},
 };
@@ -33,7 +33,7 @@ pub(super) fn document(report: &PoliciesReport, record: &Value) -> Result<Docume
         graphs.push(graph);
     }
     let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|graph| (graph.name.as_str(), &graph.compared)).collect();
-    document.sections.extend(over_graphs(&all, None));
+    document.sections.extend(over_graphs(&all));
     Ok(document)
 }
 
@@ -49,10 +49,9 @@ pub(super) fn check(name: &str, graph: &PolicyComparison) -> Result<(), String> 
     Err(format!("{name}: root {} has {} results, and the graph {count} policies", root.table.root, root.policies.len()))
 }
 
-/// The section with the comparison over all graphs (`None`: it has no figures).
-pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Section> {
-    let figures: Vec<Figure> = surf(graphs).into_iter().chain(drop_one(graphs, dropped)).collect();
-    (!figures.is_empty()).then(|| Section { title: "All graphs".to_owned(), figures, ..Section::default() })
+/// The section with the comparison over all graphs (`None`: it has no figure).
+pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)]) -> Option<Section> {
+    surf(graphs).map(|figure| Section { title: "All graphs".to_owned(), figures: vec![figure], ..Section::default() })
 }
 
 fn plan_name(plan: LevelPlan) -> String {
@@ -410,62 +409,6 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
                     ("deciding", &|of| Cell::ns(of.decision_ns)),
                 ],
             )),
-    )
-}
-
-/// SURF 2022, section 6 (future work): the network with one input dropped.
-fn drop_one(graphs: &[(&str, &PolicyComparison)], dropped: Option<&Dropped>) -> Option<Figure> {
-    let dropped = dropped?;
-    let summary = |of: &[Option<f64>]| Summary::of(&of.iter().copied().flatten().collect::<Vec<_>>());
-    // An input, the accuracy of the shipped network without it, and that of networks trained again without it.
-    let all: Vec<(&DroppedInput, Summary, Option<Summary>)> =
-        dropped.inputs.iter().filter_map(|of| Some((of, summary(&of.accuracy)?, summary(&of.retrained)))).collect();
-    let least = |means: Vec<(&str, f64)>| {
-        let whole = 100.0 * means.first()?.1;
-        let (name, worst) = means.iter().min_by(|a, b| a.1.total_cmp(&b.1)).map(|(name, mean)| (name, 100.0 * mean))?;
-        Some(if worst >= whole {
-            format!("is right at {whole:.1} % of the levels, and no input is missed")
-        } else {
-            format!("is right at {whole:.1} % of the levels, and misses {name} most: {worst:.1} % without it")
-        })
-    };
-    let held = least(all.iter().map(|(of, held, _)| (of.input.as_str(), held.mean)).collect())?;
-    let retrained = least(all.iter().filter_map(|(of, _, again)| Some((of.input.as_str(), again.as_ref()?.mean))).collect());
-    let retrained = match (retrained, &dropped.not_retrained) {
-        (Some(found), _) => format!("Trained again on the other graphs, it {found}."),
-        (None, Some(reason)) => format!("Networks trained again are n/a: {reason}."),
-        (None, None) => String::new(),
-    };
-    let bar = |of: &Summary| {
-        let (mean, (low, high)) = bar(of, 100.0);
-        (mean, (low, high.min(100.0)))
-    };
-    let mut series = vec![Series::spread("network as shipped, input held at its mean", all.iter().map(|(_, held, _)| bar(held)))];
-    let again: Option<Vec<_>> = all.iter().map(|(.., again)| again.as_ref().map(bar)).collect();
-    series.extend(again.map(|bars| Series::spread("trained without the input, on the other graphs", bars)));
-    let mut table = Table::of(
-        &all,
-        &[
-            ("input dropped", &|(of, ..)| Cell::word(&of.input)),
-            ("held at its mean: accuracy", &|(_, held, _)| Cell::share(held.mean)),
-            ("+/-", &|(_, held, _)| deviation(Some(held), Cell::share)),
-            ("trained without it: accuracy", &|(.., again)| Cell::of(again.as_ref(), |of| Cell::share(of.mean))),
-            ("+/-", &|(.., again)| deviation(again.as_ref(), Cell::share)),
-        ],
-    );
-    for (place, (name, _)) in graphs.iter().enumerate() {
-        let column = |of: fn(&DroppedInput) -> &Vec<Option<f64>>| {
-            all.iter().map(move |(input, ..)| Cell::of(of(input).get(place).copied().flatten(), Cell::share))
-        };
-        table.add(format!("{name}, held"), column(|of| &of.accuracy));
-        table.add("trained", column(|of| &of.retrained));
-    }
-    let source = "SURF 2022, section 6 (future work); mean and standard deviation over graphs";
-    let sentence = format!("The network as shipped {held}. {retrained}");
-    Some(
-        Figure::new("surf-inputs", source, "SURF's network with one input dropped", sentence)
-            .chart(Chart::bars("input dropped", "accuracy, %", all.iter().map(|(of, ..)| of.input.clone()), series))
-            .table(table),
     )
 }
 
