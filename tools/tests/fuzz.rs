@@ -241,7 +241,7 @@ fn kept_graphs_of_policies() {
             graphs: vec![graph],
             warnings: Vec::new(),
         };
-        fits && !report::policies_of_last(&report, report::PolicyTables::Wide).is_empty()
+        fits && !report::figures::text(&report::policies_of_last(&report), false, true).is_empty()
     });
 }
 

@@ -328,7 +328,7 @@ fn policies_have_a_page() {
     let page = fs::read_to_string(&html).unwrap();
     assert!(fs::read_to_string(&again).unwrap() == page, "{html} and {again} differ");
     stands_alone(&page);
-    assert_eq!(rows(&page, "regret").len(), 3);
+    assert_eq!(rows(&page, "regret").len(), 4);
     assert_eq!(rows(&page, "performance").len(), 4);
 }
 
@@ -649,7 +649,7 @@ fn policies_measure_energy_in_alternating_windows() {
     assert!(text("ina2xx").contains("MTEPS/W") && !text("off").contains("Energy"));
     // If requested energy can't be measured, text and page give the reason.
     let none = ["--energy", "off", "--html", &html];
-    assert!(good(&[&few[..], &none[..]].concat()).contains("Energy: n/a: switched off"));
+    assert!(good(&[&few[..], &none[..]].concat()).contains("MTEPS/W is n/a: switched off"));
     assert!(fs::read_to_string(&html).unwrap().contains("MTEPS/W is n/a: switched off"));
 }
 

@@ -53,9 +53,9 @@ impl PolicyComparison {
         Some(1e3 * roots.len() as f64 / ns_per_edge).filter(|mteps| mteps.is_finite() && *mteps > 0.0)
     }
 
-    /// Directions of the policy at index `place`, summed over the roots (`None`: only one direction was measured on its device).
-    pub fn directions(&self, place: usize) -> Option<Directions> {
-        let all: Option<Vec<Directions>> = self.evaluation.roots.iter().map(|root| root.policies[place].directions).collect();
+    /// Directions of the result that `judged` selects for each root, summed (`None`: only one direction was measured on its device).
+    pub fn directions(&self, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<Directions> {
+        let all: Option<Vec<Directions>> = self.evaluation.roots.iter().map(|root| judged(root).directions).collect();
         all.map(|all| all.into_iter().fold(Directions::default(), Directions::and))
     }
 }

@@ -21,7 +21,10 @@ use crate::{
     record::{EnergyRecord, Environment, PoliciesEnergy},
     record::{ExactLevel, PolicyComparison},
     record::{PoliciesReport, PolicyGraph},
-    report::{self},
+    report::{
+        self,
+        figures::{self, Document},
+    },
 };
 use socbfs::{
     bfs::Strategy,
@@ -123,13 +126,10 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
         graphs: Vec::new(),
         warnings: of_machine(&environment, config.team().value, config.cpus.value.numbers()),
     };
-    let form = match (arguments.markdown, arguments.wide) {
-        (true, _) => report::PolicyTables::Markdown,
-        (false, true) => report::PolicyTables::Wide,
-        (false, false) => report::PolicyTables::Narrow,
-    };
+    let (markdown, wide) = (arguments.markdown, arguments.wide);
+    let form = move |shown: Document| if markdown { figures::markdown(&shown) } else { figures::text(&shown, false, wide) };
     // The tables of the graphs have been printed when each ended.
-    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || report::policies_end(report, form));
+    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || form(report::policies_end(report)));
     let so_far = SoFar::new(report, json, html, publish, |report, why| {
         report.warnings.extend(why.map(|why| format!("graphs are missing, since {why}")));
         !report.graphs.is_empty()
@@ -148,7 +148,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
             report.graphs.push(graph.clone());
             Ok(())
         },
-        |report| print(&report::policies_of_last(report, form)),
+        |report| print(&form(report::policies_of_last(report))),
     );
     drop(words);
     so_far.finish(ended)

@@ -56,6 +56,9 @@ impl Table {
     }
 }
 
+/// The text of a value that is not known.
+pub(super) const NONE: &str = "n/a";
+
 /// A number as text and in full, or a word.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Cell {
@@ -107,9 +110,14 @@ impl Cell {
         Self { text: seconds(value), value: Some(value) }
     }
 
+    /// An energy in joules.
+    pub(super) fn joules(value: f64) -> Self {
+        Self { text: joules(value), value: Some(value) }
+    }
+
     /// `cell` of the value, or "n/a" if there is none.
     pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
-        value.map_or_else(|| Self::word("n/a"), cell)
+        value.map_or_else(|| Self::word(NONE), cell)
     }
 }
 
@@ -117,6 +125,16 @@ impl Cell {
 pub(super) fn number(value: f64) -> String {
     // 2^53: whole numbers above it have digits that were not measured.
     if (999.95..9.0e15).contains(&value) { grouped(value.round() as u64) } else { general(value, 4) }
+}
+
+/// Formats joules as J, mJ or uJ.
+pub(super) fn joules(value: f64) -> String {
+    let (scale, unit) = match value.abs() {
+        v if v >= 1.0 || v == 0.0 => (1.0, "J"),
+        v if v >= 1e-3 => (1e3, "mJ"),
+        _ => (1e6, "uJ"),
+    };
+    format!("{} {unit}", general(value * scale, 4))
 }
 
 /// The text that `write` writes.
@@ -209,16 +227,6 @@ pub(super) fn aligned_by(out: &mut String, indent: &str, table: &Table, is_left:
     Ok(())
 }
 
-/// Writes a table as markdown.
-pub(super) fn piped(out: &mut String, table: &Table) -> fmt::Result {
-    writeln!(out, "| {} |", table.columns.join(" | "))?;
-    writeln!(out, "|---|{}", "---:|".repeat(table.columns.len() - 1))?;
-    for row in &table.rows {
-        writeln!(out, "| {} |", row.iter().map(|cell| cell.text.as_str()).collect::<Vec<_>>().join(" | "))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -264,6 +272,13 @@ mod tests {
             (1e30, "1e+30"),
         ] {
             assert_eq!(Cell::number(value), Cell { text: text.to_owned(), value: Some(value) });
+        }
+    }
+
+    #[test]
+    fn joules_have_a_fitting_unit() {
+        for (value, text) in [(0.0, "0 J"), (12.5, "12.5 J"), (0.0042, "4.2 mJ"), (3.1e-5, "31 uJ")] {
+            assert_eq!(joules(value), text);
         }
     }
 }

@@ -4,7 +4,10 @@ use std::fmt::{self, Write};
 
 use socbfs::power::{Joules, Watts};
 
-use super::{cells::row, trace::direction};
+use super::{
+    cells::{joules, row},
+    trace::direction,
+};
 use crate::record::{EnergyRecord, EnergySummary, Model};
 use socbfs::{
     stats,
@@ -95,19 +98,8 @@ fn model(out: &mut String, model: &Model) -> fmt::Result {
     Ok(())
 }
 
-/// Formats joules as J, mJ or uJ.
-pub(super) fn joules(value: f64) -> String {
-    let (scale, unit) = match value.abs() {
-        v if v >= 1.0 || v == 0.0 => (1.0, "J"),
-        v if v >= 1e-3 => (1e3, "mJ"),
-        _ => (1e6, "uJ"),
-    };
-    format!("{} {unit}", general(value * scale, 4))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::report::{
         table,
         tests::{measured_energy, record},
@@ -145,12 +137,5 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("MTEPS/W") && !text.contains("Power"), "{text}");
-    }
-
-    #[test]
-    fn joules_have_a_fitting_unit() {
-        for (value, text) in [(0.0, "0 J"), (12.5, "12.5 J"), (0.0042, "4.2 mJ"), (3.1e-5, "31 uJ")] {
-            assert_eq!(joules(value), text);
-        }
     }
 }

@@ -1,9 +1,6 @@
 //! One search as text, level by level.
 
-use super::{
-    cells::{COLUMNS, Cell, Table, aligned_by, wrapped, written},
-    energy::joules,
-};
+use super::cells::{COLUMNS, Cell, Table, aligned_by, joules, wrapped, written};
 use crate::{
     bench::{LevelEnergies, LevelEnergy},
     record::{ChosenPolicy, ExactLevel},

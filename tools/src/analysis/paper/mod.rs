@@ -144,7 +144,10 @@ impl Measure {
     fn value(self, graph: &GraphAnalysis, policy: &str, iteration: u32) -> Option<f64> {
         let compared = graph.policies.as_ref();
         let ms = |of: fn(&Judged) -> f64| Some(compared?.mean_ns(policy, of)? / 1e6);
-        let directions = || compared?.directions(compared?.place(policy)?);
+        let directions = || {
+            let place = compared?.place(policy)?;
+            compared?.directions(|root| &root.policies[place])
+        };
         let split = || graph.repeated.as_ref()?.splits.iter().find(|split| split.level + 1 == iteration);
         let top_down = || graph.split.as_ref()?.directions.first();
         let counts = &graph.graph.counts;

@@ -3,9 +3,12 @@
 use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Plot, Section, Series, Table, begin, policies};
-use crate::record::{
-    Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
-    Profile, RankScaling, Redundant, RedundantLevel, Remapped, Repeated, SplitDirection, SplitLevel, SplitShare, SplitSweep,
+use crate::{
+    record::{
+        Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
+        Profile, RankScaling, Redundant, RedundantLevel, Remapped, Repeated, SplitDirection, SplitLevel, SplitShare, SplitSweep,
+    },
+    report::policies::remarks,
 };
 use socbfs::{
     bfs::GpuKernel,
@@ -29,8 +32,7 @@ pub(super) fn document(analysis: &Analysis, record: &Value) -> Result<Document, 
     let arrays = analysis.graphs.iter().find_map(|graph| graph.mapped.as_ref()).map_or(&[][..], |mapped| &mapped.arrays);
     document.sections.extend(analysis.handover.iter().map(|found| device(found, arrays)));
     if wants("surf") {
-        let compared: Vec<(&str, &PolicyComparison)> =
-            analysis.graphs.iter().filter_map(|graph| Some((graph.name.as_str(), graph.policies.as_ref()?))).collect();
+        let compared: Vec<&PolicyComparison> = analysis.graphs.iter().filter_map(|graph| graph.policies.as_ref()).collect();
         document.sections.extend(policies::over_graphs(&compared));
     }
     Ok(document)
@@ -38,8 +40,7 @@ pub(super) fn document(analysis: &Analysis, record: &Value) -> Result<Document, 
 
 fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
     let root = graph.roots.first().map(|&root| ("root".into(), Cell::count(u64::from(root))));
-    let noise = graph.policies.iter().flat_map(policies::noise);
-    let facts = root.into_iter().chain(graph.profile.iter().flat_map(facts)).chain(noise).collect();
+    let facts = root.into_iter().chain(graph.profile.iter().flat_map(facts)).chain(graph.policies.iter().flat_map(remarks)).collect();
     let mut figures: Vec<Figure> = graph.profile.iter().map(profile).collect();
     figures.extend(graph.redundant.iter().flat_map(|found| [top_down(found), bottom_up(found)]));
     figures.extend(graph.repeated.as_ref().map(repeated));
@@ -48,6 +49,7 @@ fn section(graph: &GraphAnalysis, wants: &dyn Fn(&str) -> bool) -> Section {
         let of = [policies::histogram, policies::heat, policies::performance];
         figures.extend(of.into_iter().filter_map(|figure| figure(compared)).filter(|figure| wants(figure.id)));
         figures.extend(policies::energy(compared));
+        figures.extend(policies::regret(compared, "").filter(|_| wants("surf")));
     }
     figures.extend(graph.ranks.as_ref().map(ranks));
     figures.extend(graph.mapped.as_ref().map(mapped));

@@ -21,8 +21,9 @@ use crate::{
     sweep::{SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION},
 };
 pub use bench::compared;
+pub use policies::{policies_end, policies_of_last};
 pub use sweep::{point_line, sweep};
-pub use terminal::{COLOURS, PLAIN, text};
+pub use terminal::{COLOURS, PLAIN, markdown, text};
 
 /// All figures of one record.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -50,6 +51,15 @@ pub struct Section {
     pub facts: Vec<(String, Cell)>,
     /// Its figures.
     pub figures: Vec<Figure>,
+}
+
+impl Section {
+    /// The section for a terminal that has no room for charts: with these figures alone, of which the table is left.
+    fn brief(mut self, is_shown: impl Fn(&Figure) -> bool) -> Self {
+        self.figures.retain(is_shown);
+        self.figures.iter_mut().for_each(|figure| figure.chart = None);
+        self
+    }
 }
 
 /// A chart with its title, sentence and table.

@@ -4,42 +4,60 @@ use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Heat, Section, Series, Table, begin, number};
 use crate::{
-    record::LevelTable,
-    record::PoliciesReport,
-    record::PolicyComparison,
-    record::PolicyEnergy,
-    record::{Judged, RootEvaluation},
-    report::{policies::numbered_rule, trace::about},
+    record::{Directions, LevelTable, PoliciesReport, PolicyComparison, PolicyEnergy, PolicyGraph, RootEvaluation},
+    report::{
+        policies::{Line, lines, number as as_rule, numbered_rule, remarks},
+        trace::about,
+    },
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
     stats::Summary,
-    words::{general, seconds},
+    words::{counted, general, seconds},
 };
 
 const MS: f64 = 1e6;
 
 pub(super) fn document(report: &PoliciesReport, record: &Value) -> Result<Document, String> {
-    let mut document = begin("Policies compared", record, &[]);
-    let (mut rules, mut graphs) = (Vec::new(), Vec::new());
-    for graph in &report.graphs {
-        let told = rules.len();
-        let graph = graph.numbered(&mut rules);
-        check(&graph.name, &graph.compared)?;
-        let rules = rules.iter().enumerate().skip(told).map(|(place, rule)| (numbered_rule(place), Cell::word(rule)));
-        let facts = rules.chain(noise(&graph.compared)).collect();
-        let figures = [performance, energy, regret, heat, histogram].into_iter().filter_map(|figure| figure(&graph.compared)).collect();
-        document.sections.push(Section { title: graph.name.clone(), facts, figures });
-        graphs.push(graph);
-    }
-    let all: Vec<(&str, &PolicyComparison)> = graphs.iter().map(|graph| (graph.name.as_str(), &graph.compared)).collect();
-    document.sections.extend(over_graphs(&all));
-    Ok(document)
+    report.graphs.iter().try_for_each(|graph| check(&graph.name, &graph.compared))?;
+    Ok(Document { sections: sections(report), ..begin("Policies compared", record, &[]) })
 }
 
-/// What a reader of the figures has to know of the machine.
-pub(super) fn noise(graph: &PolicyComparison) -> impl Iterator<Item = (String, Cell)> {
-    crate::report::policies::noise(graph).into_iter().map(|said| ("noise".to_owned(), Cell::word(said)))
+/// The graph that was measured last, as text.
+pub fn policies_of_last(report: &PoliciesReport) -> Document {
+    let mut sections = sections(report);
+    sections.truncate(report.graphs.len());
+    let brief = |section: Section| section.brief(|figure| ["regret", "policy-energy"].contains(&figure.id));
+    Document { sections: sections.pop().map(brief).into_iter().collect(), ..Document::default() }
+}
+
+/// What follows the graphs as text: the comparison over several, and the warnings.
+pub fn policies_end(report: &PoliciesReport) -> Document {
+    let several = sections(report).into_iter().skip(report.graphs.len()).filter(|_| report.graphs.len() > 1);
+    Document {
+        sections: several.map(|section| section.brief(|_| true)).collect(),
+        warnings: report.warnings.clone(),
+        ..Document::default()
+    }
+}
+
+/// A section for each graph, and one for all together. A rule is told with the first graph that has it.
+fn sections(report: &PoliciesReport) -> Vec<Section> {
+    let (mut rules, mut graphs, mut sections) = (Vec::new(), Vec::new(), Vec::new());
+    for graph in &report.graphs {
+        let told = rules.len();
+        let PolicyGraph { name, compared, .. } = graph.numbered(&mut rules);
+        let mut default = report.default_policy.clone();
+        as_rule(&mut default, &mut rules.clone());
+        let new = rules.iter().enumerate().skip(told).map(|(place, rule)| (numbered_rule(place), Cell::word(rule)));
+        let facts = new.chain(remarks(&compared)).collect();
+        let figures = [performance, energy].map(|figure| figure(&compared)).into_iter().chain([regret(&compared, &default)]);
+        let figures = figures.chain([heat, histogram].map(|figure| figure(&compared))).flatten().collect();
+        sections.push(Section { title: name, facts, figures });
+        graphs.push(compared);
+    }
+    sections.extend(over_graphs(&graphs.iter().collect::<Vec<_>>()));
+    sections
 }
 
 /// Refuses a graph whose results are not those of its policies: figures find the results of a policy by its place.
@@ -50,7 +68,7 @@ pub(super) fn check(name: &str, graph: &PolicyComparison) -> Result<(), String> 
 }
 
 /// The section with the comparison over all graphs (`None`: it has no figure).
-pub(super) fn over_graphs(graphs: &[(&str, &PolicyComparison)]) -> Option<Section> {
+pub(super) fn over_graphs(graphs: &[&PolicyComparison]) -> Option<Section> {
     surf(graphs).map(|figure| Section { title: "All graphs".to_owned(), figures: vec![figure], ..Section::default() })
 }
 
@@ -183,31 +201,15 @@ pub(super) fn heat(graph: &PolicyComparison) -> Option<Figure> {
     Some(Figure::new("heat", source, title, sentence).chart(Chart::Heat(chart)).table(shown))
 }
 
-/// The speed of a policy over all its searches of a graph.
-struct Speed {
-    name: String,
-    mteps: f64,
-    whole: f64,
-    ms: f64,
-    per_watt: Option<f64>,
-}
-
-fn speed(name: &str, graph: &PolicyComparison, judged: impl Fn(&RootEvaluation) -> &Judged) -> Option<Speed> {
-    let mteps = graph.mteps_of(&judged)?;
-    let ms = graph.evaluation.roots.iter().map(|root| judged(root).total_ns / MS).sum::<f64>() / graph.evaluation.roots.len() as f64;
-    let per_watt = graph.watts_of(&judged).map(|watts| mteps / watts);
-    Some(Speed { name: name.to_owned(), mteps, whole: graph.edges as f64 / (1e3 * ms), ms, per_watt })
-}
-
 /// Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12.
 pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
     first(graph)?;
-    let policies = graph.policies.iter().enumerate();
-    let mut all: Vec<Speed> = policies.filter_map(|(index, name)| speed(name, graph, |root| &root.policies[index])).collect();
-    let faster = |a: &&Speed, b: &&Speed| a.mteps.total_cmp(&b.mteps);
-    let is_single = |speed: &&Speed| Strategy::ALL.iter().any(|strategy| strategy.name() == speed.name);
-    let best = all.iter().filter(is_single).max_by(faster).map(|speed| (speed.name.clone(), speed.mteps));
-    let fastest = all.iter().max_by(faster)?;
+    // The oracle comes last.
+    let all: Vec<(Line, f64)> = lines(graph).into_iter().filter_map(|line| line.mteps.map(|mteps| (line, mteps))).collect();
+    let faster = |a: &&(Line, f64), b: &&(Line, f64)| a.1.total_cmp(&b.1);
+    let is_single = |(line, _): &&(Line, f64)| Strategy::ALL.iter().any(|strategy| strategy.name() == line.name);
+    let best = all.iter().filter(is_single).max_by(faster);
+    let (fastest, most) = all.split_last()?.1.iter().max_by(faster)?;
     let efficiency = if graph.watts.is_some() {
         ""
     } else if graph.energy.is_some() {
@@ -215,32 +217,32 @@ pub(super) fn performance(graph: &PolicyComparison) -> Option<Figure> {
     } else {
         " MTEPS/W is n/a: the power of the strategies is not known (a calibration with a sensor, or the board's profile, has it)."
     };
-    let against = best.as_ref().map_or_else(String::new, |(name, mteps)| {
-        format!(", {} times the best single strategy, {name}", general(fastest.mteps / mteps, 3))
+    let against = best.map_or_else(String::new, |(single, mteps)| {
+        format!(", {} times the best single strategy, {}", general(most / mteps, 3), single.name)
     });
-    let sentence = format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.name, number(fastest.mteps));
-    all.push(speed("oracle", graph, |root| &root.oracle)?);
+    let sentence = format!("The fastest is {} with {} MTEPS{against}.{efficiency}", fastest.name, number(*most));
+    let whole = |line: &Line| 1e3 * graph.edges as f64 / line.ns;
     let mut series = vec![
-        Series::bars("MTEPS (Graph500's rule)", all.iter().map(|speed| speed.mteps)),
-        Series::bars("whole-graph edges / mean time", all.iter().map(|speed| speed.whole)),
+        Series::bars("MTEPS (Graph500's rule)", all.iter().map(|(_, mteps)| *mteps)),
+        Series::bars("whole-graph edges / mean time", all.iter().map(|(line, _)| whole(line))),
     ];
     if graph.watts.is_some() {
-        let points = all.iter().enumerate().filter_map(|(at, speed)| Some((at as f64, speed.per_watt?)));
+        let points = all.iter().enumerate().filter_map(|(at, (line, _))| Some((at as f64, line.per_watt?)));
         series.push(Series::new("MTEPS/W, modelled", points));
     }
     let source = "Zhang 2018, figures 4 and 5; Remis 2016, figures 5.9 to 5.12";
     Some(
         Figure::new("performance", source, "Speed of the policies", sentence)
-            .chart(Chart::bars("policy", "million edges/s", all.iter().map(|speed| speed.name.clone()), series))
+            .chart(Chart::bars("policy", "million edges/s", all.iter().map(|(line, _)| line.name.clone()), series))
             .table(Table::of(
                 &all,
                 &[
-                    ("policy", &|speed| Cell::word(&speed.name)),
-                    ("MTEPS", &|speed| Cell::number(speed.mteps)),
-                    ("whole-graph million edges/s", &|speed| Cell::number(speed.whole)),
-                    ("mean time", &|speed| Cell::seconds(speed.ms / 1e3)),
-                    ("over the best single strategy", &|speed| Cell::of(best.as_ref(), |(_, best)| Cell::number(speed.mteps / best))),
-                    ("MTEPS/W, modelled", &|speed| Cell::of(speed.per_watt, Cell::number)),
+                    ("policy", &|(line, _)| Cell::word(&line.name)),
+                    ("MTEPS", &|(_, mteps)| Cell::number(*mteps)),
+                    ("whole-graph million edges/s", &|(line, _)| Cell::number(whole(line))),
+                    ("mean time", &|(line, _)| Cell::ns(line.ns)),
+                    ("over the best single strategy", &|(_, mteps)| Cell::of(best, |(_, best)| Cell::number(mteps / best))),
+                    ("MTEPS/W, modelled", &|(line, _)| Cell::of(line.per_watt, Cell::number)),
                 ],
             )),
     )
@@ -260,7 +262,8 @@ fn bar(of: &Summary, scale: f64) -> (f64, (f64, f64)) {
 /// Zhang 2018, figure 5; Remis 2016, figure 5.10b (`None`: energy was not requested).
 pub(super) fn energy(graph: &PolicyComparison) -> Option<Figure> {
     let source = "Zhang 2018, figure 5 (which defines its speed-up upside down); Remis 2016, figure 5.10b";
-    let figure = |sentence| Figure::new("policy-energy", source, "Energy of the policies, in windows in turn", sentence);
+    let baseline = graph.energy.as_ref().map_or_else(String::new, |energy| format!("; baseline {}", energy.baseline));
+    let figure = |sentence| Figure::new("policy-energy", source, format!("Energy of the policies, in windows in turn{baseline}"), sentence);
     let Some(energy) = &graph.energy else {
         return graph.no_energy.as_ref().map(|reason| figure(format!("MTEPS/W is n/a: {reason}.")));
     };
@@ -308,105 +311,113 @@ pub(super) fn energy(graph: &PolicyComparison) -> Option<Figure> {
     )
 }
 
-/// Time of each policy's levels beyond that of the oracle's. Mapping of the parents is left out.
-fn regret(graph: &PolicyComparison) -> Option<Figure> {
-    first(graph)?;
-    let roots = &graph.evaluation.roots;
-    let over = |index: usize| Summary::of(&roots.iter().map(|root| 100.0 * (root.policies[index].over_oracle - 1.0)).collect::<Vec<_>>());
-    let all: Vec<(&String, Summary)> = graph.policies.iter().enumerate().filter_map(|(index, name)| Some((name, over(index)?))).collect();
-    let least = all.iter().min_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-    let sentence = format!("{} comes closest to the oracle, with {} % in the mean over the roots.", least.0, general(least.1.mean, 3));
-    let bars = all.iter().map(|(_, over)| (over.mean, (over.min, over.max)));
-    let series = vec![Series::spread("mean over the roots, with the range", bars)];
-    Some(
-        Figure::new("regret", "socbfs policies", "Regret: time of the levels beyond the oracle's plan", sentence)
-            .chart(Chart::bars("policy", "% beyond the oracle", all.iter().map(|(name, _)| (*name).clone()), series))
-            .table(Table::of(
-                &all,
-                &[
-                    ("policy", &|(name, _)| Cell::word(*name)),
-                    ("mean regret of levels, %", &|(_, over)| Cell::number(over.mean)),
-                    ("least", &|(_, over)| Cell::number(over.min)),
-                    ("most", &|(_, over)| Cell::number(over.max)),
-                    ("standard deviation", &|(_, over)| deviation(Some(over), Cell::number)),
-                ],
-            )),
-    )
+fn fine(share: f64) -> Cell {
+    Cell { text: format!("{:.2} %", 100.0 * share), value: Some(share) }
 }
 
-/// A row of [`surf`]: a policy on one graph, or over graphs.
-struct Judgement {
-    policy: String,
-    graph: String,
-    is_mean: bool,
-    accuracy: Summary,
-    reduced: Summary,
-    total_ns: f64,
-    decision_ns: f64,
+/// Every policy, the oracle first and then by their time. Below are those that were given up.
+pub(super) fn regret(graph: &PolicyComparison, default: &str) -> Option<Figure> {
+    let mut all = lines(graph);
+    let oracle = all.pop()?;
+    all.sort_by(|a, b| a.ns.total_cmp(&b.ns));
+    let sentence = all.iter().min_by(|a, b| a.by_root.mean.total_cmp(&b.by_root.mean)).map(|closest| {
+        let (roots, levels) = (&graph.evaluation.roots, graph.evaluation.roots.iter().map(|root| root.table.levels.len()).sum::<usize>());
+        format!(
+            "{} comes closest to the oracle, with {} % in the mean over {} ({}).",
+            closest.name,
+            general(closest.by_root.mean, 3),
+            counted(roots.len() as u64, "root", "roots"),
+            counted(levels as u64, "level", "levels")
+        )
+    })?;
+    let bars = all.iter().map(|line| (line.by_root.mean, (line.by_root.min, line.by_root.max)));
+    let chart = Chart::bars(
+        "policy",
+        "% beyond the oracle",
+        all.iter().map(|line| line.name.clone()),
+        vec![Series::spread("mean over the roots, with the range", bars)],
+    );
+    all.insert(0, oracle);
+    let directions = |line: &Line, of: fn(&Directions) -> f64| Cell::of(line.directions.as_ref().map(of), Cell::share);
+    let mut table = Table::of(
+        &all,
+        &[
+            ("policy", &|line| Cell::word(if line.name == default { format!("{default} (default)") } else { line.name.clone() })),
+            ("time", &|line| Cell::ns(line.ns)),
+            ("regret", &|line| Cell::share(line.regret)),
+            ("accuracy", &|line| directions(line, Directions::accuracy)),
+            ("deciding", &|line| fine(line.deciding)),
+            ("energy", &|line| Cell::of(line.joules, Cell::joules)),
+            ("reduced time", &|line| directions(line, Directions::reduced_time)),
+            ("as oracle", &|line| Cell::share(line.as_oracle)),
+            ("regret by table", &|line| Cell::of(line.table_regret, Cell::share)),
+            ("least regret", &|line| Cell::share(line.by_root.min / 100.0)),
+            ("most", &|line| Cell::share(line.by_root.max / 100.0)),
+        ],
+    );
+    table.rows.extend(graph.given_up.iter().map(|given_up| {
+        let (time, regret) = (Cell::ns(given_up.elapsed_ns).text, Cell::share(given_up.over_oracle - 1.0).text);
+        let known = [given_up.policy.clone(), format!("> {time}"), format!("> {regret}")];
+        known.into_iter().chain(std::iter::repeat(String::new())).take(table.columns.len()).map(Cell::word).collect()
+    }));
+    let title = "Regret: time of the levels beyond the oracle's plan";
+    Some(Figure::new("regret", "socbfs policies", title, sentence).chart(chart).table(table))
 }
 
-/// SURF 2022, tables 3 and 4.
-fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
-    let mut policies: Vec<&String> = Vec::new();
-    for name in graphs.iter().flat_map(|(_, graph)| &graph.policies) {
-        if !policies.contains(&name) {
-            policies.push(name);
+/// The mean of `of` and its spread over the lines of a policy (`None`: one has no value).
+fn over<'a>(lines: &[&'a Line], of: impl Fn(&'a Line) -> Option<f64>) -> Option<Summary> {
+    Summary::of(&lines.iter().map(|&line| of(line)).collect::<Option<Vec<_>>>()?)
+}
+
+/// SURF 2022, tables 3 and 4: means over the graphs that a policy searched, which all have the same weight.
+fn surf(graphs: &[&PolicyComparison]) -> Option<Figure> {
+    type Row<'a> = (&'a str, Vec<&'a Line>);
+    let all: Vec<Line> = graphs.iter().flat_map(|graph| lines(graph)).collect();
+    let mut rows: Vec<Row<'_>> = Vec::new();
+    for line in &all {
+        match rows.iter_mut().find(|(name, _)| *name == line.name) {
+            Some((_, lines)) => lines.push(line),
+            None => rows.push((&line.name, vec![line])),
         }
     }
-    let (mut rows, mut means) = (Vec::new(), Vec::new());
-    for name in policies {
-        let of = |&(graph, compared): &(&str, &PolicyComparison)| {
-            let index = compared.policies.iter().position(|policy| policy == name)?;
-            let directions = compared.directions(index)?;
-            Some(Judgement {
-                policy: name.clone(),
-                graph: graph.to_owned(),
-                is_mean: false,
-                accuracy: Summary::of(&[directions.accuracy()])?,
-                reduced: Summary::of(&[directions.reduced_time()])?,
-                total_ns: compared.mean_of(index, |judged| judged.total_ns)?,
-                decision_ns: compared.mean_of(index, |judged| judged.decision_ns)?,
-            })
-        };
-        let found: Vec<Judgement> = graphs.iter().filter_map(of).collect();
-        let summary = |of: fn(&Judgement) -> f64| Summary::of(&found.iter().map(of).collect::<Vec<_>>());
-        let (Some(accuracy), Some(reduced)) = (summary(|of| of.accuracy.mean), summary(|of| of.reduced.mean)) else { continue };
-        let mean = |of: fn(&Judgement) -> f64| found.iter().map(of).sum::<f64>() / found.len() as f64;
-        let (total_ns, decision_ns) = (mean(|of| of.total_ns), mean(|of| of.decision_ns));
-        let which = if found.len() == graphs.len() { String::new() } else { format!("{} of {} ", found.len(), graphs.len()) };
-        rows.extend(found);
-        let graph = format!("mean over {which}graphs");
-        rows.push(Judgement { policy: name.clone(), graph, is_mean: true, accuracy, reduced, total_ns, decision_ns });
-        means.push((name.clone(), accuracy, reduced));
-    }
-    let best = means.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean))?;
-    let mean = 100.0 * best.1.mean;
-    let sentence = format!("{} takes the faster direction most often: at {mean:.1} % of the levels in the mean over the graphs.", best.0);
-    let spread = |of: &Judgement, summary: &Summary| {
-        if of.is_mean { deviation(Some(summary), Cell::share) } else { Cell::word("") }
-    };
+    let mean = |lines: &[&Line], of: fn(&Line) -> f64| lines.iter().map(|line| of(line)).sum::<f64>() / lines.len() as f64;
+    rows.sort_by(|(_, a), (_, b)| b.len().cmp(&a.len()).then(mean(a, |line| line.regret).total_cmp(&mean(b, |line| line.regret))));
+    rows.sort_by_key(|(name, _)| *name != "oracle");
+    let directions = |lines: &[&Line], of: fn(&Directions) -> f64| over(lines, |line| line.directions.as_ref().map(of));
+    let shares = |of: fn(&Directions) -> f64| rows.iter().filter_map(move |(name, lines)| Some((*name, directions(lines, of)?)));
+    let best = shares(Directions::accuracy).filter(|(name, _)| *name != "oracle").max_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
+    let sentence = best.map_or_else(
+        || "No policy has directions to compare on every graph.".to_owned(),
+        |(name, share)| {
+            let over = counted(graphs.len() as u64, "graph", "graphs");
+            format!("{name} takes the faster direction most often: at {:.1} % of the levels in the mean over {over}.", 100.0 * share.mean)
+        },
+    );
+    let bars = |name, of: fn(&Directions) -> f64| Series::spread(name, shares(of).map(|(_, share)| bar(&share, 100.0)));
+    let cell = |lines: &[&Line], of: fn(&Directions) -> f64| Cell::of(directions(lines, of), |of| Cell::share(of.mean));
+    let spread = |lines: &[&Line], of: fn(&Directions) -> f64| deviation(directions(lines, of).as_ref(), Cell::share);
     Some(
         Figure::new("surf", "SURF 2022, tables 3 and 4", "Right directions and time saved, by policy", sentence)
             .chart(Chart::bars(
                 "policy",
                 "%, mean and standard deviation over graphs",
-                means.iter().map(|(name, ..)| name.clone()),
-                vec![
-                    Series::spread("accuracy", means.iter().map(|(_, accuracy, _)| bar(accuracy, 100.0))),
-                    Series::spread("reduced time", means.iter().map(|(.., reduced)| bar(reduced, 100.0))),
-                ],
+                shares(Directions::accuracy).map(|(name, _)| name.to_owned()),
+                vec![bars("accuracy", Directions::accuracy), bars("reduced time", Directions::reduced_time)],
             ))
             .table(Table::of(
                 &rows,
                 &[
-                    ("policy", &|of| Cell::word(&of.policy)),
-                    ("graph", &|of| Cell::word(&of.graph)),
-                    ("accuracy", &|of| Cell::share(of.accuracy.mean)),
-                    ("+/-", &|of| spread(of, &of.accuracy)),
-                    ("reduced time", &|of| Cell::share(of.reduced.mean)),
-                    ("+/-", &|of| spread(of, &of.reduced)),
-                    ("run time", &|of| Cell::ns(of.total_ns)),
-                    ("deciding", &|of| Cell::ns(of.decision_ns)),
+                    ("policy", &|(name, _)| Cell::word(*name)),
+                    ("graphs", &|(_, lines)| Cell::count(lines.len() as u64)),
+                    ("mean regret", &|(_, lines)| Cell::share(mean(lines, |line| line.regret))),
+                    ("worst", &|(_, lines)| Cell::share(lines.iter().map(|line| line.regret).fold(f64::NEG_INFINITY, f64::max))),
+                    ("accuracy", &|(_, lines)| cell(lines, Directions::accuracy)),
+                    ("+/-", &|(_, lines)| spread(lines, Directions::accuracy)),
+                    ("reduced time", &|(_, lines)| cell(lines, Directions::reduced_time)),
+                    ("+/-", &|(_, lines)| spread(lines, Directions::reduced_time)),
+                    ("as oracle", &|(_, lines)| Cell::share(mean(lines, |line| line.as_oracle))),
+                    ("run time", &|(_, lines)| Cell::ns(mean(lines, |line| line.ns))),
+                    ("deciding", &|(_, lines)| fine(mean(lines, |line| line.deciding))),
                 ],
             )),
     )
@@ -415,7 +426,7 @@ fn surf(graphs: &[(&str, &PolicyComparison)]) -> Option<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{record::Directions, record::LevelTimes};
+    use crate::record::{Judged, LevelTimes};
     use socbfs::bfs::LevelStats;
 
     /// A graph on which the one policy takes `ms`, and whose directions were compared or not.
@@ -424,14 +435,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_keep_their_graph_if_another_graph_has_no_directions() {
+    fn a_mean_is_unknown_if_a_graph_lacks_its_value() {
         let right = |right| Some(Directions { levels: 4, right, saveable_ns: 8.0, saved_ns: 2.0 });
         let (a, b, c) = (graph(1.0, None), graph(2.0, right(4)), graph(4.0, right(2)));
-        let table = surf(&[("a", &a), ("b", &b), ("c", &c)]).unwrap().table;
-        let cells = |row: &Vec<Cell>| [1, 2, 6].map(|column| row[column].text.clone());
-        let expected = [["b", "100.0 %", "2.000 ms"], ["c", "50.0 %", "4.000 ms"], ["mean over 2 of 3 graphs", "75.0 %", "3.000 ms"]]
-            .map(|row| row.map(str::to_owned));
-        assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected);
+        let row = |graphs: &[&PolicyComparison]| [0, 1, 4, 9].map(|column| surf(graphs).unwrap().table.rows[1][column].text.clone());
+        assert_eq!(row(&[&a, &b, &c]), ["surf", "3", "n/a", "2.333 ms"]);
+        assert_eq!(row(&[&b, &c]), ["surf", "2", "75.0 %", "3.000 ms"]);
     }
 
     #[test]
@@ -469,15 +478,9 @@ mod tests {
         b.policies.insert(0, "tg".to_owned());
         let of_tg = b.evaluation.roots[0].policies[0].clone();
         b.evaluation.roots[0].policies.insert(0, Judged { directions: right(1), ..of_tg });
-        let table = surf(&[("a", &a), ("b", &b)]).unwrap().table;
-        let cells = |row: &Vec<Cell>| [0, 1, 2].map(|column| row[column].text.clone());
-        let expected = [
-            ["surf", "a", "100.0 %"],
-            ["surf", "b", "50.0 %"],
-            ["surf", "mean over graphs", "75.0 %"],
-            ["tg", "b", "25.0 %"],
-            ["tg", "mean over 1 of 2 graphs", "25.0 %"],
-        ];
+        let table = surf(&[&a, &b]).unwrap().table;
+        let cells = |row: &Vec<Cell>| [0, 1, 4].map(|column| row[column].text.clone());
+        let expected = [["oracle", "2", "75.0 %"], ["surf", "2", "75.0 %"], ["tg", "1", "25.0 %"]];
         assert_eq!(table.rows.iter().map(cells).collect::<Vec<_>>(), expected.map(|row| row.map(str::to_owned)));
     }
 }

@@ -14,13 +14,9 @@ const SOURCE: &str = "socbfs sweep";
 
 /// The sweep as text: the frontier (with `all` every point), what is best, what was left out.
 pub fn sweep(record: &SweepRecord, all: bool) -> String {
-    let mut document = Document { warnings: warnings(record), sections: vec![section(record)], ..Document::default() };
-    for section in &mut document.sections {
-        // Without its chart a figure that has no table says nothing.
-        section.figures.retain(|figure| (all || figure.id != "points") && !figure.table.rows.is_empty());
-        section.figures.iter_mut().for_each(|figure| figure.chart = None);
-    }
-    shown(&document, false, true)
+    // Without its chart a figure that has no table says nothing.
+    let section = section(record).brief(|figure| (all || figure.id != "points") && !figure.table.rows.is_empty());
+    shown(&Document { warnings: warnings(record), sections: vec![section], ..Document::default() }, false, true)
 }
 
 /// What a reader should know, with the first reason why a point has no energy.

@@ -1,9 +1,9 @@
-//! Figures on the terminal.
+//! Documents on the terminal, and as markdown.
 
 use std::fmt::{self, Write};
 
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Series, Table, number};
-use crate::report::cells::{COLUMNS, aligned_by, hanging, wrapped, written};
+use crate::report::cells::{COLUMNS, NONE, aligned_by, hanging, wrapped, written};
 use socbfs::words::general;
 
 /// Length of the longest bar in characters, where names leave room for it.
@@ -50,6 +50,42 @@ fn write(out: &mut String, document: &Document, colours: bool, wide: bool) -> fm
         writeln!(out, "warning: {warning}")?;
     }
     Ok(())
+}
+
+/// The document as markdown: everything but its charts.
+pub fn markdown(document: &Document) -> String {
+    written(|out| {
+        for section in &document.sections {
+            writeln!(out, "### {}\n", on_a_line(&section.title))?;
+            if !section.facts.is_empty() {
+                let fact = |(name, cell): &(String, Cell)| vec![Cell::word(name), cell.clone()];
+                piped(out, &Table { columns: vec![String::new(); 2], rows: section.facts.iter().map(fact).collect() })?;
+            }
+            for figure in &section.figures {
+                writeln!(out, "#### {}\n\n{}\n", on_a_line(&figure.title), on_a_line(&figure.sentence))?;
+                piped(out, &figure.table)?;
+            }
+        }
+        document.warnings.iter().try_for_each(|warning| writeln!(out, "- Warning: {}", on_a_line(warning)))
+    })
+}
+
+/// Escapes what would break a table.
+fn on_a_line(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}
+
+fn piped(out: &mut String, table: &Table) -> fmt::Result {
+    if table.rows.is_empty() {
+        return Ok(());
+    }
+    let is_left =
+        |column: usize| table.is_text(column) || table.rows.iter().all(|row| row[column].value.is_none() && row[column].text != NONE);
+    let bars = (0..table.columns.len()).map(|column| if is_left(column) { "---|" } else { "---:|" });
+    let row = |texts: Vec<&str>| format!("| {} |", texts.into_iter().map(on_a_line).collect::<Vec<_>>().join(" | "));
+    writeln!(out, "{}\n|{}", row(table.columns.iter().map(String::as_str).collect()), bars.collect::<String>())?;
+    table.rows.iter().try_for_each(|cells| writeln!(out, "{}", row(cells.iter().map(|cell| cell.text.as_str()).collect())))?;
+    writeln!(out)
 }
 
 fn show(out: &mut String, figure: &Figure, colours: bool, wide: bool) -> fmt::Result {
