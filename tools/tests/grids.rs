@@ -214,7 +214,7 @@ fn energy_is_measured_in_windows_and_interrupted_without_a_trace() {
     assert_eq!(folder.names().iter().filter(|name| name.contains("r.json")).count(), 0, "{:?}", folder.names());
     // Without a sensor the search is still a result.
     let printed = good(&["grid", &map, "--sources", "0,0", "--energy", "auto", "--sysfs-root", &folder.path("sys/class")]);
-    assert!(printed.contains("\nEnergy         n/a: "), "{printed}");
+    assert!(printed.contains("\n  Energy  n/a: "), "{printed}");
 }
 
 proptest! {

@@ -2,7 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use socbfs::words::{bytes, general, grouped, seconds};
+use socbfs::{
+    stats::Summary,
+    words::{bytes, general, grouped, seconds},
+};
 
 /// The numbers of a figure.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,8 +54,7 @@ impl Table {
 
     /// Whether the column holds sentences. Those are aligned to the left, numbers and words to the right.
     pub fn is_text(&self, column: usize) -> bool {
-        let is_long = |cell: &Cell| cell.value.is_none() && cell.text.chars().count() > LONG_WORD;
-        self.rows.iter().any(|row| row.get(column).is_some_and(is_long))
+        self.rows.iter().any(|row| row.get(column).is_some_and(Cell::is_sentence))
     }
 }
 
@@ -72,6 +74,11 @@ impl Cell {
     /// A word.
     pub fn word(text: impl Into<String>) -> Self {
         Self { text: text.into(), value: None }
+    }
+
+    /// Whether the cell holds a sentence, and neither a number nor a word.
+    pub fn is_sentence(&self) -> bool {
+        self.value.is_none() && self.text.chars().count() > LONG_WORD
     }
 
     /// A whole number.
@@ -115,6 +122,12 @@ impl Cell {
         Self { text: joules(value), value: Some(value) }
     }
 
+    /// A mean with its standard deviation, each by `text`.
+    pub(super) fn spread(of: &Summary, text: impl Fn(f64) -> String) -> Self {
+        let spread = of.stddev.map_or_else(String::new, |spread| format!(" +/- {}", text(spread)));
+        Self { text: text(of.mean) + &spread, value: Some(of.mean) }
+    }
+
     /// `cell` of the value, or "n/a" if there is none.
     pub fn of<T>(value: Option<T>, cell: impl FnOnce(T) -> Self) -> Self {
         value.map_or_else(|| Self::word(NONE), cell)
@@ -145,21 +158,24 @@ pub(super) fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String 
     text
 }
 
-/// Width of the names before the values of a run.
-const NAMES: usize = 15;
-
 /// Width of the text for people.
 pub const COLUMNS: usize = 80;
 
-/// Writes a line with a name and a value; if it is longer than 80 characters, several. A value that is indented, such as a command, is not
-/// broken.
-pub(super) fn row(out: &mut String, name: &str, value: impl fmt::Display) -> fmt::Result {
-    let value = value.to_string();
-    if value.starts_with(' ') {
-        return writeln!(out, "{name:<NAMES$}{value}");
+/// What is said of something, each with its name.
+pub(super) type Facts = Vec<(String, Cell)>;
+
+/// A fact in words.
+pub(super) fn fact(name: &str, text: impl Into<String>) -> (String, Cell) {
+    (name.to_owned(), Cell::word(text))
+}
+
+/// Writes facts below each other. A text that begins with a blank, such as a command, is not broken into lines.
+pub(super) fn listed(out: &mut String, facts: &[(String, Cell)]) {
+    let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    for (name, Cell { text, .. }) in facts {
+        let name = format!("  {name:<width$}  ");
+        out.push_str(&text.strip_prefix(' ').map_or_else(|| hanging(&name, text), |command| format!("{name}{command}\n")));
     }
-    out.push_str(&hanging(&format!("{name:<NAMES$}"), &value));
-    Ok(())
 }
 
 /// `name` and `text`, in as many lines as 80 characters need. Those after the first have blanks instead of the name.
@@ -238,8 +254,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("unbreakable one", 4), ["unbreakable", "one"]);
         assert_eq!(wrapped("", 4), [""]);
-        let mut text = String::new();
-        row(&mut text, "Name", "a ".repeat(60).trim_end()).unwrap();
+        let text = hanging("Name", "a ".repeat(60).trim_end());
         assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= COLUMNS), "{text}");
     }
 

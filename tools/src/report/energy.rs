@@ -1,101 +1,83 @@
-//! The energy part of the text report.
-
-use std::fmt::{self, Write};
+//! The facts of an energy measurement.
 
 use socbfs::power::{Joules, Watts};
 
 use super::{
-    cells::{joules, row},
+    cells::{Cell, Facts, fact, joules},
     trace::direction,
 };
 use crate::record::{EnergyRecord, EnergySummary, Model};
-use socbfs::{
-    stats,
-    words::{general, grouped, seconds},
-};
+use socbfs::words::{counted, general, seconds};
 
-/// Writes the scope and the sensors of the measurement, or why there is none.
-pub(super) fn source(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
+/// The scope and the sensors of the measurement, or why there is none.
+pub(super) fn source(energy: &EnergyRecord) -> Facts {
     let Some(measured) = &energy.measured else {
-        let reason = energy.reason().unwrap_or("not measured");
-        row(out, "Energy", format_args!("n/a: {reason}"))?;
-        return energy.cure.as_ref().map_or(Ok(()), |cure| row(out, "", format_args!("  help: {cure}")));
+        let reason = fact("Energy", format!("n/a: {}", energy.reason().unwrap_or("not measured")));
+        // A command is not broken into lines.
+        return [reason].into_iter().chain(energy.cure.as_ref().map(|cure| fact("help", format!(" {cure}")))).collect();
     };
-    row(out, "Energy", format_args!("{}: {}", measured.scope, measured.sensors.join(" + ")))?;
-    let searches: u64 = measured.windows.iter().map(|window| window.searches).sum();
-    let time: f64 = measured.windows.iter().map(|window| window.energy.seconds).sum();
-    let refreshes = measured.windows.iter().map(|window| window.refreshes).min().unwrap_or(0);
-    row(
-        out,
-        "",
-        format_args!(
-            "{} windows, {} in all, {} searches, at least {} refreshes each",
-            measured.windows.len(),
-            seconds(time),
-            grouped(searches),
-            grouped(refreshes)
-        ),
-    )?;
-    if let Some(green) = &energy.green {
-        row(out, "", "by the rules of Green Graph500, with these clocks and power saving:")?;
-        green.power_saving.iter().try_for_each(|line| row(out, "", format_args!("  {line}")))?;
-    }
-    energy.reason().map_or(Ok(()), |reason| row(out, "", format_args!("n/a: {reason}")))
+    let windows = &measured.windows;
+    let searches: u64 = windows.iter().map(|window| window.searches).sum();
+    let time: f64 = windows.iter().map(|window| window.energy.seconds).sum();
+    let refreshes = windows.iter().map(|window| window.refreshes).min().unwrap_or(0);
+    let of = format!(
+        "{}, {} in all, {}, at least {} each",
+        counted(windows.len() as u64, "window", "windows"),
+        seconds(time),
+        counted(searches, "search", "searches"),
+        counted(refreshes, "refresh", "refreshes")
+    );
+    let mut facts = vec![fact("Energy", format!("{}: {}; {of}", measured.scope, measured.sensors.join(" + ")))];
+    let rules = |lines: &[String]| format!("by its rules, with these clocks and power saving: {}", lines.join("; "));
+    facts.extend(energy.green.as_ref().map(|green| fact("Green Graph500", rules(&green.power_saving))));
+    facts.extend(energy.reason().map(|reason| fact("MTEPS/W", format!("n/a: {reason}"))));
+    facts
 }
 
-/// Writes the figures of the energy, if there are any.
-pub(super) fn figures(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
-    let (Some(summary), Some(measured)) = (energy.summary(), &energy.measured) else { return Ok(()) };
-    of_summary(out, summary)?;
-    model(out, &measured.model)
+/// The figures of the energy, if there are any.
+pub(super) fn figures(energy: &EnergyRecord) -> Facts {
+    let (Some(summary), Some(measured)) = (energy.summary(), &energy.measured) else { return Facts::new() };
+    of_summary(summary).into_iter().chain(model(&measured.model)).collect()
 }
 
-/// Writes the statistics of the windows.
-pub(super) fn of_summary(out: &mut String, summary: &EnergySummary) -> fmt::Result {
-    let spread = |q: &stats::Summary| q.stddev.map_or_else(String::new, |spread| format!("  +/- {}", general(spread, 3)));
-    let mut line = |name: &str, value: String| writeln!(out, "  {name:<26}{value}");
-    let total = &summary.mteps_per_watt;
-    line("MTEPS/W", format!("{}{}  (all power, idle included)", general(total.mean, 4), spread(total)))?;
-    match &summary.mteps_per_watt_net_of_idle {
-        Some(net) => line("  net of idle", format!("{}{}", general(net.mean, 4), spread(net)))?,
-        None => line("  net of idle", "n/a: the searches took no more power than the idle machine".to_owned())?,
-    }
-    line("Power", format!("{}{}", Watts(summary.watts.mean), spread(&summary.watts)))?;
-    line("  idle", summary.idle_watts.to_string())?;
-    for domain in &summary.domains {
-        let note = if domain.counted { "" } else { "  (not in the sum by itself)" };
-        line(&format!("  {}", domain.domain), format!("{}{note}", domain.watts))?;
-    }
-    per_search(out, summary)
+/// The statistics of the windows.
+pub(super) fn of_summary(summary: &EnergySummary) -> Facts {
+    let number = |value: f64| general(value, 4);
+    let watts = |watts: f64| Watts(watts).to_string();
+    let none = || Cell::word("n/a: the searches took no more power than the idle machine");
+    let mut total = Cell::spread(&summary.mteps_per_watt, number);
+    total.text += " (all power, idle included)";
+    let net = summary.mteps_per_watt_net_of_idle.as_ref().map_or_else(none, |net| Cell::spread(net, number));
+    let mut facts = vec![
+        ("MTEPS/W".to_owned(), total),
+        ("net of idle".to_owned(), net),
+        ("Power".to_owned(), Cell::spread(&summary.watts, watts)),
+        fact("idle", summary.idle_watts.to_string()),
+    ];
+    facts.extend(summary.domains.iter().map(|domain| {
+        let note = if domain.counted { "" } else { " (not in the sum by itself)" };
+        (domain.domain.to_string(), Cell::word(format!("{}{note}", domain.watts)))
+    }));
+    facts.extend([
+        ("Energy of a search".to_owned(), Cell::spread(&summary.joules_per_search, joules)),
+        ("energy net of idle".to_owned(), Cell::spread(&summary.joules_per_search_net_of_idle, joules)),
+        ("energy times time".to_owned(), Cell::spread(&summary.energy_delay_joule_seconds, |value| format!("{} J s", number(value)))),
+    ]);
+    facts
 }
 
-fn per_search(out: &mut String, summary: &EnergySummary) -> fmt::Result {
-    let spread = |q: &stats::Summary| q.stddev.map_or_else(String::new, |spread| format!("  +/- {}", joules(spread)));
-    let (total, net) = (&summary.joules_per_search, &summary.joules_per_search_net_of_idle);
-    let delay = &summary.energy_delay_joule_seconds;
-    writeln!(out, "  {:<26}{}{}", "Energy of a search", joules(total.mean), spread(total))?;
-    writeln!(out, "  {:<26}{}{}", "  net of idle", joules(net.mean), spread(net))?;
-    let spread = delay.stddev.map_or_else(String::new, |spread| format!("  +/- {}", general(spread, 3)));
-    writeln!(out, "  {:<26}{} J s{spread}", "  times its time", general(delay.mean, 4))
-}
-
-fn model(out: &mut String, model: &Model) -> fmt::Result {
-    match (&model.unavailable, model.residual) {
-        (None, Some(residual)) => {
-            writeln!(out, "  Modelled, not measured      measured - modelled: {} %", general(100.0 * residual, 3))?;
-        }
-        (reason, _) => {
-            let reason = reason.as_deref().unwrap_or("the searches had no levels");
-            writeln!(out, "  {:<26}n/a: {reason}", "Modelled by level")?;
-        }
-    }
-    for strategy in &model.strategies {
-        let (Some(watts), Some(Joules(energy))) = (strategy.watts, strategy.modelled_joules_per_search) else { continue };
+fn model(model: &Model) -> Facts {
+    let how = match (&model.unavailable, model.residual) {
+        (None, Some(residual)) => format!("not measured; measured - modelled: {} %", general(100.0 * residual, 3)),
+        (reason, _) => format!("n/a: {}", reason.as_deref().unwrap_or("the searches had no levels")),
+    };
+    let strategies = model.strategies.iter().filter_map(|strategy| {
+        let (watts, Joules(energy)) = (strategy.watts?, strategy.modelled_joules_per_search?);
         let share = general(100.0 * strategy.time_share, 3);
-        let name = format!("  {} on {}", direction(strategy.direction), strategy.device);
-        writeln!(out, "  {name:<26}{} of a search: {share} % of the time at {watts}", joules(energy))?;
-    }
-    Ok(())
+        let text = format!("{} of a search: {share} % of the time at {watts}", joules(energy));
+        Some((format!("{} on {}", direction(strategy.direction), strategy.device), Cell { text, value: Some(energy) }))
+    });
+    [fact("Modelled by level", how)].into_iter().chain(strategies).collect()
 }
 
 #[cfg(test)]
@@ -111,17 +93,17 @@ mod tests {
         record.energy = measured_energy();
         let text = table(&record);
         for part in [
-            "Energy         cpu-package: powercap:intel-rapl:0\n",
-            "2 windows, 20.00 s in all, 2,000 searches, at least 10,000\n               refreshes each\n",
-            "MTEPS/W                   208.3  +/- 58.9  (all power, idle included)",
-            "  net of idle             266.7",
-            "Power                     25.00 W",
-            "  idle                    5.000 W",
-            "  package                 25.00 W",
-            "Energy of a search        250 mJ  +/- 70.71 mJ",
-            "  net of idle             200 mJ  +/- 70.71 mJ",
-            "Modelled, not measured      measured - modelled: -1.25 %",
-            "  bottom-up on cpu        104 mJ of a search: 40 % of the time at 26.00 W",
+            "  Energy                   cpu-package: powercap:intel-rapl:0; 2 windows, 20.00\n",
+            " s in all, 2,000 searches, at least 10,000 refreshes\n",
+            "  MTEPS/W                  208.3 +/- 58.93 (all power, idle included)\n",
+            "  net of idle              266.7",
+            "  Power                    25.00 W",
+            "  idle                     5.000 W",
+            "  package                  25.00 W",
+            "  Energy of a search       250 mJ +/- 70.71 mJ\n",
+            "  energy net of idle       200 mJ +/- 70.71 mJ\n",
+            "  Modelled by level        not measured; measured - modelled: -1.25 %\n",
+            "  bottom-up on cpu         104 mJ of a search: 40 % of the time at 26.00 W\n",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
@@ -132,10 +114,8 @@ mod tests {
         let mut record = record(&[0.001]);
         record.energy.cure = Some("sudo chmod".into());
         let text = table(&record);
-        assert!(
-            text.contains("Energy         n/a: no power sensor was found on this machine\n                 help: sudo chmod\n"),
-            "{text}"
-        );
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("Energy n/a: no power sensor was found on this machine help sudo chmod"), "{text}");
         assert!(!text.contains("MTEPS/W") && !text.contains("Power"), "{text}");
     }
 }

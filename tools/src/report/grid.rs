@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{
-    cells::{Cell, Table, aligned_by, written},
+    cells::{Cell, Table, aligned_by, listed, written},
     energy,
 };
 use crate::record::GridRecord;
@@ -53,8 +53,8 @@ fn write(out: &mut String, record: &GridRecord) -> fmt::Result {
     }
     if let Some(measured) = &record.energy {
         writeln!(out)?;
-        energy::source(out, measured)?;
-        measured.summary().map_or(Ok(()), |summary| energy::of_summary(out, summary))?;
+        let summary = measured.summary().map_or_else(Vec::new, energy::of_summary);
+        listed(out, &[energy::source(measured), summary].concat());
     }
     Ok(())
 }

@@ -1,62 +1,69 @@
-//! The report of a run as text.
-
-use std::fmt::{self, Write};
+//! The facts of a run: what a reader of its speeds has to know, and the speeds.
 
 use super::{
-    cells::{row, written},
+    cells::{Cell, Facts, fact},
     energy,
+    figures::{Document, Section, text},
 };
-use crate::record::{Record, Summary};
+use crate::record::{Environment, Record, SearchRecord, Summary};
 use socbfs::{
     graph::Order,
     policy::Objective,
-    words::{bytes, counted, general, grouped, mteps, seconds},
+    words::{bytes, counted, grouped, mteps, seconds},
 };
 
-/// The run as text: machine, graph, layout, search, validation, figures, energy, warnings.
+/// The run as text: its facts and warnings.
 pub fn table(record: &Record) -> String {
-    written(|out| write(out, record))
+    let section = Section { title: record.graph.source.clone(), facts: facts(record), ..Section::default() };
+    text(&Document { warnings: record.warnings.clone(), sections: vec![section], ..Document::default() }, false, false)
 }
 
-fn write(out: &mut String, record: &Record) -> fmt::Result {
-    machine(out, record)?;
-    graph(out, record)?;
-    layout(out, record)?;
-    search(out, record)?;
-    validation(out, record)?;
-    energy::source(out, &record.energy)?;
+/// Machine, graph, layout, search, validation, speeds, energy.
+pub(super) fn facts(record: &Record) -> Facts {
+    let mut facts = vec![fact("Machine", machine(&record.environment)), fact("Graph", graph(record)), fact("Layout", layout(record))];
+    facts.extend(record.layout.steps.iter().map(|step| {
+        let peak = step.peak_bytes.map_or_else(String::new, |peak| format!(", peak {}", bytes(peak)));
+        (step.step.to_string(), Cell { text: format!("{}{peak}", seconds(step.seconds)), value: Some(step.seconds) })
+    }));
+    facts.extend(search(&record.search));
+    if let Some(cluster) = &record.cluster {
+        facts.push(fact("Ranks", format!("{} by {}", cluster.processes, cluster.library)));
+        facts.extend(cluster.devices.iter().map(|device| {
+            let levels = counted(device.levels, "level", "levels");
+            (format!("Rank {}", device.rank), Cell::word(format!("{levels} on {} (driver {})", device.name, device.driver)))
+        }));
+    }
+    facts.push(fact("Validation", validation(record)));
+    facts.extend(energy::source(&record.energy));
     if let Some(summary) = record.summary.as_ref().filter(|_| record.valid) {
-        figures(out, summary)?;
-        energy::figures(out, &record.energy)?;
+        facts.extend(speeds(summary));
+        facts.extend(energy::figures(&record.energy));
     }
-    for warning in &record.warnings {
-        write!(out, "\nwarning: {warning}")?;
-    }
-    if !record.warnings.is_empty() {
-        writeln!(out)?;
-    }
-    Ok(())
+    facts
 }
 
-fn machine(out: &mut String, record: &Record) -> fmt::Result {
-    let e = &record.environment;
+fn machine(e: &Environment) -> String {
     let model = e.cpu.model.as_deref().unwrap_or("unknown CPU");
     let memory = e.memory_bytes.map_or_else(|| "memory unknown".to_owned(), bytes);
-    row(out, "Machine", format_args!("{model}, {}, {memory}", counted(e.cpu.usable as u64, "CPU", "CPUs")))
+    format!("{model}, {}, {memory}", counted(e.cpu.usable as u64, "CPU", "CPUs"))
 }
 
-fn graph(out: &mut String, record: &Record) -> fmt::Result {
+fn graph(record: &Record) -> String {
     let (g, c) = (&record.graph, &record.graph.counts);
-    row(out, "Graph", &g.source)?;
-    let kind = if g.directed { "directed" } else { "undirected" };
-    row(out, "", format_args!("{kind}, {}, {} listed", counted(c.vertices, "vertex", "vertices"), counted(c.listed, "edge", "edges")))?;
-    let repeats = c.edges.saturating_sub(c.unique_edges);
-    let loops = counted(c.self_loops, "self-loop", "self-loops");
-    row(out, "", format_args!("{} distinct edges, {}, {loops}", grouped(c.unique_edges), counted(repeats, "repeat", "repeats")))?;
-    row(out, "", format_args!("{} in {}", if g.generated { "generated" } else { "read" }, seconds(g.acquisition_seconds)))
+    format!(
+        "{}, {}, {} listed, {} distinct, {}, {}; {} in {}",
+        if g.directed { "directed" } else { "undirected" },
+        counted(c.vertices, "vertex", "vertices"),
+        counted(c.listed, "edge", "edges"),
+        grouped(c.unique_edges),
+        counted(c.edges.saturating_sub(c.unique_edges), "repeat", "repeats"),
+        counted(c.self_loops, "self-loop", "self-loops"),
+        if g.generated { "generated" } else { "read" },
+        seconds(g.acquisition_seconds)
+    )
 }
 
-fn layout(out: &mut String, record: &Record) -> fmt::Result {
+fn layout(record: &Record) -> String {
     let (l, c) = (&record.layout, &record.graph.counts);
     let order = match l.order {
         Order::Degree => "by descending degree",
@@ -64,89 +71,74 @@ fn layout(out: &mut String, record: &Record) -> fmt::Result {
         Order::Original | Order::Auto => "as given",
     };
     let why = if l.order_asked == l.order { "asked for with --order" } else { "chosen for this graph" };
-    let dropped = c.vertices.saturating_sub(c.searched_vertices + c.leaves);
+    let dropped = grouped(c.vertices.saturating_sub(c.searched_vertices + c.leaves));
     let searched = counted(c.searched_vertices, "vertex", "vertices");
     let leaves = if c.leaves > 0 { format!(", {} after the search", counted(c.leaves, "leaf", "leaves")) } else { String::new() };
-    row(out, "Layout", format_args!("{order} ({why}), {searched} searched{leaves}, {} dropped", grouped(dropped)))?;
-    row(out, "", format_args!("{} built in {}", bytes(l.bytes), seconds(l.construction_seconds)))?;
-    for step in &l.steps {
-        let peak = step.peak_bytes.map_or_else(String::new, |peak| format!("  peak {}", bytes(peak)));
-        row(out, "", format_args!("  {:<28}{:>10}{peak}", step.step, seconds(step.seconds)))?;
-    }
-    Ok(())
+    let built = format!("{} built in {}", bytes(l.bytes), seconds(l.construction_seconds));
+    format!("{order} ({why}), {searched} searched{leaves}, {dropped} dropped; {built}")
 }
 
-fn search(out: &mut String, record: &Record) -> fmt::Result {
-    let s = &record.search;
+fn search(s: &SearchRecord) -> Facts {
     let bound = match &s.cpus[..] {
         [] => "not bound to CPUs".to_owned(),
         cpus => format!("bound to CPU {}", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),
     };
-    row(out, "Search", format_args!("{}, {bound}, {}, policy {}", counted(s.threads as u64, "thread", "threads"), s.simd, s.policy))?;
-    if let Some(calibration) = &s.calibration {
-        row(out, "Calibration", format_args!("{}, of {}", calibration.file, calibration.date))?;
-    }
-    if s.objective != Objective::Time {
-        row(out, "Objective", format_args!("{}", s.objective))?;
-    }
-    for device in &s.devices {
+    let threads = counted(s.threads as u64, "thread", "threads");
+    let mut facts = vec![fact("Search", format!("{threads}, {bound}, {}, policy {}", s.simd, s.policy))];
+    facts.extend(s.calibration.as_ref().map(|of| fact("Calibration", format!("{}, of {}", of.file, of.date))));
+    facts.extend((s.objective != Objective::Time).then(|| fact("Objective", s.objective.to_string())));
+    facts.extend(s.devices.iter().map(|device| {
         let used = &device.used;
         let parts = if used.parts == 1 { String::new() } else { format!(", neighbours in {} parts", used.parts) };
         let copied = if used.zero_copy { "in place" } else { "copied" };
-        row(out, "Device", format_args!("{} ({}, driver {})", used.name, used.platform, used.driver))?;
         let items = counted(used.group as u64, "item", "items");
         let claims = if used.bins { "; claims by bins" } else { "" };
-        row(out, "", format_args!("work-groups of {items}{parts}; graph {copied}; memory by {}{claims}", device.memory_way))?;
-    }
-    if let Some(cluster) = &record.cluster {
-        row(out, "Ranks", format_args!("{} by {}", cluster.processes, cluster.library))?;
-    }
-    for device in record.cluster.iter().flat_map(|cluster| &cluster.devices) {
-        let levels = counted(device.levels, "level", "levels");
-        row(out, "", format_args!("rank {}: {levels} on {} (driver {})", device.rank, device.name, device.driver))?;
-    }
+        let driver = format!("{} ({}, driver {})", used.name, used.platform, used.driver);
+        fact("Device", format!("{driver}; work-groups of {items}{parts}; graph {copied}; memory by {}{claims}", device.memory_way))
+    }));
     if s.chosen.policy != s.policy {
-        row(out, "Policy", format_args!("{} ({}: {})", s.chosen.policy, s.chosen.origin, s.chosen.reason))?;
+        facts.push(fact("Policy", format!("{} ({}: {})", s.chosen.policy, s.chosen.origin, s.chosen.reason)));
     }
-    for (place, band) in s.chosen.bands.iter().enumerate() {
+    facts.extend(s.chosen.bands.iter().map(|band| {
         let value = band.value.map_or_else(|| "never".to_owned(), grouped);
-        row(out, if place == 0 { "Bands" } else { "" }, format_args!("{} {value} ({})", band.key, band.origin))?;
-    }
-    match &s.fallen_back {
-        Some(reason) => row(out, "", format_args!("WITHOUT the device for some searches: {reason}")),
-        None => Ok(()),
-    }
+        (band.key.to_string(), Cell::word(format!("{value} ({})", band.origin)))
+    }));
+    facts.extend(s.fallen_back.as_ref().map(|reason| fact("Fallen back", format!("WITHOUT the device for some searches: {reason}"))));
+    facts
 }
 
-fn validation(out: &mut String, record: &Record) -> fmt::Result {
+fn validation(record: &Record) -> String {
     match record.roots.iter().find(|root| !root.validation.passed) {
         None => {
             let roots = counted(record.roots.len() as u64, "root", "roots");
             let time: f64 = record.roots.iter().map(|root| root.validation.seconds).sum();
-            row(out, "Validation", format_args!("{roots}, all five checks passed for each ({} in all, not timed)", seconds(time)))
+            format!("{roots}, all five checks passed for each ({} in all, not timed)", seconds(time))
         }
         Some(root) => {
             let violation = root.validation.violation.as_deref().unwrap_or("unknown");
-            row(out, "Validation", format_args!("FAILED at root {}: {violation}", root.root))?;
-            row(out, "", "no speed is reported for this run")
+            format!("FAILED at root {}: {violation}; no speed is reported for this run", root.root)
         }
     }
 }
 
-fn figures(out: &mut String, s: &Summary) -> fmt::Result {
-    writeln!(out)?;
-    let spread = s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!("  +/- {}", mteps(spread)));
-    writeln!(out, "  {:<26}{}{spread}", "Harmonic mean", mteps(s.teps.harmonic_mean))?;
+fn speeds(s: &Summary) -> Facts {
+    let million = |teps: f64, text: String| Cell { text, value: Some(teps / 1e6) };
+    let spread = s.teps.harmonic_stddev.map_or_else(String::new, |spread| format!(" +/- {}", mteps(spread)));
+    let mean = s.teps.harmonic_mean;
+    let mut facts = vec![("Harmonic mean".to_owned(), million(mean, mteps(mean) + &spread))];
+    // 0 means that the layout does not renumber vertices.
     if s.mapping_share > 0.0 {
-        writeln!(out, "  {:<26}{}", "  without mapping to ids", mteps(s.teps_without_mapping.harmonic_mean))?;
-        writeln!(out, "  {:<26}{} %", "  mapping's share of time", general(100.0 * s.mapping_share, 3))?;
+        let without = s.teps_without_mapping.harmonic_mean;
+        facts.push(("without mapping to ids".to_owned(), million(without, mteps(without))));
+        facts.push(("mapping's share of time".to_owned(), Cell::share(s.mapping_share)));
     }
-    writeln!(out, "  {:<26}{}", "Median time", seconds(s.seconds.median))?;
     let [min, first, third, max] = [s.seconds.min, s.seconds.first_quartile, s.seconds.third_quartile, s.seconds.max].map(seconds);
-    writeln!(out, "  {:<26}{first} .. {third}", "  quartiles")?;
-    writeln!(out, "  {:<26}{min} .. {max}", "  range")?;
-    let whole = mteps(s.whole_graph_edges_per_second).replace("MTEPS", "million/s");
-    writeln!(out, "  {:<26}{whole} (whole graph / time: not TEPS)", "Whole-graph edges")
+    let whole = s.whole_graph_edges_per_second;
+    let said = format!("{} (whole graph / time: not TEPS)", mteps(whole).replace("MTEPS", "million/s"));
+    facts.push(("Median time".to_owned(), Cell::seconds(s.seconds.median)));
+    facts.extend([fact("quartiles", format!("{first} .. {third}")), fact("range", format!("{min} .. {max}"))]);
+    facts.push(("Whole-graph edges".to_owned(), million(whole, said)));
+    facts
 }
 
 #[cfg(test)]
@@ -158,7 +150,7 @@ mod tests {
     fn a_valid_run_shows_its_figures() {
         let text = table(&record(&[0.001, 0.002]));
         for part in
-            ["Harmonic mean             11,184 MTEPS", "Median time               1.500 ms", "2 roots, all five checks passed", "25 %"]
+            ["  Harmonic mean            11,184 MTEPS", "  Median time              1.500 ms", "2 roots, all five checks passed", "25.0 %"]
         {
             assert!(text.contains(part), "{part} in\n{text}");
         }

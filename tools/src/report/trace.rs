@@ -11,16 +11,15 @@ use socbfs::{
     words::{counted, general, grouped, seconds},
 };
 
-/// A table with one line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran
-/// together share a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is
-/// indexed by level, replace those that the policy saw. `energies`, where they were measured, stand beside the time. Unless it is `wide`,
-/// the table has the columns that fit 80 characters.
-pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>, wide: bool) -> String {
+/// A line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran together share
+/// a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is indexed by level,
+/// replace those that the policy saw.
+pub(super) fn level_table(records: &[LevelRecord], exact: &[ExactLevel]) -> Table {
     let count = |record: &LevelRecord, of: fn(&ExactLevel) -> u64, estimate: u64, is_estimated: bool| {
         let exact = exact.get(record.stats.level as usize);
         Cell::word(exact.map_or_else(|| about(estimate, is_estimated), |level| grouped(of(level))))
     };
-    let mut table = Table::of(
+    Table::of(
         records.iter().map(|record| (record, &record.stats)),
         &[
             ("level", &|(record, _)| Cell::word(levels_of(record))),
@@ -32,12 +31,18 @@ pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&Le
             ("their edges", &|(record, of)| count(record, |l| l.unvisited_arcs, of.unvisited_edges, of.unvisited_is_estimated)),
             ("found", &|(record, _)| Cell::count(record.found)),
             ("time", &|(record, _)| Cell::ns(record.elapsed_ns as f64)),
-            ("convert", &|(record, _)| Cell::ns(record.conversion_ns as f64)),
-            ("hand over", &|(record, _)| Cell::ns(record.handover_ns as f64)),
-            ("decide", &|(record, _)| Cell::ns(record.decision_ns as f64)),
+            ("conversion", &|(record, _)| Cell::ns(record.conversion_ns as f64)),
+            ("handover", &|(record, _)| Cell::ns(record.handover_ns as f64)),
+            ("deciding", &|(record, _)| Cell::ns(record.decision_ns as f64)),
             ("probes", &|(_, of)| Cell::word(of.sampled_probes.map_or_else(|| "-".to_owned(), |probes| general(f64::from(probes), 3)))),
         ],
-    );
+    )
+}
+
+/// The levels as text. `energies`, where they were measured, stand beside the time. Unless it is `wide`, the table has the columns that
+/// fit 80 characters.
+pub fn trace(records: &[LevelRecord], exact: &[ExactLevel], energies: Option<&LevelEnergies>, wide: bool) -> String {
+    let mut table = level_table(records, exact);
     if let Some(energies) = energies {
         let place = table.columns.iter().position(|head| head == "time").map_or(0, |time| time + 1);
         table.columns.insert(place, "energy".to_owned());

@@ -7,9 +7,10 @@ use crate::{
     record::{BoardRecord, EnergyWindow, Record, RootRecord},
     report::{
         board::by_scale,
-        comparison::{NOT_IN_TURN, TWO_SIDED_95, effects, interval, root_ratios},
+        comparison::{NOT_IN_TURN, effects, interval, root_ratios},
         effect::verdict,
-        trace::{direction, levels_of, place},
+        table::facts,
+        trace::{level_table, levels_of},
     },
 };
 use socbfs::{
@@ -39,32 +40,11 @@ pub(super) fn document(run: &Record, record: &Value) -> Document {
 }
 
 fn section(run: &Record) -> Section {
-    let mut section = Section { title: run.graph.source.clone(), ..Section::default() };
+    let mut section = Section { title: run.graph.source.clone(), facts: facts(run), ..Section::default() };
     let (Some(summary), true) = (&run.summary, run.valid) else { return section };
-    let teps = &summary.teps;
-    let interval = teps.harmonic_stddev.map(|error| TWO_SIDED_95 * error / 1e6);
-    // 0 means that the layout does not renumber vertices.
-    let mapped = summary.mapping_share > 0.0;
-    section.facts = [
-        Some(("harmonic mean, MTEPS", Cell::number(teps.harmonic_mean / 1e6))),
-        Some(("95 % interval, +/- MTEPS", Cell::of(interval, Cell::number))),
-        Some(("median time", Cell::seconds(summary.seconds.median))),
-        Some(("first quartile", Cell::seconds(summary.seconds.first_quartile))),
-        Some(("third quartile", Cell::seconds(summary.seconds.third_quartile))),
-        mapped.then(|| ("mapping's share of time", Cell::share(summary.mapping_share))),
-        Some(("MTEPS/W", efficiency_cell(run))),
-        Some(("edges of the graph", Cell::count(run.graph.counts.edges))),
-        Some(("construction", Cell::seconds(run.layout.construction_seconds))),
-        Some(("policy", Cell::word(&run.search.policy))),
-        Some(("threads", Cell::count(run.search.threads as u64))),
-    ]
-    .into_iter()
-    .flatten()
-    .map(|(name, cell)| (name.to_owned(), cell))
-    .collect();
     section.figures.push(times(run, &summary.seconds));
     section.figures.extend(run.roots.first().and_then(timeline));
-    section.figures.extend(mapped.then(|| mapping(run)));
+    section.figures.extend((summary.mapping_share > 0.0).then(|| mapping(run)));
     section.figures.push(energy(run));
     section
 }
@@ -112,22 +92,12 @@ fn timeline(root: &RootRecord) -> Option<Figure> {
         bars("deciding", |record| record.decision_ns),
     ];
     let title = format!("Where the time of a search goes (root {})", root.root);
+    let mut table = level_table(records, &[]);
+    table.keep(&["level", "direction", "on", "found", "time", "handover", "conversion", "deciding"]);
     Some(
         Figure::new("timeline", "socbfs bench", title, sentence)
             .chart(Chart::bars("level (the root is 0)", "us", records.iter().map(levels_of), series))
-            .table(Table::of(
-                records,
-                &[
-                    ("level", &|record| Cell::word(levels_of(record))),
-                    ("direction", &|record| Cell::word(direction(record.plan.direction))),
-                    ("on", &|record| Cell::word(place(record.plan))),
-                    ("found", &|record| Cell::count(record.found)),
-                    ("time", &|record| Cell::ns(record.elapsed_ns as f64)),
-                    ("handover", &|record| Cell::ns(record.handover_ns as f64)),
-                    ("conversion", &|record| Cell::ns(record.conversion_ns as f64)),
-                    ("deciding", &|record| Cell::ns(record.decision_ns as f64)),
-                ],
-            )),
+            .table(table),
     )
 }
 
@@ -293,7 +263,7 @@ mod tests {
     fn efficiency_is_that_of_the_record_and_needs_every_window() {
         let mut run = record(&[0.001]);
         run.energy = measured_energy();
-        assert_eq!(efficiency(&run), ["208.3", "208.3 +/- 58.9 MTEPS/W over 2 windows."]);
+        assert_eq!(efficiency(&run), ["208.3 +/- 58.93 (all power, idle included)", "208.3 +/- 58.9 MTEPS/W over 2 windows."]);
         let measured = run.energy.measured.as_mut().unwrap();
         measured.windows[1].energy.watts = None;
         measured.summary = EnergySummary::new(&measured.idle, &measured.windows).ok();

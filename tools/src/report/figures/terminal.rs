@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{Cell, Chart, Document, Figure, Heat, Plot, Series, Table, number};
-use crate::report::cells::{COLUMNS, NONE, aligned_by, hanging, wrapped, written};
+use crate::report::cells::{COLUMNS, NONE, aligned_by, hanging, listed, wrapped, written};
 use socbfs::words::general;
 
 /// Length of the longest bar in characters, where names leave room for it.
@@ -33,12 +33,7 @@ pub fn text(document: &Document, colours: bool, wide: bool) -> String {
 fn write(out: &mut String, document: &Document, colours: bool, wide: bool) -> fmt::Result {
     for section in &document.sections {
         writeln!(out, "{}\n", section.title)?;
-        let width = section.facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
-        for (name, cell) in &section.facts {
-            for (place, line) in wrapped(&cell.text, COLUMNS.saturating_sub(width + 4)).iter().enumerate() {
-                writeln!(out, "  {:<width$}  {line}", if place == 0 { name } else { "" })?;
-            }
-        }
+        listed(out, &section.facts);
         if !section.facts.is_empty() {
             writeln!(out)?;
         }

@@ -200,7 +200,7 @@ fn facts(section: &Section) -> Markup {
     html! {
         @if !section.facts.is_empty() {
             dl.facts {
-                @for (name, cell) in &section.facts { div { dt { (name) } dd data-fact=(name) data-value=[cell.value] { (cell.text) } } }
+                @for (name, cell) in &section.facts { div class=[cell.is_sentence().then_some("text")] { dt { (name) } dd data-fact=(name) data-value=[cell.value] { (cell.text) } } }
             }
         }
     }
