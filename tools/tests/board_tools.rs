@@ -76,7 +76,7 @@ fn scales_too_large_for_memory_are_omitted_and_reported() {
     assert_eq!(output.status.code(), Some(0));
     let markdown = text(&output.stdout);
     assert_eq!(table(markdown).len(), 1);
-    assert!(markdown.contains("- Scale 31 is left out: it takes about 1.3 TiB, more than 75 % of the "), "{markdown}");
+    assert!(markdown.contains("- Warning: scale 31 is left out: it takes about 1.3 TiB, more than 75 % of the "), "{markdown}");
     let none = report(&["--scales", "31"]);
     assert_eq!((none.status.code(), text(&none.stdout)), (Some(2), ""));
     assert!(text(&none.stderr).contains("no scale fits the memory"), "{}", text(&none.stderr));
@@ -150,7 +150,9 @@ fn an_interrupted_board_report_keeps_its_finished_scales() {
     let rows = table(&markdown);
     assert_eq!(rows.iter().map(|row| row[0]).collect::<Vec<_>>(), ["8"], "{markdown}");
     assert!(
-        markdown.contains("- Scale 20 is left out: the run was interrupted.\n- Scale 21 is left out: the run was interrupted."),
+        markdown.contains(
+            "- Warning: scale 20 is left out: the run was interrupted\n- Warning: scale 21 is left out: the run was interrupted\n"
+        ),
         "{markdown}"
     );
     let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();

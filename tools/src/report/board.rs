@@ -1,14 +1,18 @@
-//! The benchmark of a board as markdown, for example for an issue.
+//! The benchmark of a board over several scales: its document, and its markdown, for example for an issue.
 
-use std::fmt::{self, Write};
-
+use serde_json::Value;
 use socbfs::power::Watts;
 
-use super::{cells::written, graph500::INVALID};
+use super::{
+    cells::{Cell, Facts, NONE, Table, fact, number},
+    figures::{Chart, Document, Figure, Section, Series, begin, efficiency, markdown, of_run},
+    graph500::INVALID,
+    table::search,
+};
 use crate::record::{BoardRecord, DriverRecord, Environment, Record, Temperature};
 use socbfs::{
     stats,
-    words::{bytes, counted, general, grouped, mteps},
+    words::{bytes, counted, grouped, mteps},
 };
 
 /// The benchmark as markdown, or the line that replaces it if a root failed validation.
@@ -16,29 +20,68 @@ pub fn board(record: &BoardRecord) -> String {
     if !record.valid {
         return INVALID.to_owned();
     }
-    written(|out| write(out, record))
+    markdown(&Document { warnings: warnings(record), sections: vec![all_scales(record)], ..Document::default() })
 }
 
-fn write(out: &mut String, record: &BoardRecord) -> fmt::Result {
+/// The document of a board over several scales.
+pub(super) fn document(board: &BoardRecord, record: &Value) -> Document {
+    let sections = [all_scales(board)].into_iter().chain(board.runs.iter().map(of_run)).collect();
+    Document { warnings: warnings(board), sections, ..begin("A board over several scales", record, &["board", "opencl"]) }
+}
+
+fn warnings(record: &BoardRecord) -> Vec<String> {
+    let failed = record.runs.iter().filter(|run| !run.valid).map(|run| format!("{}: a tree failed validation", run.graph.source));
+    let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
+    let warnings = warnings.into_iter().map(|(scales, warning)| format!("{warning}{scales}"));
+    let left_out = record.left_out.iter().map(|scale| format!("scale {} is left out: {}", scale.scale, scale.reason));
+    failed.chain(warnings).chain(left_out).collect()
+}
+
+fn all_scales(record: &BoardRecord) -> Section {
     let machine = record.board.machine.as_deref().or(record.environment.cpu.model.as_deref()).unwrap_or("an unknown machine");
-    writeln!(out, "### socbfs on {}", text(machine))?;
-    writeln!(out, "\n| | |\n|---|---|")?;
-    for (name, value) in facts(record) {
-        writeln!(out, "| {name} | {} |", text(&value))?;
-    }
-    writeln!(out, "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|")?;
-    for run in &record.runs {
-        row(out, run)?;
-    }
-    writeln!(out)?;
-    for note in notes(record) {
-        writeln!(out, "- {}", text(&note))?;
-    }
-    Ok(())
+    Section { title: format!("socbfs on {machine}"), facts: facts(record), figures: vec![scales(record)] }
 }
 
-/// The facts about the machine and the runs, by name.
-fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
+fn scales(record: &BoardRecord) -> Figure {
+    let runs = &record.runs;
+    let teps = |run: &Record| run.summary.as_ref().filter(|_| run.valid).map(|summary| summary.teps);
+    let speed = |run: &Record| teps(run).map(|teps| teps.harmonic_mean / 1e6);
+    let line = |name: &str, of: &dyn Fn(&Record) -> Option<f64>| {
+        Series::new(name, runs.iter().filter_map(|run| Some((f64::from(run.graph.scale), of(run)?))))
+    };
+    let best = runs.iter().filter_map(|run| Some((run, speed(run)?))).max_by(|a, b| a.1.total_cmp(&b.1));
+    let best = best.map_or_else(
+        || "No scale has a speed.".to_owned(),
+        |(run, mteps)| format!("The board is fastest at scale {}, with {} MTEPS.", run.graph.scale, number(mteps)),
+    );
+    let mut series = vec![line("MTEPS", &speed), line("MTEPS/W", &|run| efficiency(run).ok().map(|of| of.mteps_per_watt.mean))];
+    series.retain(|series| series.name == "MTEPS" || !series.points.is_empty());
+    let watts = |run: &Record| {
+        let of = efficiency(run).ok()?.watts.mean;
+        let teps = run.energy.measured.iter().flat_map(|measured| &measured.windows).map(|window| window.teps);
+        let there = stats::Summary::of(&teps.collect::<Vec<_>>()).map_or_else(String::new, |of| format!(" at {}", mteps(of.mean)));
+        Some(Cell { text: number(of) + &there, value: Some(of) })
+    };
+    let rate = |teps: stats::RateSummary| {
+        let spread = teps.harmonic_stddev.map_or_else(String::new, |by| format!(" ± {}", number(by / 1e6)));
+        Cell { text: number(teps.harmonic_mean / 1e6) + &spread, value: Some(teps.harmonic_mean / 1e6) }
+    };
+    let sentence = [vec![best], notes(record)].concat().join(" ");
+    Figure::new("scales", "Graph500, Green Graph500", "Speed and efficiency by scale", sentence)
+        .chart(Chart::lines("scale (log2 of the vertices)", "million edges/s, per watt", series).log_y())
+        .table(Table::of(
+            runs,
+            &[
+                ("scale", &|run| Cell::count(u64::from(run.graph.scale))),
+                ("MTEPS", &|run| Cell::of(teps(run), rate)),
+                ("watts", &|run| watts(run).unwrap_or_else(|| Cell::word(NONE))),
+                ("MTEPS/W", &|run| Cell::of(efficiency(run).ok(), |of| Cell::number(of.mteps_per_watt.mean))),
+            ],
+        ))
+}
+
+/// The facts about the machine and the runs.
+fn facts(record: &BoardRecord) -> Facts {
     let e = &record.environment;
     let unknown = || "unknown".to_owned();
     let mut facts = vec![
@@ -53,18 +96,12 @@ fn facts(record: &BoardRecord) -> Vec<(&'static str, String)> {
         ("Idle power", idle(record)),
         ("Hottest zone", temperatures(record)),
     ];
-    if let Some(run) = record.runs.last() {
-        let s = &run.search;
-        let mut used = vec![counted(s.threads as u64, "thread", "threads"), s.simd.to_string(), format!("policy {}", s.policy)];
-        used.extend(s.devices.iter().map(|device| format!("{} by {}", device.used.name, device.memory_way)));
-        used.extend(s.fallen_back.as_ref().map(|why| format!("WITHOUT the device for some searches: {why}")));
-        facts.push(("Search", used.join(", ")));
-    }
     facts.push(("socbfs", format!("{}, commit {}, {}, {}", e.build.version, e.build.commit, e.build.target, e.time)));
     // The path of the program may be private, so it is left out.
     let arguments = e.command.iter().skip(1).map(|argument| format!(" {argument}"));
     facts.push(("Command", format!("`socbfs{}`", arguments.collect::<String>())));
-    facts
+    let facts = facts.into_iter().map(|(name, text)| fact(name, text));
+    facts.chain(record.runs.last().iter().flat_map(|run| search(&run.search))).collect()
 }
 
 fn cpu(e: &Environment) -> String {
@@ -114,24 +151,7 @@ fn temperatures(record: &BoardRecord) -> String {
     }
 }
 
-fn row(out: &mut String, run: &Record) -> fmt::Result {
-    let number = |teps: f64| mteps(teps).trim_end_matches(" MTEPS").to_owned();
-    let speed = run.summary.as_ref().map_or_else(
-        || "n/a: a search traversed no edge".to_owned(),
-        |of| number(of.teps.harmonic_mean) + &of.teps.harmonic_stddev.map_or_else(String::new, |by| format!(" ± {}", number(by))),
-    );
-    let [watts, per_watt] = run.energy.summary().map_or_else(
-        || ["n/a", "n/a"].map(str::to_owned),
-        |of| {
-            let teps = run.energy.measured.iter().flat_map(|measured| &measured.windows).map(|window| window.teps);
-            let there = stats::Summary::of(&teps.collect::<Vec<_>>()).map_or_else(String::new, |of| format!(" at {}", mteps(of.mean)));
-            [general(of.watts.mean, 4) + &there, general(of.mteps_per_watt.mean, 4)]
-        },
-    );
-    writeln!(out, "| {} | {} | {watts} | {per_watt} |", run.graph.scale, text(&speed))
-}
-
-/// Notes below the table: the meaning of the figures, what is missing and why, and warnings.
+/// What the figures mean, and why some are missing.
 fn notes(record: &BoardRecord) -> Vec<String> {
     let mut notes = Vec::new();
     let roots = || record.runs.iter().map(|run| run.roots.len() as u64);
@@ -147,26 +167,21 @@ fn notes(record: &BoardRecord) -> Vec<String> {
             }
         ));
     }
-    let has_energy = |run: &Record| run.energy.summary().is_some();
-    if record.runs.iter().any(has_energy) {
+    if record.runs.iter().any(|run| efficiency(run).is_ok()) {
         notes.push(
             "Watts: mean power of windows in which nothing but searches ran, idle power included, at the speed there, of which MTEPS/W is."
                 .to_owned(),
         );
     }
-    let why = |run: &Record| run.energy.reason().unwrap_or("nothing was measured").to_owned();
-    let without: Vec<Option<String>> = record.runs.iter().map(|run| (!has_energy(run)).then(|| why(run))).collect();
+    let without: Vec<Option<String>> = record.runs.iter().map(|run| efficiency(run).err().map(str::to_owned)).collect();
     let reasons = by_scale(record.runs.iter().zip(&without).map(|(run, reason)| (run.graph.scale, reason.as_slice())));
     notes.extend(reasons.into_iter().map(|(scales, reason)| format!("No watts{scales}: {reason}.")));
-    notes.extend(record.left_out.iter().map(|scale| format!("Scale {} is left out: {}.", scale.scale, scale.reason)));
-    let warnings = by_scale(record.runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
-    notes.extend(warnings.into_iter().map(|(scales, warning)| format!("Warning{scales}: {warning}")));
     notes
 }
 
 /// Every warning (or reason) of several runs once, with the scales of the runs that have it, as in " (scale 20)"; empty: all
 /// have it.
-pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(String, &'w str)> {
+fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String])>) -> Vec<(String, &'w str)> {
     let all = runs.len();
     let mut found: Vec<(&str, Vec<String>)> = Vec::new();
     for (scale, warnings) in runs {
@@ -183,11 +198,6 @@ pub(super) fn by_scale<'w>(runs: impl ExactSizeIterator<Item = (u32, &'w [String
         _ => format!(" (scales {})", scales.join(", ")),
     };
     found.into_iter().map(|(warning, scales)| (place(&scales), warning)).collect()
-}
-
-/// Escapes what would break a table.
-fn text(value: &str) -> String {
-    value.replace('|', "\\|").replace(['\n', '\r'], " ")
 }
 
 #[cfg(test)]
@@ -246,7 +256,7 @@ mod tests {
             "| Command | `socbfs bench` |\n",
             "\n| scale | MTEPS | watts | MTEPS/W |\n|---:|---:|---:|---:|\n| 16 | 11,184 ± 5,272 | 25 at 5,000 MTEPS | 208.3 |\n| 20 | 4,194 | n/a | n/a |\n",
             "All 3 trees passed",
-            "- Scale 22 is left out: too large.\n- Warning: hot\n- Warning (scale 20): busy\n",
+            "- Warning: hot\n- Warning: busy (scale 20)\n- Warning: scale 22 is left out: too large\n",
         ] {
             assert!(text.contains(part), "{part:?} in\n{text}");
         }
@@ -269,7 +279,7 @@ mod tests {
             run
         });
         let text = board(&report(runs.into()));
-        assert!(text.contains("- Warning (scales 10, 11): busy\n- Warning (scale 12): hot\n"), "{text}");
+        assert!(text.contains("- Warning: busy (scales 10, 11)\n- Warning: hot (scale 12)\n"), "{text}");
     }
 
     #[test]
@@ -281,10 +291,11 @@ mod tests {
             run
         };
         let text = board(&report(vec![run(10, None), run(11, Some("silent")), run(12, Some("silent")), run(13, Some("gated"))]));
-        let watts = "- Watts: mean power of windows in which nothing but searches ran, idle power included, at the speed there, of which MTEPS/W is.\n";
-        assert!(text.contains(&format!("{watts}- No watts (scales 11, 12): silent.\n- No watts (scale 13): gated.\n")), "{text}");
+        let watts =
+            "Watts: mean power of windows in which nothing but searches ran, idle power included, at the speed there, of which MTEPS/W is.";
+        assert!(text.contains(&format!("{watts} No watts (scales 11, 12): silent. No watts (scale 13): gated.\n")), "{text}");
         let text = board(&report(vec![run(10, Some("silent")), run(11, None)]));
-        assert!(text.contains(&format!("{watts}- No watts (scale 10): silent.\n")), "{text}");
+        assert!(text.contains(&format!("{watts} No watts (scale 10): silent.\n")), "{text}");
         assert!(!board(&report(vec![run(10, None), run(11, None)])).contains("No watts"));
     }
 
@@ -292,7 +303,7 @@ mod tests {
     fn without_a_sensor_the_reason_is_given() {
         let text = board(&report(vec![record(&[0.001])]));
         assert!(text.contains("| Idle power | n/a: no power sensor was found on this machine |\n"), "{text}");
-        assert!(text.contains("- No watts: no power sensor was found on this machine.\n"), "{text}");
+        assert!(text.contains(" No watts: no power sensor was found on this machine.\n"), "{text}");
         assert!(text.contains("The tree passed"), "{text}");
     }
 
@@ -303,5 +314,13 @@ mod tests {
         let report = report(vec![record(&[0.001]), bad]);
         assert!(!report.valid);
         assert_eq!(board(&report), INVALID);
+    }
+
+    #[test]
+    fn the_page_of_a_board_names_the_scales_that_are_left_out() {
+        let mut all = BoardRecord::new(record(&[0.001]).environment, BoardIdentity::default(), Drivers::default());
+        assert!(document(&all, &Value::Null).warnings.is_empty());
+        all.left_out = vec![LeftOut { scale: 22, reason: "interrupted".into() }];
+        assert_eq!(document(&all, &Value::Null).warnings, ["scale 22 is left out: interrupted"]);
     }
 }

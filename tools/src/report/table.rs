@@ -78,7 +78,8 @@ fn layout(record: &Record) -> String {
     format!("{order} ({why}), {searched} searched{leaves}, {dropped} dropped; {built}")
 }
 
-fn search(s: &SearchRecord) -> Facts {
+/// The settings of the searches, and what chose them.
+pub(super) fn search(s: &SearchRecord) -> Facts {
     let bound = match &s.cpus[..] {
         [] => "not bound to CPUs".to_owned(),
         cpus => format!("bound to CPU {}", cpus.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")),

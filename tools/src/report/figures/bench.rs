@@ -2,11 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, number};
+use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin};
 use crate::{
-    record::{BoardRecord, EnergyWindow, Record, RootRecord},
+    record::{EnergySummary, EnergyWindow, Record, RootRecord},
     report::{
-        board::by_scale,
         comparison::{NOT_IN_TURN, effects, interval, root_ratios},
         effect::verdict,
         table::facts,
@@ -19,14 +18,9 @@ use socbfs::{
     words::{counted, general, seconds},
 };
 
-/// MTEPS/W as the text and the record give it: over all windows, or why there is none.
-fn efficiency(run: &Record) -> Result<&stats::Summary, &str> {
-    let found = run.energy.summary().map(|summary| &summary.mteps_per_watt);
-    found.ok_or_else(|| run.energy.reason().unwrap_or("no energy was measured"))
-}
-
-fn efficiency_cell(run: &Record) -> Cell {
-    efficiency(run).map_or_else(|why| Cell::word(format!("n/a: {why}")), |found| Cell::number(found.mean))
+/// The energy of the searches over all windows, or why there is none.
+pub(in crate::report) fn efficiency(run: &Record) -> Result<&EnergySummary, &str> {
+    run.energy.summary().ok_or_else(|| run.energy.reason().unwrap_or("nothing was measured"))
 }
 
 /// The document of a run of `socbfs bench`.
@@ -35,11 +29,12 @@ pub(super) fn document(run: &Record, record: &Value) -> Document {
     // Tables of handover costs are left out here: `socbfs devices` shows them.
     document.environment.retain(|(name, _)| !name.contains(".handover.") && !name.contains(".thresholds."));
     document.warnings.extend((!run.valid).then(|| "a tree failed validation: there is no speed".to_owned()));
-    document.sections = vec![section(run)];
+    document.sections = vec![of_run(run)];
     document
 }
 
-fn section(run: &Record) -> Section {
+/// The section of a run.
+pub(in crate::report) fn of_run(run: &Record) -> Section {
     let mut section = Section { title: run.graph.source.clone(), facts: facts(run), ..Section::default() };
     let (Some(summary), true) = (&run.summary, run.valid) else { return section };
     section.figures.push(times(run, &summary.seconds));
@@ -120,6 +115,7 @@ fn energy(run: &Record) -> Figure {
     let sentence = efficiency(run).map_or_else(
         |why| format!("MTEPS/W is n/a: {why}."),
         |found| {
+            let found = &found.mteps_per_watt;
             let spread = found.stddev.map_or_else(String::new, |spread| format!(" +/- {}", general(spread, 3)));
             format!("{}{spread} MTEPS/W over {}.", general(found.mean, 4), counted(found.count as u64, "window", "windows"))
         },
@@ -152,43 +148,6 @@ fn energy(run: &Record) -> Figure {
                     let watts = window.watts.filter(|watts| watts.0 > 0.0);
                     Cell::of(watts.zip(*searched), |(watts, searched)| Cell::number(searched.teps / 1e6 / watts.0))
                 }),
-            ],
-        ))
-}
-
-/// The document of a board over several scales.
-pub(super) fn board(board: &BoardRecord, record: &Value) -> Document {
-    let runs = &board.runs;
-    let mut document = begin("A board over several scales", record, &["board", "opencl"]);
-    document.warnings.extend(runs.iter().filter(|run| !run.valid).map(|run| format!("{}: a tree failed validation", run.graph.source)));
-    let warnings = by_scale(runs.iter().map(|run| (run.graph.scale, &run.warnings[..])));
-    document.warnings.extend(warnings.into_iter().map(|(scales, warning)| format!("{warning}{scales}")));
-    document.warnings.extend(board.left_out.iter().map(|scale| format!("scale {} is left out: {}", scale.scale, scale.reason)));
-    document.sections = vec![Section { title: "All scales".into(), figures: vec![scales(runs)], ..Section::default() }];
-    document.sections.extend(runs.iter().map(section));
-    document
-}
-
-fn scales(runs: &[Record]) -> Figure {
-    let speed = |run: &Record| run.summary.as_ref().filter(|_| run.valid).map(|summary| summary.teps.harmonic_mean / 1e6);
-    let line = |name: &str, of: &dyn Fn(&Record) -> Option<f64>| {
-        Series::new(name, runs.iter().filter_map(|run| Some((f64::from(run.graph.scale), of(run)?))))
-    };
-    let best = runs.iter().filter_map(|run| Some((run, speed(run)?))).max_by(|a, b| a.1.total_cmp(&b.1));
-    let sentence = best.map_or_else(
-        || "No scale has a speed.".to_owned(),
-        |(run, mteps)| format!("The board is fastest at scale {}, with {} MTEPS.", run.graph.scale, number(mteps)),
-    );
-    let mut series = vec![line("MTEPS", &speed), line("MTEPS/W", &|run| efficiency(run).ok().map(|found| found.mean))];
-    series.retain(|series| series.name == "MTEPS" || !series.points.is_empty());
-    Figure::new("scales", "Graph500, Green Graph500", "Speed and efficiency by scale", sentence)
-        .chart(Chart::lines("scale (log2 of the vertices)", "million edges/s, per watt", series).log_y())
-        .table(Table::of(
-            runs,
-            &[
-                ("scale", &|run| Cell::count(u64::from(run.graph.scale))),
-                ("MTEPS", &|run| Cell::of(speed(run), Cell::number)),
-                ("MTEPS/W", &|run| efficiency_cell(run)),
             ],
         ))
 }
@@ -231,7 +190,7 @@ pub fn compared(a: &Record, b: &Record) -> Section {
 mod tests {
     use super::*;
     use crate::{
-        record::{BoardIdentity, Drivers, EnergySummary, LeftOut},
+        record::EnergySummary,
         report::tests::{level, measured_energy, record},
     };
 
@@ -270,15 +229,5 @@ mod tests {
         measured.problem = Some("incomplete in a window: the sensor fell silent".to_owned());
         let why = "n/a: incomplete in a window: the sensor fell silent";
         assert_eq!(efficiency(&run), [why.to_owned(), format!("MTEPS/W is {why}.")]);
-        let scales = scales(&[run]);
-        assert_eq!(scales.table.rows[0][2].text, why);
-    }
-
-    #[test]
-    fn the_page_of_a_board_names_the_scales_that_are_left_out() {
-        let mut all = BoardRecord::new(record(&[0.001]).environment, BoardIdentity::default(), Drivers::default());
-        assert!(board(&all, &Value::Null).warnings.is_empty());
-        all.left_out = vec![LeftOut { scale: 22, reason: "interrupted".into() }];
-        assert_eq!(board(&all, &Value::Null).warnings, ["scale 22 is left out: interrupted"]);
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     sweep::{SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION},
 };
 pub use bench::compared;
+pub(super) use bench::{efficiency, of_run};
 pub use policies::{policies_end, policies_of_last};
 pub use sweep::{point_line, sweep};
 pub use terminal::{COLOURS, PLAIN, markdown, text};
@@ -81,7 +82,7 @@ pub struct Figure {
 
 impl Figure {
     /// A figure without chart and numbers.
-    fn new(id: &'static str, source: &'static str, title: impl Into<String>, sentence: impl Into<String>) -> Self {
+    pub(super) fn new(id: &'static str, source: &'static str, title: impl Into<String>, sentence: impl Into<String>) -> Self {
         Self { id, title: title.into(), source, sentence: sentence.into(), chart: None, table: Table::default() }
     }
 
@@ -90,11 +91,11 @@ impl Figure {
         Self { chart: self.chart.map(Chart::log_y), ..self }
     }
 
-    fn chart(self, chart: Chart) -> Self {
+    pub(super) fn chart(self, chart: Chart) -> Self {
         Self { chart: Some(chart), ..self }
     }
 
-    fn table(self, table: Table) -> Self {
+    pub(super) fn table(self, table: Table) -> Self {
         Self { table, ..self }
     }
 }
@@ -268,7 +269,7 @@ fn made(record: &Value) -> Result<Document, String> {
         _ => {
             let board: BoardRecord = read(record)?;
             board.runs.iter().try_for_each(possible).map_err(impossible)?;
-            Ok(bench::board(&board, record))
+            Ok(super::board::document(&board, record))
         }
     }
 }
@@ -278,7 +279,7 @@ fn broken(reason: &str) -> String {
 }
 
 /// A document with the command and the warnings of `record`, and what it says about machine and build below the keys `parts`.
-fn begin(title: &str, record: &Value, parts: &[&str]) -> Document {
+pub(super) fn begin(title: &str, record: &Value, parts: &[&str]) -> Document {
     let strings =
         |list: &Value| -> Vec<String> { list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect() };
     let mut environment = Vec::new();
