@@ -112,8 +112,9 @@ impl CompareArgs {
             log::warn!("{field} differs: {left} | {right}");
         }
         let in_place = take_stdout([&html]);
-        let drawn = html.map_or(Ok(()), |html| write_comparison(html, &names, &runs));
-        let printed = if in_place { Ok(()) } else { print(&comparison.table([&names[0], &names[1]])) };
+        let sides = [&*names[0], &names[1]];
+        let drawn = html.map_or(Ok(()), |html| write_comparison(html, sides, &runs, &comparison));
+        let printed = if in_place { Ok(()) } else { print(&comparison.table(sides)) };
         both(both(drawn, printed), self.limit(comparison.medians))
     }
 
@@ -207,7 +208,7 @@ fn words(text: &str) -> Result<Vec<String>, Failure> {
 }
 
 /// Writes a page with both runs.
-fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Result<(), Failure> {
+fn write_comparison(html: Output, names: [&str; 2], runs: &[Run; 2], comparison: &Comparison) -> Result<(), Failure> {
     let mut documents = Vec::new();
     for (name, run) in names.iter().zip(runs) {
         let mut document = figures::document(name, &run.value).map_err(|error| Failure::because("", &error))?;
@@ -215,8 +216,7 @@ fn write_comparison(html: Output, names: &[String; 2], runs: &[Run; 2]) -> Resul
         document.sections.iter_mut().for_each(|section| section.title = "Both runs".to_owned());
         documents.push(document);
     }
-    let ratio = figures::compared(&runs[0].record, &runs[1].record);
-    html.finish_page(&html::page(&documents, Some(&ratio)))
+    html.finish_page(&html::page(&documents, Some(&comparison.section(names))))
 }
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeSet, fmt::Write};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     POLICIES_SCHEMA,
-    cells::hanging,
+    cells::{Cell, NONE, Table, fact, hanging},
     effect::{Effect, Of, verdict},
+    figures::{Chart, Document, Figure, Section, flatten, text},
     possible::possible,
 };
 use crate::{
@@ -55,31 +56,38 @@ const RECORD: &str = "write a record with `socbfs bench --json FILE`";
 /// Fields of a graph's record that are equal if two graphs are the same.
 const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
 
-/// Fields that differ between any two runs.
-const ALWAYS_DIFFERENT: [&str; 6] = [
+/// What a run measures or chooses: it differs between any two.
+const MEASURED: [&str; 13] = [
     "environment.time",
     "environment.command",
     "environment.load",
     "environment.temperatures",
     "environment.temperatures_after",
     "graph.acquisition_seconds",
+    "layout.steps",
+    "layout.construction_seconds",
+    "search.thresholds",
+    "search.chosen",
+    "cluster.graph",
+    "cluster.arcs_max_over_mean",
+    "cluster.roots",
 ];
 
 /// What a verdict on two records can't know.
-pub(super) const NOT_IN_TURN: &str = "The runs were not taken in turn, so a drift of the machine between them counts as a difference.";
+const NOT_IN_TURN: &str = "The runs were not taken in turn, so a drift of the machine between them counts as a difference.";
 
 /// 95 % of a normal distribution lie within this many standard deviations of the mean.
 pub(super) const TWO_SIDED_95: f64 = 1.96;
 
 /// The 95 % interval around the ratio of the harmonic means of B and A, each with its standard error: half of its width.
-pub(super) fn interval([a, b]: [(f64, Option<f64>); 2]) -> Option<f64> {
+fn interval([a, b]: [(f64, Option<f64>); 2]) -> Option<f64> {
     // The errors of the two means are independent, so their relative squares add up.
     Some(TWO_SIDED_95 * b.0 / a.0 * (a.1? / a.0).hypot(b.1? / b.0))
 }
 
 /// B's speed over A's, by the medians and by the means: root by root if the runs searched from the same roots, else by the harmonic means,
 /// each with its standard error.
-pub(super) fn effects(means: [(f64, Option<f64>); 2], roots: &[f64]) -> [Option<Effect>; 2] {
+fn effects(means: [(f64, Option<f64>); 2], roots: &[f64]) -> [Option<Effect>; 2] {
     if !roots.is_empty() {
         let logs = vec![roots.iter().map(|ratio| vec![ratio.ln()]).collect()];
         return [Of::Medians, Of::Means].map(|of| Effect::new(&logs, of));
@@ -91,20 +99,20 @@ pub(super) fn effects(means: [(f64, Option<f64>); 2], roots: &[f64]) -> [Option<
 /// Two runs side by side. "B over A" above 1 is in favour of B.
 #[derive(Debug)]
 pub struct Comparison {
-    /// Harmonic mean TEPS of A and B.
-    pub harmonic_mean: [f64; 2],
+    /// Harmonic mean TEPS of A and B, each with its standard error.
+    rates: [(f64, Option<f64>); 2],
     /// Harmonic mean TEPS of A and B, without the time for mapping back to original numbers.
-    pub without_mapping: [f64; 2],
+    without_mapping: [f64; 2],
     /// Median time of a search of A and B, in seconds.
-    pub median_seconds: [f64; 2],
+    median_seconds: [f64; 2],
     /// MTEPS/W of A and B, if both measured energy and their scope is the same.
-    pub mteps_per_watt: Option<[f64; 2]>,
-    /// A's time over B's, over the common roots (`None` if there is no common root).
-    pub root_ratios: Option<stats::Summary>,
+    mteps_per_watt: Option<[f64; 2]>,
+    /// The times of A and B from the roots that both searched.
+    roots: Vec<(Vertex, [f64; 2])>,
     /// B's speed over A's by the median over the roots (`None`: one search shows no spread).
     pub medians: Option<Effect>,
     /// Which run is faster, if that is certain.
-    pub verdict: String,
+    verdict: String,
     /// Every field that differs: its name, and its values in A and B. For `roots`, numbers of roots.
     pub differences: Vec<(String, [String; 2])>,
 }
@@ -179,48 +187,73 @@ impl Comparison {
             let [left, right] = [a, b].map(|run| &run.value["energy"]["measured"]["sensors"]);
             differing("energy.sensors", left, right, &mut differences);
         }
-        let ratios: Vec<f64> = root_ratios(&a.record, &b.record).iter().map(|(_, [a, b])| a / b).collect();
-        let root_ratios = stats::Summary::of(&ratios);
-        let [medians, means] = effects(of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev)), &ratios);
+        let rates = of.map(|of| (of.teps.harmonic_mean, of.teps.harmonic_stddev));
+        let roots = root_ratios(&a.record, &b.record);
+        let [medians, means] = effects(rates, &ratios(&roots));
         Ok(Self {
-            harmonic_mean: of.map(|of| of.teps.harmonic_mean),
+            rates,
             without_mapping: of.map(|of| of.teps_without_mapping.harmonic_mean),
             median_seconds: of.map(|of| of.seconds.median),
             mteps_per_watt,
+            roots,
             verdict: verdict(medians, means),
             medians,
-            root_ratios,
             differences,
         })
     }
 
-    /// The comparison as a text table, without the differences (the command prints those as warnings).
+    /// The comparison as text, without the differences (the command prints those as warnings).
     pub fn table(&self, names: [&str; 2]) -> String {
-        let mut text = String::new();
-        let mut row = |name: &str, cells: [String; 2], ratio: Option<f64>| {
-            let ratio = ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{name:<24}{:>16}{:>16}{ratio:>10}", cells[0], cells[1]);
-        };
-        row("", ["A".into(), "B".into()], None);
-        let speed = |[a, b]: [f64; 2]| ([mteps(a), mteps(b)], Some(b / a));
-        let (cells, ratio) = speed(self.harmonic_mean);
-        row("harmonic mean", cells, ratio);
-        // The two are equal if no layout renumbers vertices.
-        if self.without_mapping != self.harmonic_mean {
-            let (cells, ratio) = speed(self.without_mapping);
-            row("  without mapping", cells, ratio);
-        }
-        row("median time", self.median_seconds.map(seconds), Some(self.median_seconds[0] / self.median_seconds[1]));
-        let roots = self.root_ratios.map_or(0, |ratios| ratios.count) as u64;
-        row("per root, median", [counted(roots, "root", "roots"), String::new()], self.root_ratios.map(|ratios| ratios.median));
-        if let Some([a, b]) = self.mteps_per_watt {
-            row("MTEPS/W", [a, b].map(|value| general(value, 4)), Some(b / a));
-        }
-        let text = text.replacen(&format!("{:>10}", "-"), &format!("{:>10}", "B over A"), 1);
-        let (a, b, verdict) = (names[0], names[1], &self.verdict);
-        format!("A: {a}\nB: {b}\n\n{text}\nB over A above 1: B did better.\n{}{}", hanging("", verdict), hanging("", NOT_IN_TURN))
+        let section = self.section(names).brief(|figure| figure.id == "compared");
+        text(&Document { sections: vec![section], ..Document::default() }, false, true)
     }
+
+    /// The ratio of the two runs, B over A: of their figures, and root by root.
+    pub fn section(&self, names: [&str; 2]) -> Section {
+        let speed = |what, [a, b]: [f64; 2]| (what, [a, b].map(|teps| Cell { text: mteps(teps), value: Some(teps / 1e6) }), Some(b / a));
+        let means = self.rates.map(|(mean, _)| mean);
+        let median = stats::Summary::of(&ratios(&self.roots)).map(|of| of.median);
+        let mut rows = vec![speed("harmonic mean", means)];
+        // The two are equal if no layout renumbers vertices.
+        rows.extend((self.without_mapping != means).then(|| speed("without mapping", self.without_mapping)));
+        let [a, b] = self.median_seconds;
+        rows.push(("median time", [a, b].map(Cell::seconds), Some(a / b)));
+        rows.push(("per root, median", [Cell::word(counted(self.roots.len() as u64, "root", "roots")), Cell::default()], median));
+        rows.extend(self.mteps_per_watt.map(|[a, b]| ("MTEPS/W", [a, b].map(Cell::number), Some(b / a))));
+        let half = interval(self.rates).map_or_else(String::new, |half| format!(" (95 % interval +/- {})", general(half, 3)));
+        let ratio = general(means[1] / means[0], 4);
+        let sentence = format!("{} {NOT_IN_TURN} B has {ratio} times the harmonic mean of A{half}.", self.verdict);
+        let compared = Figure::new("compared", SOURCE, "B over A (above 1: B did better)", sentence).table(Table::of(
+            rows,
+            &[
+                ("", &|(what, ..)| Cell::word(*what)),
+                ("A", &|(_, [a, _], _)| a.clone()),
+                ("B", &|(_, [_, b], _)| b.clone()),
+                ("B over A", &|(.., ratio)| Cell::of(*ratio, |ratio| Cell { text: format!("{ratio:.3}"), value: Some(ratio) })),
+            ],
+        ));
+        let (x, y) = ("time of A over time of B (above 1: B is faster)", "% of roots with at most this ratio");
+        let sentence = format!("The median is {}.", median.map_or_else(|| NONE.to_owned(), |median| general(median, 4)));
+        let by_root = Figure::new("ratio", SOURCE, "B over A, root by root", sentence)
+            .chart(Chart::distribution(x, y, "roots", ratios(&self.roots)))
+            .table(Table::of(
+                &self.roots,
+                &[
+                    ("root", &|(root, _)| Cell::name(*root)),
+                    ("A", &|(_, [a, _])| Cell::seconds(*a)),
+                    ("B", &|(_, [_, b])| Cell::seconds(*b)),
+                    ("B over A", &|(_, [a, b])| Cell::number(a / b)),
+                ],
+            ));
+        Section { title: "B over A".into(), facts: vec![fact("A", names[0]), fact("B", names[1])], figures: vec![compared, by_root] }
+    }
+}
+
+const SOURCE: &str = "socbfs compare";
+
+/// A's time over B's, for each root.
+fn ratios(roots: &[(Vertex, [f64; 2])]) -> Vec<f64> {
+    roots.iter().map(|(_, [a, b])| a / b).collect()
 }
 
 /// Runs of A and B over one graph that took turns: a pair of each round.
@@ -344,45 +377,31 @@ fn different_roots(a: &Record, b: &Record) -> Option<(String, [String; 2])> {
 }
 
 /// The times of A and B from every root that both searched, in the order of B.
-pub(super) fn root_ratios(a: &Record, b: &Record) -> Vec<(Vertex, [f64; 2])> {
+fn root_ratios(a: &Record, b: &Record) -> Vec<(Vertex, [f64; 2])> {
     let time_in_a = |root: Vertex| a.roots.iter().find(|other| other.root == root)?.seconds;
     b.roots.iter().filter_map(|root| Some((root.root, [time_in_a(root.root)?, root.seconds?]))).collect()
 }
 
-/// Collects the leaves at which two values differ. Skips fields that a run measures, since they are not settings.
+/// Collects the leaves at which two values differ. Skips fields that a run measures, since they are not settings. A record of an older
+/// build may lack a key that is null or empty in a newer one.
 fn differing(name: &str, a: &Value, b: &Value, found: &mut Vec<(String, [String; 2])>) {
-    let measured = ALWAYS_DIFFERENT.contains(&name)
-        || matches!(name, "layout.steps" | "layout.construction_seconds" | "search.thresholds" | "search.chosen")
-        || matches!(name, "cluster.graph" | "cluster.arcs_max_over_mean" | "cluster.roots")
-        || name.ends_with(".handover")
-        || name.starts_with("cluster.devices[") && (name.ends_with(".bands") || name.ends_with(".levels"));
-    // A record of an older build may lack a key that is null or empty in a newer one.
-    let nothing = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-    if measured || a == b || (nothing(a) && nothing(b)) {
-        return;
-    }
-    match (a, b) {
-        (Value::Object(left), Value::Object(right)) => {
-            for key in left.keys().chain(right.keys().filter(|key| !left.contains_key(*key))) {
-                let value = |map: &Map<String, Value>| map.get(key).cloned().unwrap_or(Value::Null);
-                differing(&format!("{name}.{key}"), &value(left), &value(right), found);
-            }
-        }
-        // A device that one run lacks is taken apart like the others, since a part of its record is measured.
-        (Value::Array(left), Value::Array(right)) if left.len() == right.len() || name == "search.devices" => {
-            let none = Value::Object(Map::new());
-            for index in 0..left.len().max(right.len()) {
-                let of = |all: &[Value]| all.get(index).unwrap_or(&none).clone();
-                differing(&format!("{name}[{index}]"), &of(left), &of(right), found);
-            }
-        }
-        _ => {
-            let show = |value: &Value| match value {
-                Value::Null => "unknown".to_owned(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            found.push((name.to_owned(), [show(a), show(b)]));
+    let is_within = |path: &str, name: &str| path.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    let is_measured = |path: &str| {
+        MEASURED.iter().any(|name| is_within(path, name))
+            || path.contains(".handover.")
+            || path.starts_with("cluster.devices.") && (path.contains(".bands.") || path.ends_with(".levels"))
+    };
+    let [left, right] = [a, b].map(|value| {
+        let mut leaves = Vec::new();
+        flatten(name, value, &mut leaves);
+        leaves
+    });
+    let value = |leaves: &[(String, String)], path: &str| leaves.iter().find(|(other, _)| other == path).map(|(_, value)| value.clone());
+    let paths = left.iter().chain(right.iter().filter(|(path, _)| value(&left, path).is_none())).map(|(path, _)| path);
+    for path in paths.filter(|path| !is_measured(path)) {
+        let values = [value(&left, path), value(&right, path)];
+        if values[0] != values[1] {
+            found.push((path.clone(), values.map(|value| value.unwrap_or_else(|| "unknown".to_owned()))));
         }
     }
 }
@@ -413,8 +432,8 @@ mod tests {
         let c = compare(&record(&[0.002, 0.004, 0.008]), &record(&[0.001, 0.001, 0.004]), false).unwrap();
         let near = |a: f64, b: f64| assert!((a / b - 1.0).abs() < 1e-9, "{a} {b}");
         // All roots have the same number of edges, so the harmonic means are in inverse proportion to the sums of the times.
-        near(c.harmonic_mean[1] / c.harmonic_mean[0], 14.0 / 6.0);
-        let roots = c.root_ratios.unwrap();
+        near(c.rates[1].0 / c.rates[0].0, 14.0 / 6.0);
+        let roots = stats::Summary::of(&ratios(&c.roots)).unwrap();
         near(roots.median, 2.0);
         assert_eq!(roots.count, 3);
         assert!(c.differences.is_empty(), "{:?}", c.differences);
@@ -424,13 +443,7 @@ mod tests {
 
     #[test]
     fn a_side_is_called_faster_by_the_median_over_the_roots() {
-        let verdict = |a: &Record, b: &Record| {
-            let verdict = compare(a, b, true).unwrap().verdict;
-            // The page says the same.
-            let page = crate::report::figures::compared(a, b);
-            assert!(page.figures[0].sentence.starts_with(&verdict), "{verdict} {page:?}");
-            verdict
-        };
+        let verdict = |a: &Record, b: &Record| compare(a, b, true).unwrap().verdict;
         let steady = record(&[0.001; 16]);
         // Three searches were disturbed: the means differ by a factor of 2.1, the medians by none.
         let mut disturbed = [0.001; 16];
@@ -505,7 +518,7 @@ mod tests {
         b.energy.measured.as_mut().unwrap().sensors = vec!["powercap:intel-rapl:1".into()];
         let c = compare(&a, &b, false).unwrap();
         assert!(c.mteps_per_watt.is_some());
-        assert_eq!(c.differences[0].0, "energy.sensors[0]");
+        assert_eq!(c.differences[0].0, "energy.sensors");
     }
 
     /// A run over ranks.
@@ -551,7 +564,7 @@ mod tests {
         };
         let differences = |a: &Run, b: &Run| Comparison::new(("a", a), ("b", b), false).unwrap().differences;
         assert_eq!(differences(&with(0, 5, 1000), &with(0, 6, 2000)), []);
-        assert_eq!(differences(&with(0, 5, 1000), &with(1, 5, 1000))[0].0, "cluster.devices[0].rank");
+        assert_eq!(differences(&with(0, 5, 1000), &with(1, 5, 1000))[0].0, "cluster.devices.0.rank");
     }
 
     #[test]
@@ -560,7 +573,7 @@ mod tests {
         let mut with = run(&record(&[0.001]));
         with.value["search"]["devices"] = serde_json::json!([{ "name": "GPU", "handover": { "ways": [{ "way": "copy" }] } }]);
         let differences = Comparison::new(("a", &run(&record(&[0.001]))), ("b", &with), false).unwrap().differences;
-        assert_eq!(differences, [("search.devices[0].name".to_owned(), ["unknown".to_owned(), "GPU".to_owned()])]);
+        assert_eq!(differences, [("search.devices.0.name".to_owned(), ["unknown".to_owned(), "GPU".to_owned()])]);
     }
 
     #[test]

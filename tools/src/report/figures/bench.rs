@@ -6,8 +6,6 @@ use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin};
 use crate::{
     record::{EnergySummary, EnergyWindow, Record, RootRecord},
     report::{
-        comparison::{NOT_IN_TURN, effects, interval, root_ratios},
-        effect::verdict,
         table::facts,
         trace::{level_table, levels_of},
     },
@@ -150,40 +148,6 @@ fn energy(run: &Record) -> Figure {
                 }),
             ],
         ))
-}
-
-/// The ratio of two runs, B over A: of the harmonic means, with its 95 % interval, and root by root.
-pub fn compared(a: &Record, b: &Record) -> Section {
-    let rate = |run: &Record| run.summary.as_ref().map(|summary| (summary.teps.harmonic_mean, summary.teps.harmonic_stddev));
-    let ratios = root_ratios(a, b);
-    let values: Vec<f64> = ratios.iter().map(|(_, [a, b])| a / b).collect();
-    let roots = stats::Summary::of(&values);
-    let sentence = match (rate(a), rate(b)) {
-        (Some(a), Some(b)) => {
-            let half = interval([a, b]).map_or_else(String::new, |half| format!(" (95 % interval +/- {})", general(half, 3)));
-            let [medians, means] = effects([a, b], &values);
-            format!(
-                "{} {NOT_IN_TURN} B has {} times the harmonic mean of A{half}. Root by root the median is {}.",
-                verdict(medians, means),
-                general(b.0 / a.0, 4),
-                roots.map_or_else(|| "n/a".to_owned(), |of| general(of.median, 4))
-            )
-        }
-        _ => "One of the runs has no speed.".to_owned(),
-    };
-    let (x, y) = ("time of A over time of B (above 1: B is faster)", "% of roots with at most this ratio");
-    let figure = Figure::new("ratio", "socbfs compare", "B over A, root by root", sentence)
-        .chart(Chart::distribution(x, y, "roots", values))
-        .table(Table::of(
-            &ratios,
-            &[
-                ("root", &|(root, _)| Cell::name(*root)),
-                ("A", &|(_, [a, _])| Cell::seconds(*a)),
-                ("B", &|(_, [_, b])| Cell::seconds(*b)),
-                ("B over A", &|(_, [a, b])| Cell::number(a / b)),
-            ],
-        ));
-    Section { title: "B over A".into(), figures: vec![figure], ..Section::default() }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ use crate::{
     record::BoardRecord,
     sweep::{SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION},
 };
-pub use bench::compared;
 pub(super) use bench::{efficiency, of_run};
 pub use policies::{policies_end, policies_of_last};
 pub use sweep::{point_line, sweep};
@@ -56,7 +55,7 @@ pub struct Section {
 
 impl Section {
     /// The section for a terminal that has no room for charts: with these figures alone, of which the table is left.
-    fn brief(mut self, is_shown: impl Fn(&Figure) -> bool) -> Self {
+    pub(super) fn brief(mut self, is_shown: impl Fn(&Figure) -> bool) -> Self {
         self.figures.retain(is_shown);
         self.figures.iter_mut().for_each(|figure| figure.chart = None);
         self
@@ -130,7 +129,7 @@ impl Chart {
     }
 
     /// A line of the share of `values` that are no greater than each. Where the tail is long, the x axis is logarithmic.
-    fn distribution(x: &str, y: &str, name: &str, mut values: Vec<f64>) -> Self {
+    pub(super) fn distribution(x: &str, y: &str, name: &str, mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let ends = [values.first(), values.get(values.len() / 2), values.last()].map(|value| value.copied().unwrap_or(1.0));
         let has_tail = ends[0] > 0.0 && (ends[2] > LONG_TAIL * ends[1] || ends[1] > LONG_TAIL * ends[0]);
@@ -301,7 +300,7 @@ fn quoted(word: &str) -> String {
 }
 
 /// Adds every leaf of `value` to `out`, with its path. A list of plain values is one entry.
-fn flatten(path: &str, value: &Value, out: &mut Vec<(String, String)>) {
+pub(super) fn flatten(path: &str, value: &Value, out: &mut Vec<(String, String)>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let leaf = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
