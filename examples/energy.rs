@@ -12,7 +12,7 @@ use std::{
 };
 
 use socbfs::{
-    BuildOptions, Generator, Layout, Profile, Search, SearchOptions,
+    BuildOptions, Generator, Layout, Profile, Run, Search, SearchOptions,
     power::{Energy, Meter, Selection, SystemFiles, discover},
 };
 
@@ -25,7 +25,7 @@ pub fn measure(selection: Selection, window: Duration) -> Result<(u32, Energy), 
     let (begin, mut searches) = (Instant::now(), 0);
     let measured = meter.begin();
     while searches == 0 || begin.elapsed() < window {
-        search.run_uncounted(5)?;
+        search.run(Run { uncounted: true, ..5.into() })?;
         searches += 1;
     }
     Ok((searches, meter.end(measured)))

@@ -7,7 +7,7 @@
 
 use std::{collections::HashMap, env, error::Error, path::Path, time::Instant};
 
-use socbfs::{BuildOptions, Layout, Output, ReadOptions, Search, SearchOptions, Until, graph::NONE, read};
+use socbfs::{BuildOptions, Layout, Output, ReadOptions, Run, Search, SearchOptions, graph::NONE, read};
 
 /// What depots serve.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub fn nearest(path: &Path, depots: u32) -> Result<Served, Box<dyn Error>> {
     let (mut distances, mut nearest) = (vec![0; vertices], vec![0; vertices]);
     let begin = Instant::now();
     let output = Output { levels: Some(&mut distances), sources: Some(&mut nearest), ..Output::default() };
-    search.run_into(&depots, Until::default(), output)?;
+    search.run(Run { output: Some(output), ..(&depots).into() })?;
     eprintln!("{} depots in {:?}", depots.len(), begin.elapsed());
 
     let mut by = HashMap::new();

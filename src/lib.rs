@@ -102,7 +102,7 @@ pub use input::{
 pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, Uses, level_loop};
 pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
-pub use search::{End, Outcome, Output, OwnedSearch, Partial, Search, SearchError, SearchOptions, Until};
+pub use search::{End, Outcome, Output, OwnedSearch, Run, Search, SearchError, SearchOptions, Sources};
 
 pub use cpu::{ParallelThresholds, Simd};
 pub use engine::Team;

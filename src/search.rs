@@ -19,16 +19,6 @@ use crate::{
     words::numbered,
 };
 
-/// The levels of a search, and when its parts ended.
-struct Searched {
-    levels: u32,
-    end_of: End,
-    /// When all levels were done.
-    found: Instant,
-    /// When the parents were in original numbers.
-    end: Instant,
-}
-
 /// Level records kept of one search, at most; deeper levels are added up in the last one.
 const RECORDS: usize = 4096;
 
@@ -149,9 +139,12 @@ pub struct Outcome {
     pub reached: u64,
     /// Levels of the tree or forest: sources alone are 1.
     pub levels: u32,
-    /// Edges for TEPS (both ends reached; repeats counted, self-loops not). After an early end ([`Search::run_until`]) the edges that leave
-    /// the tree count as well: half each, in a directed graph whole.
+    /// Edges for TEPS (both ends reached; repeats counted, self-loops not). After an early end the edges that leave the tree count as well:
+    /// half each, in a directed graph whole.
     pub edges: u64,
+    /// Why the search ended.
+    #[serde(skip)]
+    pub end: End,
     /// Time from the call to the parents in original numbers.
     #[serde(skip)]
     pub elapsed: Duration,
@@ -161,13 +154,60 @@ pub struct Outcome {
     pub mapping: Duration,
 }
 
-/// Conditions that end a search before it has reached everything (default: none).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Until {
-    /// End at this distance from the root: vertices farther away are not searched.
+/// Where searches begin: one root or a set of sources (original numbers). A vertex and anything that is a slice of vertices convert into it.
+#[derive(Debug, Clone, Copy)]
+pub enum Sources<'a> {
+    /// One root.
+    Root(Vertex),
+    /// All of these at once. A source may be given more than once, and there may be no source: then nothing is reached, and there is no
+    /// level.
+    All(&'a [Vertex]),
+}
+
+impl Sources<'_> {
+    /// The vertices.
+    pub fn as_slice(&self) -> &[Vertex] {
+        match self {
+            Self::Root(root) => std::slice::from_ref(root),
+            Self::All(sources) => sources,
+        }
+    }
+}
+
+impl From<Vertex> for Sources<'_> {
+    fn from(root: Vertex) -> Self {
+        Self::Root(root)
+    }
+}
+
+impl<'a, S: AsRef<[Vertex]> + ?Sized> From<&'a S> for Sources<'a> {
+    fn from(sources: &'a S) -> Self {
+        Self::All(sources.as_ref())
+    }
+}
+
+/// What [`Search::run`] is asked for. Sources convert into a whole search from there; other fields are set before `..`:
+/// `Run { depth: Some(2), ..root.into() }`.
+#[derive(Debug)]
+pub struct Run<'a> {
+    /// Where it begins.
+    pub sources: Sources<'a>,
+    /// End at this distance from the sources: vertices farther away are not searched.
     pub depth: Option<u32>,
     /// End after the level that reaches this vertex (an original number).
     pub target: Option<Vertex>,
+    /// Write the tree to these arrays: [`Search::parents`] is empty afterwards.
+    pub output: Option<Output<'a>>,
+    /// Do not count what was reached, which is never part of the time, for searches that follow one another in a window whose energy is
+    /// measured. [`Outcome::reached`] and [`Outcome::edges`] are 0. If a device took part and there is no `output`, [`Outcome::levels`]
+    /// does not count a last level that consists of leaves which the layout left out.
+    pub uncounted: bool,
+}
+
+impl<'a, S: Into<Sources<'a>>> From<S> for Run<'a> {
+    fn from(sources: S) -> Self {
+        Self { sources: sources.into(), depth: None, target: None, output: None, uncounted: false }
+    }
 }
 
 /// Why a search ended.
@@ -182,16 +222,10 @@ pub enum End {
     Target,
 }
 
-/// A search that was allowed to end early: its tree is the whole one cut off below some level.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
-pub struct Partial {
-    /// What was reached, and in what time.
-    pub outcome: Outcome,
-    /// Why it ended.
-    pub end: End,
-}
-
-/// Where a search writes its tree ([`Search::run_into`]): the caller's arrays, with an entry for each vertex.
+/// Where a search writes its tree: the caller's arrays, with an entry for each vertex. Arrays that are not given are not written. Distances
+/// alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in a deeper search they are computed from
+/// the parents). If the search has a device, the tree is copied from the search's own array. What was reached is counted from `parents` or
+/// `levels`, and is 0 without them.
 #[derive(Debug, Default)]
 pub struct Output<'a> {
     /// Parents: that of a source is the source itself; [`NONE`] where not reached.
@@ -412,108 +446,88 @@ impl<'g> Search<'g> {
         self.engine.simd()
     }
 
-    /// Searches from `root` (an original number).
+    /// Searches from a root: the result is a tree, in which the root is its own parent, at level 0. From several sources it is a forest, in
+    /// which the level of a vertex is its distance from the nearest source. A [`Run`] also ends early, or writes to the caller's arrays.
+    ///
+    /// With a depth or a target, every level is run by itself. With a target, a device that owns the state hands it to the host after each
+    /// level. A device that owns the state gets several sources from the host, with the whole state.
     ///
     /// # Errors
-    /// [`SearchError::RootOutOfRange`], [`SearchError::NotRecorded`], [`SearchError::Stopped`], and [`SearchError::Device`] if a device
-    /// fails.
-    pub fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        self.run_from(&[root])
-    }
-
-    /// Searches from all `sources` (original numbers) at once: the result is a forest, in which the level of a vertex is its distance from
-    /// the nearest source. A source is its own parent, at level 0. A source may be given more than once, and there may be no source:
-    /// then nothing is reached, and there is no level.
-    ///
-    /// A device that owns the state gets several sources from the host, with the whole state.
-    ///
-    /// # Errors
-    /// As [`Search::run`].
+    /// [`SearchError::RootOutOfRange`], [`SearchError::TargetOutOfRange`], [`SearchError::Length`], [`SearchError::NotRecorded`],
+    /// [`SearchError::Stopped`], and [`SearchError::Device`] if a device fails.
     ///
     /// ```
-    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing}};
+    /// # use socbfs::{BuildOptions, Layout, Output, Run, Search, SearchOptions, graph::{EdgeList, Listing}, search::End};
     /// # let path = (0..9).map(|v| [v, v + 1]).collect();
     /// # let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
     /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
-    /// // On the path 0 - 1 - ... - 9: the distance of each vertex from vertex 1 or 8, and which of them is nearer.
-    /// let outcome = search.run_from(&[1, 8])?;
+    /// // On the path 0 - 1 - ... - 9: everything from vertex 3.
+    /// let outcome = search.run(3)?;
+    /// assert_eq!((outcome.reached, outcome.levels, search.parents()[9]), (10, 7, 8));
+    /// // The distance of each vertex from vertex 1 or 8, and which of them is nearer.
+    /// let outcome = search.run(&[1, 8])?;
     /// assert_eq!((outcome.sources, outcome.reached, outcome.levels), (2, 10, 4));
     /// let (mut distances, mut nearest) = ([0; 10], [0; 10]);
     /// search.levels_into(&mut distances);
     /// search.sources_into(&mut nearest);
     /// assert_eq!(distances, [1, 0, 1, 2, 3, 3, 2, 1, 0, 1]);
     /// assert_eq!(nearest, [1, 1, 1, 1, 1, 8, 8, 8, 8, 8]);
+    /// // Everything within a distance of 2. Four edges lie between these vertices, and two leave them, which count half.
+    /// let near = search.run(Run { depth: Some(2), ..4.into() })?;
+    /// assert_eq!((near.end, near.reached, near.edges), (End::Depth, 5, 5));
+    /// // Everything up to vertex 6.
+    /// let route = search.run(Run { target: Some(6), ..0.into() })?;
+    /// assert_eq!((route.end, route.levels, search.parents()[6]), (End::Target, 7, 5));
+    /// // The distances alone.
+    /// let output = Output { levels: Some(&mut distances), ..Output::default() };
+    /// assert_eq!(search.run(Run { output: Some(output), ..0.into() })?.reached, 10);
+    /// assert_eq!(distances, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn run_from(&mut self, sources: &[Vertex]) -> Result<Outcome, SearchError> {
-        let (outcome, end) = self.run_to_end(sources, None, None)?;
-        Ok(self.counted(outcome, end))
-    }
-
-    /// As [`Search::run_from`], up to a distance or to a target. With either, every level is run by itself. With a target, a device that
-    /// owns the state hands it to the host after each level.
-    ///
-    /// # Errors
-    /// As [`Search::run`], and [`SearchError::TargetOutOfRange`].
-    ///
-    /// ```
-    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, Until, search::End, graph::{EdgeList, Listing}};
-    /// # let path = (0..9).map(|v| [v, v + 1]).collect();
-    /// # let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
-    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
-    /// // On the path 0 - 1 - ... - 9: everything within a distance of 2, and everything up to vertex 6.
-    /// let near = search.run_until(&[4], Until { depth: Some(2), ..Until::default() })?;
-    /// assert_eq!((near.end, near.outcome.reached), (End::Depth, 5));
-    /// // Four edges lie between these vertices, and two leave them, which count half.
-    /// assert_eq!(near.outcome.edges, 5);
-    /// let route = search.run_until(&[0], Until { target: Some(6), ..Until::default() })?;
-    /// assert_eq!((route.end, route.outcome.levels, search.parents()[6]), (End::Target, 7, 5));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn run_until(&mut self, sources: &[Vertex], until: Until) -> Result<Partial, SearchError> {
-        let until = self.checked(until)?;
-        let (outcome, end) = self.run_to_end(sources, until, None)?;
-        Ok(Partial { outcome: self.counted(outcome, end), end })
-    }
-
-    /// As [`Search::run_until`], but writes the tree to the caller's arrays: [`Search::parents`] is empty afterwards. Arrays that are not
-    /// given are not written. Distances alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in
-    /// a deeper search they are computed from the parents). If the search has a device, the tree is copied from the search's own array.
-    /// What was reached is not counted, as in [`Search::run_uncounted`]: see [`Search::counts`].
-    ///
-    /// # Errors
-    /// As [`Search::run_until`], and [`SearchError::Length`].
-    ///
-    /// ```
-    /// # use socbfs::{BuildOptions, Layout, Output, Search, SearchOptions, Until, graph::{EdgeList, Listing, NONE}};
-    /// # let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3]], Listing::Once)?;
-    /// # let layout = Layout::build(&edges, &BuildOptions::default())?;
-    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
-    /// // The path 0 - 1 - 2 - 3, and vertex 4 without an edge: the distances from vertex 1.
-    /// let mut distances = vec![0; layout.vertices()];
-    /// search.run_into(&[1], Until::default(), Output { levels: Some(&mut distances), ..Output::default() })?;
-    /// assert_eq!(distances, [1, 0, 1, 2, NONE]);
-    /// assert_eq!(search.counts(&distances), (4, 3));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn run_into(&mut self, sources: &[Vertex], until: Until, mut output: Output<'_>) -> Result<Partial, SearchError> {
-        let (until, vertices) = (self.checked(until)?, self.layout.vertices());
-        let lengths =
-            [("parents", output.parents.as_deref()), ("levels", output.levels.as_deref()), ("sources", output.sources.as_deref())];
-        for (what, given) in lengths.into_iter().filter_map(|(what, array)| Some((what, array?.len()))) {
-            if given != vertices {
-                return Err(SearchError::Length { what, given, wanted: vertices });
-            }
+    pub fn run<'a>(&mut self, run: impl Into<Run<'a>>) -> Result<Outcome, SearchError> {
+        let mut run = run.into();
+        self.check(&run)?;
+        let root = run.sources.as_slice().first().copied();
+        if let Some(root) = root.filter(|&root| !self.planner.set_root(root)) {
+            return Err(SearchError::NotRecorded(root));
         }
-        self.engine.note_distances(output.levels.is_some());
-        let done = self.run_to_end(sources, until, Some(&mut output));
-        self.engine.note_distances(false);
-        self.has_tree &= done.is_err();
-        done.map(|(outcome, end)| Partial { outcome: self.with_leaf_level(outcome, end), end })
+        let begin = Instant::now();
+        // An error leaves no tree, also one in the work that the search before left for this one.
+        self.has_tree = false;
+        let outcome = match self.search(&mut run, begin) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.fall_back(error)?;
+                self.search(&mut run, begin).map_err(|error| self.failed(error))?
+            }
+        };
+        let Some(mut outcome) = outcome else { return Err(SearchError::Stopped(root.unwrap_or(NONE))) };
+        // If a device took part, a last level of leaves is not counted yet.
+        self.deepest = outcome.levels;
+        if let Some(Output { parents, sources: Some(labels), .. }) = &mut run.output {
+            self.engine.label(parents.as_deref(), labels, self.deepest, self.outside);
+        }
+        self.has_tree = run.output.is_none();
+        if run.uncounted && self.has_tree {
+            return Ok(outcome);
+        }
+        // If a device took part, the engine finds a last level of leaves in the parents, which it has even if the caller's arrays have them
+        // too.
+        if self.may_end_in_leaves(outcome.end) && self.engine.leaf_is_deepest().is_none() {
+            outcome.levels += u32::from(self.engine.leaf_is_below(outcome.levels));
+        }
+        let found = match &run.output {
+            None => Some(self.parents()),
+            Some(Output { parents, levels, .. }) => parents.as_deref().or(levels.as_deref()),
+        };
+        if let Some(found) = found.filter(|_| !run.uncounted) {
+            (outcome.reached, outcome.edges) = self.counts(found);
+        }
+        Ok(outcome)
     }
 
-    /// The numbers of vertices and edges that [`Search::run_into`] has reached, counted as in [`Outcome`]. `found` is an array that it has
-    /// written: parents or levels.
+    /// The numbers of vertices and edges that a search reached, as in [`Outcome`], for one that did not count them ([`Run::uncounted`]).
+    /// `found` is an array that it has written: parents or levels.
     ///
     /// # Panics
     /// If `found` has not exactly one entry per vertex.
@@ -524,83 +538,32 @@ impl<'g> Search<'g> {
         (reached, if self.layout.directed() { edges } else { edges / 2 })
     }
 
-    /// As [`Search::run`], without counting what was reached (which is never part of the time), for searches that follow one another in a
-    /// window whose energy is measured. `reached` and `edges` are 0. If a device took part, `levels` does not count a last level that
-    /// consists of leaves which the layout left out.
-    ///
-    /// # Errors
-    /// As [`Search::run`].
-    pub fn run_uncounted(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        self.run_to_end(&[root], None, None).map(|(outcome, _)| outcome)
-    }
-
-    fn counted(&self, outcome: Outcome, end: End) -> Outcome {
-        let (reached, edges) = self.counts(self.parents());
-        Outcome { reached, edges, ..self.with_leaf_level(outcome, end) }
-    }
-
-    /// Counts a last level that has only leaves which the layout left out. If a device took part, the engine finds it in the parents, which
-    /// it has even if the caller's arrays have them too.
-    fn with_leaf_level(&self, mut outcome: Outcome, end: End) -> Outcome {
-        if self.may_end_in_leaves(end) && self.engine.leaf_is_deepest().is_none() {
-            outcome.levels += u32::from(self.engine.leaf_is_below(outcome.levels));
-        }
-        outcome
-    }
-
-    /// The limits, if there are any: a search without them need not run every level by itself.
-    fn checked(&self, until: Until) -> Result<Option<Until>, SearchError> {
+    /// Refuses what can't be run.
+    fn check(&self, run: &Run<'_>) -> Result<(), SearchError> {
         let vertices = self.layout.vertices();
-        match until.target {
-            Some(target) if target as usize >= vertices => Err(SearchError::TargetOutOfRange { target, vertices }),
-            _ => Ok((until != Until::default()).then_some(until)),
+        if let Some(target) = run.target.filter(|&target| target as usize >= vertices) {
+            return Err(SearchError::TargetOutOfRange { target, vertices });
         }
-    }
-
-    fn run_to_end(
-        &mut self,
-        sources: &[Vertex],
-        until: Option<Until>,
-        mut output: Option<&mut Output<'_>>,
-    ) -> Result<(Outcome, End), SearchError> {
-        let vertices = self.layout.vertices();
-        if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
-            return Err(SearchError::RootOutOfRange { root, vertices });
-        }
-        let root = sources.first().copied().unwrap_or(NONE);
-        if !sources.is_empty() && !self.planner.set_root(root) {
-            return Err(SearchError::NotRecorded(root));
-        }
-        let begin = Instant::now();
-        // An error leaves no tree, also one in the work that the search before left for this one.
-        self.has_tree = false;
-        let searched = match self.search(sources, until, output.as_deref_mut()) {
-            Ok(searched) => searched,
-            Err(error) => {
-                self.fall_back(error)?;
-                self.search(sources, until, output.as_deref_mut()).map_err(|error| self.failed(error))?
+        if let Some(Output { parents, levels, sources }) = &run.output {
+            for (what, array) in [("parents", parents), ("levels", levels), ("sources", sources)] {
+                if let Some(given) = array.as_ref().map(|array| array.len()).filter(|&given| given != vertices) {
+                    return Err(SearchError::Length { what, given, wanted: vertices });
+                }
             }
-        };
-        self.has_tree = searched.is_some();
-        let Some(Searched { levels, end_of, found, end }) = searched else { return Err(SearchError::Stopped(root)) };
-        // If a device took part, a last level of leaves is not counted yet.
-        self.deepest = levels;
-        if let Some(Output { parents, sources: Some(labels), .. }) = output {
-            self.engine.label(parents.as_deref(), labels, self.deepest, self.outside);
         }
-        let sources = sources.len() as u64;
-        Ok((Outcome { root, sources, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found }, end_of))
+        match run.sources.as_slice().iter().find(|&&source| source as usize >= vertices) {
+            Some(&root) => Err(SearchError::RootOutOfRange { root, vertices }),
+            None => Ok(()),
+        }
     }
 
     /// Returns `None` if the search was stopped.
-    fn search(
-        &mut self,
-        sources: &[Vertex],
-        until: Option<Until>,
-        mut output: Option<&mut Output<'_>>,
-    ) -> Result<Option<Searched>, DeviceError> {
+    fn search(&mut self, run: &mut Run<'_>, begin: Instant) -> Result<Option<Outcome>, DeviceError> {
+        let Run { sources, depth, target, output, .. } = run;
+        let (sources, depth, target, mut output) = (sources.as_slice(), *depth, *target, output.as_mut());
+        self.engine.note_distances(output.as_ref().is_some_and(|output| output.levels.is_some()));
         let layout = self.layout;
-        let Until { depth, target } = until.unwrap_or_default();
+        let has_limit = depth.is_some() || target.is_some();
         let target_place = target.map(|target| layout.place(target));
         // A target that is no further than level 1 is a limit of depth.
         let limit = match (target, target_place) {
@@ -646,8 +609,8 @@ impl<'g> Search<'g> {
                 }
                 Ok(limit.filter(|&(depth, _)| levels >= depth).map(|(_, end)| Halt::Ended(end)))
             };
-            let run = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, sources, records, halt);
-            let ended = if until.is_some() { self.engine.level_by_level(run)? } else { run(&mut self.engine)? };
+            let all_levels = |engine: &mut HybridEngine<'g>| level_loop_until(engine, planner, sources, records, halt);
+            let ended = if has_limit { self.engine.level_by_level(all_levels)? } else { all_levels(&mut self.engine)? };
             (levels, end_of) = match ended {
                 // The target's level has only leaves that were left out.
                 (levels, None) if target_level.is_some_and(|level| levels >= level) => (levels + 1, End::Target),
@@ -689,7 +652,9 @@ impl<'g> Search<'g> {
         if let Some((_, End::Target)) = limit {
             end_of = End::Target;
         }
-        Ok(Some(Searched { levels, end_of, found, end: Instant::now() }))
+        let (root, sources, end) = (sources.first().copied().unwrap_or(NONE), sources.len() as u64, Instant::now());
+        let (elapsed, mapping) = (end - begin, end - found);
+        Ok(Some(Outcome { root, sources, reached: 0, levels, edges: 0, end: end_of, elapsed, mapping }))
     }
 
     /// Enters the sources that no level searches and, if the search `goes_on` beyond level 0, the leaves that are the only neighbours of
@@ -793,7 +758,7 @@ impl<'g> Search<'g> {
     }
 
     /// Writes the levels of the last search to `levels`, by original vertex ([`NONE`] where not reached). They are computed from the
-    /// parents, in time linear in the number of vertices ([`Search::run_into`] is faster). A vertex whose parents lead to no root has no
+    /// parents, in time linear in the number of vertices ([`Output::levels`] is faster). A vertex whose parents lead to no root has no
     /// level: a device's driver then has a bug, which [`validate`](mod@crate::validate) finds.
     ///
     /// # Panics

@@ -11,7 +11,7 @@ use socbfs::{
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, Replay},
-    search::{Output, Search, SearchOptions, Until},
+    search::{Output, Run, Search, SearchOptions},
 };
 
 use crate::searches::{devices, edges, is_rusticl, is_slow};
@@ -155,7 +155,7 @@ fn a_last_level_of_leaves_is_counted_with_a_device() {
                 assert_eq!(search.run(root).unwrap().levels, levels, "{policy}, root {root}");
                 let (mut parents, mut found) = (vec![0; 40], vec![0; 40]);
                 let both = Output { parents: Some(&mut parents), levels: Some(&mut found), ..Output::default() };
-                assert_eq!(search.run_into(&[root], Until::default(), both).unwrap().outcome.levels, levels, "{policy}, root {root}");
+                assert_eq!(search.run(Run { output: Some(both), ..root.into() }).unwrap().levels, levels, "{policy}, root {root}");
                 assert_eq!(found.iter().filter(|&&level| level != NONE).max(), Some(&(levels - 1)), "{policy}, root {root}");
             }
         }
@@ -183,7 +183,7 @@ fn the_device_part_of_a_level_has_the_time_of_its_kernels() {
                 search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu).unwrap();
                 search.set_split_in_turn(in_turn);
                 for _ in 0..9 {
-                    search.run_uncounted(3).unwrap();
+                    search.run(Run { uncounted: true, ..3.into() }).unwrap();
                     let record = search.records().iter().find(|record| record.stats.level == 2).unwrap();
                     assert!(
                         record.device_ns > 0 && record.device_ns <= record.gpu_ns,

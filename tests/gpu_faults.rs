@@ -29,7 +29,7 @@ use socbfs::{
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
     policy::{LevelDevice, Policy},
-    search::{Search, SearchError, SearchOptions, Until},
+    search::{Run, Search, SearchError, SearchOptions},
 };
 
 use crate::{
@@ -318,7 +318,7 @@ fn a_device_lost_after_an_early_end_leaves_no_tree() {
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let options = options(device, SharingMode::AllocHostPtr, "tg".parse().unwrap(), LevelDevice::Cpu, false);
         let mut search = Search::new(&layout, &options).unwrap();
-        search.run_until(&[3], Until { depth: Some(1), ..Until::default() }).unwrap();
+        search.run(Run { depth: Some(1), ..3.into() }).unwrap();
         assert_eq!(search.parents()[3], 3);
         fs::write(file, "0").unwrap();
         assert!(matches!(search.run(3), Err(SearchError::Device { .. })));

@@ -16,7 +16,7 @@ use socbfs::{
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, PolicyPlanner, Replay},
-    search::{End, Search, SearchError, SearchOptions, Until},
+    search::{End, Run, Search, SearchError, SearchOptions},
 };
 
 use crate::{
@@ -469,7 +469,7 @@ fn a_device_search_can_end_early_and_the_next_one_is_right() {
             for (depth, target, cut) in
                 [(Some(1), None, 1), (None, Some(near), 2), (Some(3), Some(far), 3), (None, Some(far), level[far as usize])]
             {
-                let partial = search.run_until(&[0], Until { depth, target }).unwrap();
+                let partial = search.run(Run { depth, target, ..0.into() }).unwrap();
                 let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
                 assert_eq!(search.result(0).level, wanted, "{} up to {depth:?}, {target:?}", options.policy);
                 assert_eq!(partial.end, if depth.is_some() { End::Depth } else { End::Target });

@@ -12,7 +12,7 @@ use std::{
 
 use proptest::prelude::*;
 use socbfs::{
-    ManySearch, Output, Until,
+    ManySearch, Output, Run,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     many::{ROOTS, Visitor},
     search::{End, Search, SearchError, SearchOptions},
@@ -79,15 +79,16 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
     // The last level may have only leaves, which are not searched: then a search up to it may know that there are no more levels.
     let leaves_are_last =
         (0..).zip(level).filter(|&(_, &level)| level.wrapping_add(1) == whole.levels).all(|(v, _)| layout.to_internal(v) == NONE);
-    let check = |search: &mut Search<'_>, until: Until, cut: u32, end: End| {
-        let partial = search.run_until(&[root], until).unwrap();
+    let check = |search: &mut Search<'_>, until: (Option<u32>, Option<u32>), cut: u32, end: End| {
+        let (depth, target) = until;
+        let partial = search.run(Run { depth, target, ..root.into() }).unwrap();
         let end = if end == End::Depth && cut + 1 == whole.levels && leaves_are_last { partial.end } else { end };
         assert_eq!(partial.end, end, "{until:?}");
         let tree = search.result(root);
         let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
         assert_eq!(tree.level, wanted, "{until:?}");
-        assert_eq!(partial.outcome.reached, level.iter().filter(|&&level| level <= cut).count() as u64);
-        assert_eq!(partial.outcome.levels, whole.levels.min(cut.saturating_add(1)), "{until:?}");
+        assert_eq!(partial.reached, level.iter().filter(|&&level| level <= cut).count() as u64);
+        assert_eq!(partial.levels, whole.levels.min(cut.saturating_add(1)), "{until:?}");
         // The same with arrays of the caller for parents, levels, both, or neither.
         for (with_parents, with_levels) in [(true, true), (false, true), (true, false), (false, false)] {
             let (mut parents, mut levels) = (vec![7; n], vec![7; n]);
@@ -96,10 +97,12 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
                 levels: with_levels.then_some(&mut levels[..]),
                 ..Output::default()
             };
-            let again = search.run_into(&[root], until, output).unwrap();
-            assert_eq!((again.end, again.outcome.levels, again.outcome.reached), (partial.end, partial.outcome.levels, 0), "{until:?}");
+            let is_counted = with_parents || with_levels;
+            let again = search.run(Run { depth, target, output: Some(output), ..root.into() }).unwrap();
+            assert_eq!((again.end, again.levels), (partial.end, partial.levels), "{until:?}");
+            assert_eq!((again.reached, again.edges), if is_counted { (partial.reached, partial.edges) } else { (0, 0) }, "{until:?}");
             assert!(search.parents().is_empty());
-            let counts = (partial.outcome.reached, partial.outcome.edges);
+            let counts = (partial.reached, partial.edges);
             if with_levels {
                 assert_eq!(levels, wanted, "{until:?}");
                 assert_eq!(search.counts(&levels), counts);
@@ -114,31 +117,30 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
     for depth in (0..whole.levels + 2).step_by(1 + whole.levels as usize / 9) {
         // A search that stops at the deepest level does not know yet that it is the last, except from a root without an edge.
         let end = if depth >= whole.levels || whole.levels == 1 && layout.to_internal(root) == NONE { End::Complete } else { End::Depth };
-        check(&mut search, Until { depth: Some(depth), target: None }, depth, end);
+        check(&mut search, (Some(depth), None), depth, end);
     }
     for &target in targets {
         let far = level[target as usize];
         let end = if far == NONE { End::Complete } else { End::Target };
         let cut = if far == NONE { NONE - 1 } else { far };
-        check(&mut search, Until { depth: None, target: Some(target) }, cut, end);
+        check(&mut search, (None, Some(target)), cut, end);
         if far != NONE && far > 1 {
-            check(&mut search, Until { depth: Some(far - 1), target: Some(target) }, far - 1, End::Depth);
+            check(&mut search, (Some(far - 1), Some(target)), far - 1, End::Depth);
         }
         // The whole tree is right again afterwards.
         assert_eq!(search.run(root).unwrap().reached, whole.reached);
         assert_eq!(search.result(root).level, level);
     }
-    check(&mut search, Until::default(), NONE - 1, End::Complete);
-    let error = search.run_until(&[root], Until { depth: None, target: Some(n as u32) }).unwrap_err();
+    check(&mut search, (None, None), NONE - 1, End::Complete);
+    let error = search.run(Run { target: Some(n as u32), ..root.into() }).unwrap_err();
     assert!(matches!(error, SearchError::TargetOutOfRange { .. }), "{error}");
     // A refused call does not change the last tree.
     search.run(root).unwrap();
     let (mut short, mut right) = (vec![0; n - 1], vec![0; n]);
-    let error = search
-        .run_into(&[root], Until::default(), Output { parents: Some(&mut right), levels: Some(&mut short), ..Output::default() })
-        .unwrap_err();
+    let output = Output { parents: Some(&mut right), levels: Some(&mut short), ..Output::default() };
+    let error = search.run(Run { output: Some(output), ..root.into() }).unwrap_err();
     assert!(matches!(error, SearchError::Length { what: "levels", .. }), "{error}");
-    let error = search.run_into(&[n as u32], Until::default(), Output::default()).unwrap_err();
+    let error = search.run(Run { output: Some(Output::default()), ..(n as u32).into() }).unwrap_err();
     assert!(matches!(error, SearchError::RootOutOfRange { .. }), "{error}");
     assert_eq!(search.result(root).level, level);
 }

@@ -13,7 +13,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     grid::{Cell, Connectivity, Grid, GridOptions, GridSearch},
     policy::{Known, Policy, Replay},
-    search::{Output, Search, SearchOptions, Until},
+    search::{Output, Run, Search, SearchOptions},
 };
 
 /// Searches over a grid that changes in between, and what they are asked for, call the allocator only the first time.
@@ -86,7 +86,7 @@ fn main() {
                             // Nor does a search from a set of sources, with leaves among them and repeats.
                             let sources: Vec<u32> = (0..500).map(|i| i * 7919 % 20_000).chain([0, 17, 17]).collect();
                             let mut good = false;
-                            let calls_made = calls(|| good = search.run_from(&sources).is_ok() && search.run_from(&[]).is_ok());
+                            let calls_made = calls(|| good = search.run(&sources).is_ok() && search.run(&[]).is_ok());
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, from sources");
                             // Nor does a search into arrays of the caller.
                             let mut arrays = [vec![0; 20_000], vec![0; 20_000], vec![0; 20_000]];
@@ -94,7 +94,7 @@ fn main() {
                             let calls_made = calls(|| {
                                 let [parents, levels, labels] = &mut arrays;
                                 let output = Output { parents: Some(parents), levels: Some(levels), sources: Some(labels) };
-                                good = search.run_into(&sources, Until::default(), output).is_ok();
+                                good = search.run(Run { output: Some(output), ..(&sources).into() }).is_ok();
                             });
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
                             // Nor does a search for components: its memory is mapped when it is first needed.

@@ -9,7 +9,7 @@ use socbfs::{
     cpu::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Known, Policy, Replay},
-    search::{End, Search, SearchError, SearchOptions, Until},
+    search::{End, Run, Search, SearchError, SearchOptions},
 };
 
 use crate::{
@@ -291,11 +291,11 @@ fn a_search_up_to_no_limit_joins_small_levels_as_one_without_limits_does() {
     let mut search = Search::new(&layout, &SearchOptions { threads: 2, ..SearchOptions::default() }).unwrap();
     let whole = search.run(0).unwrap();
     let records = search.records().len();
-    let partial = search.run_until(&[0], Until::default()).unwrap();
-    assert_eq!((partial.outcome.reached, partial.outcome.levels, partial.end), (whole.reached, whole.levels, End::Complete));
+    let partial = search.run(Run::from(&[0])).unwrap();
+    assert_eq!((partial.reached, partial.levels, partial.end), (whole.reached, whole.levels, End::Complete));
     assert_eq!(search.records().len(), records);
     // With a limit that is never reached, every level is run by itself.
-    search.run_until(&[0], Until { depth: Some(3000), target: None }).unwrap();
+    search.run(Run { depth: Some(3000), ..0.into() }).unwrap();
     assert!(search.records().len() > records);
 }
 

@@ -8,7 +8,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use socbfs::{
-    ManySearch, Output, Until,
+    ManySearch, Output, Run,
     cpu::{ParallelThresholds, Simd},
     gpu::{GpuOptions, GpuSetup},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
@@ -79,7 +79,7 @@ impl Case {
     /// Searches to the end, up to a depth, and up to a target, with the tree in the search's own arrays and in those of the caller.
     fn compare(&self, search: &mut Search<'_>, depth: u32, target: u32) {
         let n = self.n;
-        let outcome = search.run_from(&self.sources).unwrap();
+        let outcome = search.run(&self.sources).unwrap();
         let (mut levels, mut labels) = (vec![7; n], vec![7; n]);
         search.levels_into(&mut levels);
         search.sources_into(&mut labels);
@@ -93,35 +93,36 @@ impl Case {
         let far = self.level[target as usize];
         let to_target = if far == NONE { NONE - 1 } else { far };
         for (until, cut) in [
-            (Until::default(), NONE - 1),
-            (Until { depth: Some(depth), target: None }, depth),
-            (Until { depth: None, target: Some(target) }, to_target),
-            (Until { depth: Some(depth), target: Some(target) }, depth.min(to_target)),
+            ((None, None), NONE - 1),
+            ((Some(depth), None), depth),
+            ((None, Some(target)), to_target),
+            ((Some(depth), Some(target)), depth.min(to_target)),
         ] {
-            let partial = search.run_until(&self.sources, until).unwrap();
+            let (depth, target) = until;
+            let partial = search.run(Run { depth, target, ..(&self.sources).into() }).unwrap();
             search.levels_into(&mut levels);
             search.sources_into(&mut labels);
             self.check(search.parents(), &levels, &labels, cut);
             let cut_levels = self.levels().min(cut.saturating_add(1));
-            assert_eq!(partial.outcome.levels, cut_levels, "{until:?}");
-            let hits = until.target.is_some() && far <= cut && far != NONE;
+            assert_eq!(partial.levels, cut_levels, "{until:?}");
+            let hits = target.is_some() && far <= cut && far != NONE;
             assert_eq!(partial.end == End::Target, hits, "{until:?}");
             if !hits && cut < self.levels().saturating_sub(1) {
                 assert_eq!(partial.end, End::Depth, "{until:?}");
             }
             let [mut parents, mut levels, mut labels] = [vec![7; n], vec![7; n], vec![7; n]];
             let output = Output { parents: Some(&mut parents), levels: Some(&mut levels), sources: Some(&mut labels) };
-            let into = search.run_into(&self.sources, until, output).unwrap();
-            assert_eq!((into.end, into.outcome.levels), (partial.end, cut_levels), "{until:?}");
+            let into = search.run(Run { depth, target, output: Some(output), ..(&self.sources).into() }).unwrap();
+            assert_eq!((into.end, into.levels), (partial.end, cut_levels), "{until:?}");
             self.check(&parents, &levels, &labels, cut);
             // Labels and levels alone, and levels alone.
             let [mut fewer, mut again] = [vec![7; n], vec![7; n]];
             let output = Output { levels: Some(&mut fewer), sources: Some(&mut again), ..Output::default() };
-            search.run_into(&self.sources, until, output).unwrap();
+            search.run(Run { depth, target, output: Some(output), ..(&self.sources).into() }).unwrap();
             let of = |v: usize| if again[v] == NONE { NONE } else { self.each[v * self.sources.len() + self.at(again[v])] };
             assert!((0..n).all(|v| of(v) == levels[v] && fewer[v] == levels[v]), "{until:?}");
             let output = Output { levels: Some(&mut fewer), ..Output::default() };
-            search.run_into(&self.sources, until, output).unwrap();
+            search.run(Run { depth, target, output: Some(output), ..(&self.sources).into() }).unwrap();
             assert_eq!(fewer, levels, "{until:?}");
         }
     }
@@ -230,13 +231,13 @@ fn a_search_from_sources_can_be_stopped_and_refused() {
     let layout = case.layout(Order::Degree, false);
     let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
     search.stopper().stop();
-    assert!(matches!(search.run_from(&case.sources), Err(SearchError::Stopped(0))));
-    assert!(matches!(search.run_from(&[5]), Err(SearchError::Stopped(5))));
+    assert!(matches!(search.run(&case.sources), Err(SearchError::Stopped(0))));
+    assert!(matches!(search.run(&[5]), Err(SearchError::Stopped(5))));
     search.stopper().reset();
     search.set_deadline(Some(Instant::now()));
-    assert!(matches!(search.run_from(&case.sources), Err(SearchError::Stopped(0))));
+    assert!(matches!(search.run(&case.sources), Err(SearchError::Stopped(0))));
     search.set_deadline(None);
-    assert!(matches!(search.run_from(&[0, 6]), Err(SearchError::RootOutOfRange { root: 6, vertices: 6 })));
+    assert!(matches!(search.run(&[0, 6]), Err(SearchError::RootOutOfRange { root: 6, vertices: 6 })));
     case.compare(&mut search, 1, 4);
 }
 
@@ -250,7 +251,7 @@ fn large_sets_are_searched() {
         for order in [Order::Original, Order::Degree, Order::Rcm] {
             let layout = layout(n as usize, &edges, directed, order, false);
             let mut search = Search::new(&layout, &SearchOptions { threads: 3, ..SearchOptions::default() }).unwrap();
-            let outcome = search.run_from(&sources).unwrap();
+            let outcome = search.run(&sources).unwrap();
             assert_eq!((outcome.reached, outcome.levels), (n, 1));
             assert!(search.parents().iter().enumerate().all(|(v, &parent)| parent == v as u32));
             let few: Vec<u32> = sources[..40].to_vec();

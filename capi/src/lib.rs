@@ -18,7 +18,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, ManySearch, Output, Placement, Policy, Runtime, Until,
+    DeviceChoice, Direction, Layout, LevelRecord, ManySearch, Output, Placement, Policy, Run, Runtime,
     board::{Goal, MOST_THREADS},
     cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
@@ -621,18 +621,7 @@ pub unsafe extern "C" fn socbfs_search_run(search: *const socbfs_search, root: u
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        let mut search = lock(&search.search)?;
-        #[cfg(feature = "planted-panic")]
-        #[allow(clippy::panic, reason = "it is what this feature is for")]
-        if root == SOCBFS_NONE - 1 {
-            panic!("planted");
-        }
-        match outcome {
-            Some(outcome) => *outcome = c_outcome(search.with(|search| search.run(root))?, SOCBFS_COMPLETE),
-            // Without an outcome, the vertices reached need not be counted.
-            None => drop(search.with(|search| search.run_uncounted(root))?),
-        }
-        Ok(())
+        searched(search, root.into(), outcome)
     })
 }
 
@@ -652,11 +641,7 @@ pub unsafe extern "C" fn socbfs_search_run_until(
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
-        let partial = lock(&search.search)?.with(|search| search.run_until(&[root], until(depth, target)))?;
-        if let Some(outcome) = outcome {
-            *outcome = c_outcome(partial.outcome, code_of(partial.end));
-        }
-        Ok(())
+        searched(search, Run { depth: limit(depth), target: limit(target), ..root.into() }, outcome)
     })
 }
 
@@ -677,11 +662,7 @@ pub unsafe extern "C" fn socbfs_search_run_from(
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, sources, outcome) = unsafe { (pointer(search, "search")?, array(sources, count, "sources")?, outcome.as_mut()) };
-        let partial = lock(&search.search)?.with(|search| search.run_until(sources, until(depth, target)))?;
-        if let Some(outcome) = outcome {
-            *outcome = c_outcome(partial.outcome, code_of(partial.end));
-        }
-        Ok(())
+        searched(search, Run { depth: limit(depth), target: limit(target), ..sources.into() }, outcome)
     })
 }
 
@@ -709,21 +690,29 @@ pub unsafe extern "C" fn socbfs_search_run_into(
         // SAFETY: the caller's promise.
         let (search, outcome) = unsafe { (pointer(search, "search")?, outcome.as_mut()) };
         apart((parents.cast_const(), length, "parents"), (levels.cast_const(), length, "levels"))?;
-        let (mut parents, mut levels) = (given(parents, "parents")?, given(levels, "levels")?);
-        let mut search = lock(&search.search)?;
-        let output = Output { parents: parents.as_deref_mut(), levels: levels.as_deref_mut(), sources: None };
-        let partial = search.with(|search| search.run_into(&[root], until(depth, target), output))?;
-        if let Some(outcome) = outcome {
-            let (reached, edges) = parents.or(levels).map_or((0, 0), |found| search.get().counts(found));
-            *outcome = c_outcome(bfs::Outcome { reached, edges, ..partial.outcome }, code_of(partial.end));
-        }
-        Ok(())
+        let output = Output { parents: given(parents, "parents")?, levels: given(levels, "levels")?, sources: None };
+        searched(search, Run { depth: limit(depth), target: limit(target), output: Some(output), ..root.into() }, outcome)
     })
 }
 
-fn until(depth: u32, target: u32) -> Until {
-    let given = |number: u32| (number != SOCBFS_NONE).then_some(number);
-    Until { depth: given(depth), target: given(target) }
+/// Searches, and counts what was reached if there is an outcome.
+fn searched(search: &socbfs_search, run: Run<'_>, outcome: Option<&mut socbfs_outcome>) -> Result<(), Failure> {
+    let mut search = lock(&search.search)?;
+    #[cfg(feature = "planted-panic")]
+    #[allow(clippy::panic, reason = "it is what this feature is for")]
+    if run.sources.as_slice() == [SOCBFS_NONE - 1] {
+        panic!("planted");
+    }
+    let done = search.with(|search| search.run(Run { uncounted: outcome.is_none(), ..run }))?;
+    if let Some(outcome) = outcome {
+        let nanoseconds = done.elapsed.as_nanos() as u64;
+        *outcome = socbfs_outcome { reached: done.reached, edges: done.edges, nanoseconds, levels: done.levels, end: code_of(done.end) };
+    }
+    Ok(())
+}
+
+fn limit(number: u32) -> Option<u32> {
+    (number != SOCBFS_NONE).then_some(number)
 }
 
 fn code_of(end: End) -> u32 {
@@ -742,11 +731,6 @@ fn apart<A, B>((a, of_a, first): (*const A, usize, &str), (b, of_b, second): (*c
         return Err(Failure::argument(format!("{first} and {second} overlap")));
     }
     Ok(())
-}
-
-fn c_outcome(outcome: bfs::Outcome, end: u32) -> socbfs_outcome {
-    let nanoseconds = outcome.elapsed.as_nanos() as u64;
-    socbfs_outcome { reached: outcome.reached, edges: outcome.edges, nanoseconds, levels: outcome.levels, end }
 }
 
 /// Gives the parents of the last search, one for each vertex: the root is its own parent, SOCBFS_NONE stands for a vertex not reached. The

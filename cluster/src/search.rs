@@ -14,6 +14,7 @@ use super::{
     ranks::{Ranks, gathered, max, sum, texts},
 };
 use socbfs::{
+    End, Sources,
     bfs::{Direction, Engine, LevelRecord, LevelStats, Records, level_loop},
     cpu::Simd,
     gpu::DeviceUse,
@@ -234,22 +235,16 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.runner.threads()
     }
 
-    /// Searches from `root`: [`run_from`](Self::run_from) one source.
-    ///
-    /// # Errors
-    /// As [`run_from`](Self::run_from).
-    pub fn run(&mut self, root: Vertex) -> Result<Outcome, ClusterError> {
-        self.run_from(&[root])
-    }
-
-    /// Searches from all `sources` (original numbers) at once, as [`Search::run_from`](socbfs::Search::run_from) does, and counts the
-    /// vertices and edges reached. All ranks call it with the same sources, in the same order, and get the same counts. The time is that of
+    /// Searches from a root or from several sources at once, as [`Search::run`](socbfs::Search::run) does, and counts the vertices and edges
+    /// reached. All ranks call it with the same sources, in the same order, and get the same counts. The time is that of
     /// the slowest rank, from a barrier on.
     ///
     /// # Errors
     /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
     /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
-    pub fn run_from(&mut self, sources: &[Vertex]) -> Result<Outcome, ClusterError> {
+    pub fn run<'s>(&mut self, sources: impl Into<Sources<'s>>) -> Result<Outcome, ClusterError> {
+        let sources = sources.into();
+        let sources = sources.as_slice();
         let mut outcome = self.run_uncounted(sources)?;
         let (mut reached, mut edges) = (0, 0);
         for (&parent, &degree) in self.parents_by_row().iter().zip(self.part.input_degrees()) {
@@ -266,11 +261,11 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         Ok(outcome)
     }
 
-    /// As [`run_from`](Self::run_from), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and
+    /// As [`run`](Self::run), without counting: `reached` and `edges` are 0, `levels` counts the levels that were searched, and
     /// the time is this rank's.
     ///
     /// # Errors
-    /// As [`run_from`](Self::run_from).
+    /// As [`run`](Self::run).
     pub fn run_uncounted(&mut self, sources: &[Vertex]) -> Result<Outcome, ClusterError> {
         let vertices = self.part.vertices();
         if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
@@ -291,7 +286,8 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         };
         let end = Instant::now();
         let (root, sources) = (sources.first().copied().unwrap_or(NONE), sources.len() as u64);
-        Ok(Outcome { root, sources, reached: 0, levels, edges: 0, elapsed: end - begin, mapping: end - found })
+        let (elapsed, mapping) = (end - begin, end - found);
+        Ok(Outcome { root, sources, reached: 0, levels, edges: 0, end: End::Complete, elapsed, mapping })
     }
 
     /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.

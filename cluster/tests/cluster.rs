@@ -85,7 +85,7 @@ fn check_sets(n: usize, edges: &[[u32; 2]], sets: &[Vec<u32>], right: &[Vec<u32>
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     let mut alone = Search::new(&layout, &SearchOptions::default()).unwrap();
-    let expected: Vec<_> = sets.iter().map(|sources| alone.run_from(sources).unwrap()).collect();
+    let expected: Vec<_> = sets.iter().map(|sources| alone.run(sources).unwrap()).collect();
     let lengths = [sizes.len(), 2, ways().len()];
     for (a, &size) in sizes.iter().enumerate() {
         for (b, order) in [Order::Original, Order::Degree].into_iter().enumerate() {
@@ -96,7 +96,7 @@ fn check_sets(n: usize, edges: &[[u32; 2]], sets: &[Vec<u32>], right: &[Vec<u32>
                     let mut trees = Vec::new();
                     let mut own = Vec::new();
                     for (sources, expected) in sets.iter().zip(&expected) {
-                        let outcome = search.run_from(sources).unwrap();
+                        let outcome = search.run(sources).unwrap();
                         let what = || format!("{size} ranks, {order:?}, {options:?}, from {sources:?}, {edges:?}");
                         assert_eq!(
                             (outcome.root, outcome.sources, outcome.reached, outcome.levels, outcome.edges),

@@ -95,7 +95,7 @@ fn check(graph: &Graph, reference: &Reference, size: usize, order: Order, option
         let validator = ClusterValidator::new(&part, ranks);
         let (mut all_levels, mut on_device) = (Vec::new(), 0);
         for sources in &sets {
-            let outcome = search.run_from(sources).unwrap();
+            let outcome = search.run(sources).unwrap();
             let levels = search.records().iter().filter(|level| level.threads == 0).count();
             let is_connected = graph.edges.iter().any(|&[u, v]| u != v && (sources.contains(&u) || sources.contains(&v)));
             let runs_all = search.device().is_some() && own.device.as_ref().is_some_and(|device| device.places == Places::Every);

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Runtime, Until,
+    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Run, Runtime,
     board::Goal,
     engine::AffinityGuard,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
@@ -501,16 +501,16 @@ impl Core {
                 };
                 let done = owned.with(|search| {
                     search.set_stopper(stopper.clone());
-                    search.run_into(given.numbers(), Until { depth, target }, output)
+                    search.run(Run { depth, target, output: Some(output), uncounted: true, ..given.numbers().into() })
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 let account = account(owned.get().records());
                 searched.idle.with(|idle| idle.push(owned));
-                let partial = done?;
-                let end = end_name(partial.end);
-                let seconds = partial.outcome.elapsed.as_secs_f64();
+                let outcome = done?;
+                let end = end_name(outcome.end);
+                let seconds = outcome.elapsed.as_secs_f64();
                 let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(|room| room.array));
-                Ok((parents, levels, sources, partial.outcome.levels, seconds, end, fallen_back, account))
+                Ok((parents, levels, sources, outcome.levels, seconds, end, fallen_back, account))
             })?;
             let [parents, levels, sources] = [parents, levels, sources].map(|array| array.map(Kept::into_py));
             Ok((parents, levels, sources, deepest, seconds, end, fallen_back, PyBytes::new(py, &account).unbind()))

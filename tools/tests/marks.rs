@@ -38,7 +38,7 @@ fn search(layout: &Layout, name: &str, options: &SearchOptions, roots: &[u32], m
     let mut search = Search::new(layout, options).unwrap();
     // From each root, and from all of them at once.
     for sources in roots.chunks(1).chain([roots]) {
-        search.run_from(sources).unwrap();
+        search.run(sources).unwrap();
         let exact = count(layout, &Levels::of_last(&search, sources));
         let mut before = "nothing".to_owned();
         for record in search.records() {

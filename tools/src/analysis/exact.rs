@@ -4,6 +4,7 @@ use crate::record::ExactLevel;
 use rayon::prelude::*;
 
 use socbfs::{
+    Run,
     graph::{Layout, NONE, Place, Vertex},
     search::{Search, SearchError},
 };
@@ -29,7 +30,7 @@ impl Levels {
     /// # Errors
     /// As [`Search::run`].
     pub fn search(search: &mut Search<'_>, root: Vertex) -> Result<Self, SearchError> {
-        search.run_uncounted(root)?;
+        search.run(Run { uncounted: true, ..root.into() })?;
         Ok(Self::of_last(search, &[root]))
     }
 

@@ -3,6 +3,7 @@
 use crate::record::{MappedLevel, MappedLevels};
 
 use socbfs::{
+    Run,
     bfs::{LevelRecord, Strategy},
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
@@ -55,12 +56,12 @@ fn measured<'g>(
     let mut runs = [const { Vec::new() }; 2];
     for search in [&mut *plain, &mut *shared] {
         search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
-        search.run_uncounted(root)?;
+        search.run(Run { uncounted: true, ..root.into() })?;
     }
     shared.set_handover_round_levels(true);
     for _ in 0..turns.max(1) {
         for (search, runs) in [&mut *plain, &mut *shared].into_iter().zip(&mut runs) {
-            search.run_uncounted(root)?;
+            search.run(Run { uncounted: true, ..root.into() })?;
             runs.push(search.records().to_vec());
         }
     }

@@ -3,6 +3,7 @@
 use crate::record::{SplitDirection, SplitParts, SplitShare, SplitSweep};
 
 use socbfs::{
+    Run,
     bfs::{GpuKernel, LevelPlan, Strategy},
     graph::Vertex,
     policy::{CostModel, LEAST_RATIO, LevelDevice, Policy, Replay, together_ns},
@@ -58,7 +59,7 @@ fn sweep(
                 let mut plans = vec![Strategy::Tc.plan(); level as usize];
                 plans.extend([split, Strategy::Bc.plan()]);
                 search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;
-                search.run_uncounted(root)?;
+                search.run(Run { uncounted: true, ..root.into() })?;
                 let Some(record) = search.records().iter().find(|record| record.stats.level == level) else { continue };
                 let [cpu, gpu, both, all, cpu_both, gpu_both] = &mut times[place];
                 if in_turn {

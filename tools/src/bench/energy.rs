@@ -9,6 +9,7 @@ use socbfs::power::{Energy, Joules, Meter, Watts};
 use super::MeasureError;
 use crate::calibrate::{Contestant, PowerWindows};
 use socbfs::{
+    Run,
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
     graph::{Layout, Vertex},
     policy::Policy,
@@ -257,7 +258,7 @@ fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), Energy
 }
 
 fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError> {
-    let outcome = search.run_uncounted(record.root).map_err(MeasureError::from)?;
+    let outcome = search.run(Run { uncounted: true, ..record.root.into() }).map_err(MeasureError::from)?;
     // An uncounted search may not report a last level of leaves alone, which the layout leaves out.
     let leaves = u32::from(search.layout().stats().leaves > 0);
     check_levels(record, outcome.levels, leaves)?;

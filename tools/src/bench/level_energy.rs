@@ -12,6 +12,7 @@ use std::{
 };
 
 use socbfs::{
+    Run,
     bfs::LevelRecord,
     graph::Vertex,
     input::generate::hash::Numbers,
@@ -140,7 +141,7 @@ pub fn measure_level_energies(
         while Instant::now() < until || spans.is_empty() {
             let called = monotonic();
             // Counting what several sources reach is a part of the end of a search.
-            let outcome = if let [root] = *sources { search.run_uncounted(root) } else { search.run_from(sources) };
+            let outcome = search.run(Run { uncounted: sources.len() == 1, ..sources.into() });
             let outcome = outcome.map_err(MeasureError::from)?;
             let returned = monotonic();
             let found = called + (outcome.elapsed.saturating_sub(outcome.mapping)).as_nanos() as u64;
@@ -586,7 +587,7 @@ mod tests {
         let root = (0..).find(|&root| layout.input_degree(root) > 8).unwrap();
         let meter = meter(COUNTER, Duration::from_millis(1));
         for sources in [&[root][..], &[root, 5, 9, 5]] {
-            search.run_from(sources).unwrap();
+            search.run(sources).unwrap();
             let measured = measure_level_energies(&mut search, sources, &meter, Duration::from_secs(8), &mut |_| ()).unwrap();
             println!("{measured:?}");
             // What takes 20 W all the time takes no less in any level that is known.

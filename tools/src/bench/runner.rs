@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use socbfs::{
         graph::{BuildOptions, Listing, Order},
-        search::SearchOptions,
+        search::{End, SearchOptions},
     };
 
     /// The path 0 - 1 - 2 - 3 with a self-loop, and an isolated vertex.
@@ -201,7 +201,7 @@ mod tests {
                 None => self.parents[3] = 0,
             }
             let (elapsed, mapping) = (Duration::from_millis(2), Duration::from_millis(1));
-            Ok(Outcome { root, sources: 1, reached: 4, levels: 4, edges: self.edges, elapsed, mapping })
+            Ok(Outcome { root, sources: 1, reached: 4, levels: 4, edges: self.edges, end: End::Complete, elapsed, mapping })
         }
 
         fn parents(&self) -> &[Vertex] {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::levels::{self, Turns};
 use socbfs::{
+    Run,
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
@@ -129,7 +130,7 @@ pub fn evaluate(
                     search.set_deadline(Some(begin + HOPELESS.max(Duration::from_nanos(ns as u64))));
                 }
                 // This search is not counted. It replaces what the previous policy left in the caches.
-                let before = search.run_uncounted(root);
+                let before = search.run(Run { uncounted: true, ..root.into() });
                 search.set_deadline(None);
                 let before = match (before, first) {
                     (Err(SearchError::Stopped(_)), Some(oracle)) if slow_ns.is_some() => {
@@ -140,7 +141,7 @@ pub fn evaluate(
                     }
                     (before, _) => before?,
                 };
-                let outcome = search.run_uncounted(root)?;
+                let outcome = search.run(Run { uncounted: true, ..root.into() })?;
                 spent[at] += begin.elapsed();
                 let samples = &mut samples[at];
                 let least = before.elapsed.min(outcome.elapsed);

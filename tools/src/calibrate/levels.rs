@@ -9,6 +9,7 @@ use crate::record::{GIVEN_UP, LevelTable, LevelTimes, SHARES, STRATEGIES, SplitP
 use std::time::{Duration, Instant};
 
 use socbfs::{
+    Run,
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     board::StrategyWatts,
     graph::Vertex,
@@ -365,7 +366,7 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
         let mut least = vec![f64::INFINITY; plans.len()];
         // The shorter of two times, since a disturbance may hit any of them.
         for _ in 0..2 {
-            search.run_uncounted(root)?;
+            search.run(Run { uncounted: true, ..root.into() })?;
             least.iter_mut().zip(search.records()).for_each(|(least, record)| *least = least.min(own(record) as f64));
         }
         Ok::<_, SearchError>(least)
@@ -421,8 +422,8 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
 /// Searches twice and returns the records of the second search. The first one replaces the data of other plans in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
     search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
-    search.run_uncounted(root)?;
-    search.run_uncounted(root)?;
+    search.run(Run { uncounted: true, ..root.into() })?;
+    search.run(Run { uncounted: true, ..root.into() })?;
     Ok(search.records().to_vec())
 }
 

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::comparison::ComparisonError;
 use socbfs::{
+    Run,
     cpu::ParallelThresholds,
     graph::{BuildOptions, Layout, Vertex},
     input::generate::Generator,
@@ -98,7 +99,7 @@ fn total_ns(mut searches: [&mut Search<'_>; 2], rounds: usize) -> Result<[f64; 2
         for round in 0..=rounds {
             for (search, fastest) in searches.iter_mut().zip(&mut fastest) {
                 let begin = Instant::now();
-                search.run_uncounted(root)?;
+                search.run(Run { uncounted: true, ..root.into() })?;
                 // The first round brings memory and threads to where they are needed.
                 if round > 0 {
                     *fastest = fastest.min(begin.elapsed().as_nanos() as f64);

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use socbfs::power::{Energy, Meter, Watts};
 
 use socbfs::{
+    Run,
     bfs::Strategy,
     graph::Vertex,
     policy::{LevelDevice, Policy, Replay},
@@ -131,10 +132,10 @@ pub fn measure_power(
         search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), LevelDevice::Cpu)?;
         // Warm-up, so that no page is touched and no kernel is finished by its driver for the first time inside the window.
         for &root in roots {
-            search.run_uncounted(root)?;
+            search.run(Run { uncounted: true, ..root.into() })?;
         }
         let mut turn = roots.iter().cycle();
-        let search = || turn.next().map_or(Ok(()), |&root| search.run_uncounted(root).map(drop));
+        let search = || turn.next().map_or(Ok(()), |&root| search.run(Run { uncounted: true, ..root.into() }).map(drop));
         let (energy, _) = windows.searching(Some(meter), |enough| enough, search)?;
         finished();
         powers.strategies.push((strategy, energy.watts));

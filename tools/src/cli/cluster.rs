@@ -462,7 +462,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     resolve_bounds(&mut ready, ranks)?;
     let Ready { edges, part, options, .. } = ready;
     let mut search = ClusterSearch::new(&part, ranks, &options).map_err(once_for_all(ranks, ""))?;
-    let outcome = search.run_from(&sources).map_err(once_for_all(ranks, ""))?;
+    let outcome = search.run(&sources).map_err(once_for_all(ranks, ""))?;
     let tree = RankTree { sources, parents: search.parents_by_row().to_vec() };
     let validator = ClusterValidator::new(&part, ranks);
     let trees = [tree];

@@ -163,7 +163,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
     let Prepared { mut search, choice, .. } = config.search_telling(&layout, &progress::steps())?;
     config.check_roots(sources.get(..1).unwrap_or_default())?;
-    let outcome = search.run_from(&sources)?;
+    let outcome = search.run(&sources)?;
     match validate_forest(&edges, arguments.layout.directed, &sources, search.parents()) {
         Ok(_) => {}
         Err(ValidateError::Violation(violation)) => {
