@@ -1,13 +1,11 @@
 //! Graph files that ranks read together.
 //!
-//! If every rank has the file, each reads a slice of it: slices have equally many bytes and are cut after a line end, or at an entry. If a
-//! file can't be cut, every rank reads all of it and keeps a part. (If one rank sent it instead, the others would wait as long.) If only
-//! rank 0 has the file, it sends each rank a share of every piece. No rank holds all edges.
+//! If every rank has the file, each reads a slice of it: slices have equally many bytes and are cut after a line end, or at an entry. Of a
+//! file that can't be cut, or that only rank 0 has, rank 0 sends each rank a share of every piece. No rank holds all edges.
 
-use std::path::Path;
+use std::{io::ErrorKind, path::Path};
 
 use bytemuck::{cast_slice, cast_slice_mut};
-use rayon::prelude::*;
 
 use super::{
     ClusterError,
@@ -31,15 +29,6 @@ fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterErr
     }
 }
 
-/// Returns rank 0's value, or its error, on every rank.
-fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t> + Clone>(
-    ranks: &impl Ranks,
-    own: Option<Result<T, String>>,
-) -> Result<T, ClusterError> {
-    let own = agreed(ranks, own.transpose())?;
-    all_gather(ranks, &own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
-}
-
 /// Refuses a file that differs from rank 0's. `difference` describes the difference between rank 0's value and the other rank's.
 fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: impl FnOnce(&T, &T) -> String) -> Result<(), ClusterError> {
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
@@ -48,51 +37,49 @@ fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: im
     Err(ClusterError::OtherFile { path, difference: difference(&all[0], &all[rank]), rank })
 }
 
-/// Describes the difference of files of the same size.
-fn content<T>(_: &T, _: &T) -> String {
-    "the content of the file differs from that of rank 0".into()
-}
-
-/// Refuses a file that only one rank can read. It is called before the file is opened, since opening a pipe waits for its writer.
-fn readable_by_many(path: &Path, ranks: &impl Ranks) -> Result<(), String> {
-    match std::fs::metadata(path) {
-        Ok(metadata) if ranks.size() > 1 && !metadata.is_file() && !metadata.is_dir() => {
-            Err(format!("{}: it is not a regular file, and a pipe can be read by one rank only: give --from-rank-0", path.display()))
-        }
-        // Opening the file reports other errors.
-        _ => Ok(()),
-    }
-}
-
 /// The text of a fault in the file `path`.
 fn text(path: &Path) -> impl Fn(Box<Fault>) -> String + use<'_> {
     |fault| InputError { path: path.to_owned(), fault }.to_string()
 }
 
+/// Opens the file at `path` and recognises its format.
+fn open(path: &Path, options: &ReadOptions<'_>) -> Result<(OpenFile, Chosen), String> {
+    let opened = OpenFile::open(path).and_then(|file| Ok((file.recognise(options.format)?, file)));
+    opened.map(|(chosen, file)| (file, chosen)).map_err(text(path))
+}
+
+/// The cure if a rank has no copy of the file.
+const COPIES: &str = "each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it";
+
 /// Reads a file that every rank has at the same path: each rank reads a slice. All ranks call it, on their own rayon pools.
 ///
-/// What each rank reads is compared with rank 0's file.
+/// What each rank reads is compared with rank 0's file. A file that can't be cut (compressed, a pipe, Ligra's and Rodinia's formats) is
+/// read as by [`read_on_first`].
 ///
 /// # Errors
 /// On every rank [`ClusterError::File`] if one of them can't read the file, and [`ClusterError::OtherFile`] if one has a different file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
-    agreed(ranks, readable_by_many(path, ranks))?;
-    let opened = OpenFile::open(path).map_err(|fault| match &*fault {
-        Fault::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound && ranks.rank() > 0 => {
-            let copies = "each rank reads its slice of its own copy: copy the file there, or give --from-rank-0 where rank 0 has it";
-            format!("{}; {copies}", text(path)(fault))
+    let of_first = agreed(ranks, (ranks.rank() == 0).then(|| open(path, options)).transpose())?;
+    let known = of_first.as_ref().map(|(file, chosen)| (chosen.clone(), file.can_be_cut(chosen)));
+    let (chosen, can_be_cut) = all_gather(ranks, &known)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })?;
+    if !can_be_cut {
+        return read_shares(path, of_first.map(Ok), options, ranks);
+    }
+    let opened = match of_first {
+        Some((file, _)) => Ok(file),
+        // Opening a pipe would wait for its writer.
+        None if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
+            Err(format!("{}: it is not a regular file, but that of rank 0 is; {COPIES}", path.display()))
         }
-        _ => text(path)(fault),
-    });
+        None => OpenFile::open(path).map_err(|fault| match &*fault {
+            Fault::Open { reason, .. } if reason.kind() == ErrorKind::NotFound => format!("{}; {COPIES}", text(path)(fault)),
+            _ => text(path)(fault),
+        }),
+    };
     let opened = agreed(ranks, opened)?;
     same(ranks, path, &values(ranks, opened.size()), |of_first, own| {
         format!("the file has {own} bytes, but that of rank 0 has {of_first}")
     })?;
-    let first = ranks.rank() == 0;
-    let chosen = of_first(ranks, first.then(|| opened.recognise(options.format).map_err(text(path))))?;
-    if values(ranks, opened.can_be_cut(&chosen).into()).contains(&0) {
-        return read_whole(opened, &chosen, options, ranks);
-    }
     let mut part = agreed(ranks, opened.cut(&chosen, ranks.rank(), ranks.size()).map_err(text(path)))?;
     compare(&part, path, ranks)?;
     let rows = values(ranks, agreed(ranks, part.rows().map_err(text(path)))?);
@@ -111,7 +98,9 @@ fn compare(part: &FilePart, path: &Path, ranks: &impl Ranks) -> Result<(), Clust
     let own = sums[0];
     sums.resize(ranks.size(), 0);
     ranks.broadcast(0, cast_slice_mut(&mut sums));
-    same(ranks, path, &values(ranks, (own == sums[ranks.rank()]).into()), content)
+    same(ranks, path, &values(ranks, (own == sums[ranks.rank()]).into()), |_, _| {
+        "the content of the file differs from that of rank 0".into()
+    })
 }
 
 /// The edges that a rank keeps of a piece of `count` edges.
@@ -136,38 +125,6 @@ fn keep(kept: &mut Vec<[Vertex; 2]>, edges: impl ExactSizeIterator<Item = [Verte
     Ok(())
 }
 
-/// A sum over edges that does not depend on their order.
-fn sum_of(edges: &[[Vertex; 2]]) -> u64 {
-    let mixed = |&[source, target]: &[Vertex; 2]| {
-        let mut x = (u64::from(source) << 32 | u64::from(target)).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
-    };
-    edges.par_iter().map(mixed).reduce(|| 0, u64::wrapping_add)
-}
-
-/// Each rank reads the whole file and keeps its share of every piece.
-fn read_whole(opened: OpenFile, chosen: &Chosen, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
-    let (rank, size) = (ranks.rank(), ranks.size());
-    let path = opened.path().to_owned();
-    let (mut kept, mut sum) = (Vec::new(), 0u64);
-    let whole = opened.in_pieces(chosen, options.progress, &mut |edges| {
-        sum = sum.wrapping_add(sum_of(edges));
-        keep(&mut kept, edges[share(edges.len(), rank, size)].iter().copied())
-    });
-    let whole = agreed(ranks, whole.map_err(text(&path)))?;
-    same(ranks, &path, &all_gather(ranks, &(whole, sum))?, content)?;
-    slice_of(kept, whole)
-}
-
-fn slice_of(kept: Vec<[Vertex; 2]>, whole: Whole) -> Result<EdgeSlice, ClusterError> {
-    let range = 0..kept.len();
-    // The reader has checked that the number fits 32 bits.
-    let vertices = usize::try_from(whole.vertices).unwrap_or(usize::MAX);
-    Ok(EdgeSlice::new(EdgeList::new(vertices, kept, whole.listing)?, range))
-}
-
 /// Edges that rank 0 sends at a time.
 const PIECE: usize = 1 << 20;
 
@@ -176,20 +133,31 @@ const PIECE: usize = 1 << 20;
 /// # Errors
 /// On every rank [`ClusterError::File`] if rank 0 can't read the file, or if a rank does not have enough memory for its share.
 pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
+    read_shares(path, (ranks.rank() == 0).then(|| open(path, options)), options, ranks)
+}
+
+/// Reads `opened` on rank 0 and sends every rank its share.
+fn read_shares(
+    path: &Path,
+    opened: Option<Result<(OpenFile, Chosen), String>>,
+    options: &ReadOptions<'_>,
+    ranks: &impl Ranks,
+) -> Result<EdgeSlice, ClusterError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let (mut kept, mut failed) = (Vec::new(), Ok(()));
     let mut whole = None;
     if rank == 0 {
-        whole = Some(OpenFile::open(path).and_then(|opened| {
-            let chosen = opened.recognise(options.format)?;
-            opened.in_pieces(&chosen, options.progress, &mut |edges| {
+        whole = opened.map(|opened| {
+            let (file, chosen) = opened?;
+            let sent = file.in_pieces(&chosen, options.progress, &mut |edges| {
                 for edges in edges.chunks(PIECE) {
                     send(edges, ranks);
                     keep(&mut kept, edges[share(edges.len(), 0, size)].iter().copied())?;
                 }
                 Ok(())
-            })
-        }));
+            });
+            sent.map_err(text(path))
+        });
         ranks.broadcast(0, &mut [0; 8]);
     } else {
         let mut edges = Vec::new();
@@ -200,9 +168,13 @@ pub fn read_on_first(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks)
             }
         }
     }
-    let whole = of_first(ranks, whole.map(|whole| whole.map_err(text(path))))?;
+    let whole = agreed(ranks, whole.transpose())?;
     agreed(ranks, failed.map_err(text(path)))?;
-    slice_of(kept, whole)
+    let whole: Whole = all_gather(ranks, &whole)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })?;
+    let range = 0..kept.len();
+    // The reader has checked that the number fits 32 bits.
+    let vertices = usize::try_from(whole.vertices).unwrap_or(usize::MAX);
+    Ok(EdgeSlice::new(EdgeList::new(vertices, kept, whole.listing)?, range))
 }
 
 /// Rank 0 sends the other ranks their shares of some edges.

@@ -488,7 +488,7 @@ fn every_rank_reports_a_file_that_one_rank_can_not_read() {
         (
             [&good, &pipe, &good],
             false,
-            &["rank 1: ", "pipe.el: it is not a regular file", "a pipe can be read by one rank only: give --from-rank-0"],
+            &["rank 1: ", "pipe.el: it is not a regular file, but that of rank 0 is", "give --from-rank-0"],
         ),
         ([&packed, &packed, &packed], false, &["rank 0: ", "packed.adj: the file ends before the edges"]),
     ] {

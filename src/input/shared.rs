@@ -42,11 +42,10 @@ pub struct Chosen {
 }
 
 /// The counts and the listing of a graph whose edges were given away piece by piece.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Whole {
     /// Number of vertices.
     pub vertices: u64,
-    pub(crate) entries: u64,
     /// How edges are listed.
     pub listing: Listing,
 }
@@ -55,11 +54,6 @@ impl OpenFile {
     /// Opens a file.
     pub fn open(path: &Path) -> Result<Self, Box<Fault>> {
         Source::open(path, &Stopper::default()).map(Self)
-    }
-
-    /// Path of the file.
-    pub fn path(&self) -> &Path {
-        &self.0.path
     }
 
     /// Bytes of the file, 0 for a pipe.
@@ -118,7 +112,7 @@ impl OpenFile {
         };
         // Refuses too many vertices.
         edge_list(vertices, Vec::new(), listing)?;
-        Ok(Whole { vertices, entries: found.entries, listing })
+        Ok(Whole { vertices, listing })
     }
 }
 
