@@ -7,10 +7,8 @@
 use std::{env, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
-use socbfs::{
-    graph::{BuildOptions, EdgeList, Layout},
-    input::generate::Generator,
-};
+use socbfs::graph::{BuildOptions, EdgeList, Layout};
+use socbfs_io::generate::Generator;
 
 fn build(criterion: &mut Criterion) {
     let scale = env::var("SOCBFS_BENCH_SCALE").map_or(16, |text| text.parse().expect("SOCBFS_BENCH_SCALE is a number"));

@@ -26,14 +26,13 @@ use socbfs::{
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
-    input::generate::Generator,
     measure,
     memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
-    validate::SerialBfs,
 };
+use socbfs_io::{generate::Generator, validate::SerialBfs};
 use socbfs_tools::bench::{RootSource, roots};
 
 const HELP: &str = "\
@@ -719,7 +718,7 @@ fn compare(search: &mut Search<'_>, edges: &EdgeList, directed: bool, root: Vert
     if let Some(v) = (0..wanted.len()).find(|&v| result.level[v] != wanted[v]) {
         return Some(format!("from {root}, vertex {v} is at level {}, not {}", result.level[v], wanted[v]));
     }
-    socbfs::validate::validate(edges, directed, root, &result.parent).err().map(|error| format!("from {root}: {error}"))
+    socbfs_io::validate::validate(edges, directed, root, &result.parent).err().map(|error| format!("from {root}: {error}"))
 }
 
 /// Harmonic mean of the TEPS of a record, with or without the time of mapping to original numbers.

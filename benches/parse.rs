@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use socbfs::graph::{EdgeList, Listing};
-use socbfs::input::{Format, ReadOptions, WriteOptions, read, write};
+use socbfs_io::{Format, ReadOptions, WriteOptions, read, write};
 
 /// `edges` edges between random vertices, of which there are 1/16 as many.
 fn random(edges: usize) -> EdgeList {

@@ -15,10 +15,10 @@ use socbfs::{
     bfs::Strategy,
     cpu::Simd,
     graph::{BuildOptions, Layout, Vertex},
-    input::generate::Generator,
     policy::{Policy, Published},
     search::{Search, SearchOptions},
 };
+use socbfs_io::generate::Generator;
 use socbfs_tools::bench::{RootSource, roots};
 
 /// Number of roots that are drawn.

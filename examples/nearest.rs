@@ -7,7 +7,8 @@
 
 use std::{collections::HashMap, env, error::Error, path::Path, time::Instant};
 
-use socbfs::{BuildOptions, Layout, Output, ReadOptions, Run, Search, SearchOptions, graph::NONE, read};
+use socbfs::{BuildOptions, Layout, Output, Run, Search, SearchOptions, graph::NONE};
+use socbfs_io::{ReadOptions, read};
 
 /// What depots serve.
 #[derive(Debug)]

@@ -7,7 +7,8 @@
 
 use std::{env, error::Error, path::Path};
 
-use socbfs::{BuildOptions, Layout, ReadOptions, Search, SearchOptions, Simd, read};
+use socbfs::{BuildOptions, Layout, Search, SearchOptions, Simd};
+use socbfs_io::{ReadOptions, read};
 
 /// Searches the graph in the file `path` from `searches` vertices that have edges, spread evenly. Returns the edges that were searched.
 pub fn repeat_search(path: &Path, searches: u32, simd: Option<Simd>) -> Result<u64, Box<dyn Error>> {

@@ -6,7 +6,8 @@
 
 use std::{env, error::Error, path::Path};
 
-use socbfs::{BuildOptions, Layout, Outcome, ReadOptions, Search, SearchOptions, read, validate};
+use socbfs::{BuildOptions, Layout, Outcome, Search, SearchOptions};
+use socbfs_io::{ReadOptions, read, validate};
 
 /// Searches the graph in the file `path` from the vertex `root`.
 pub fn search_file(path: &Path, root: u32) -> Result<Outcome, Box<dyn Error>> {

@@ -6,10 +6,11 @@
 //! # On the CPU
 //!
 //! ```
-//! use socbfs::{BuildOptions, Generator, Layout, Search, SearchOptions};
+//! use socbfs::{BuildOptions, Layout, Search, SearchOptions};
+//! use socbfs_io::Generator;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let edges = Generator::graph500(10).generate(&|_| ())?; // or socbfs::read(path, &ReadOptions::default())
+//! let edges = Generator::graph500(10).generate(&|_| ())?; // or socbfs_io::read(path, &ReadOptions::default())
 //! let layout = Layout::build(&edges, &BuildOptions::default())?;
 //! let mut search = Search::new(&layout, &SearchOptions::default())?;
 //! let outcome = search.run(5)?;
@@ -25,7 +26,8 @@
 //! between CPU and GPU. Without a device the CPU searches alone, and that is not an error.
 //!
 //! ```
-//! use socbfs::{BuildOptions, DeviceChoice, Generator, Layout, Runtime, Setting};
+//! use socbfs::{BuildOptions, DeviceChoice, Layout, Runtime, Setting};
+//! use socbfs_io::Generator;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let edges = Generator::graph500(10).generate(&|_| ())?;
@@ -44,7 +46,6 @@
 //!
 //! # Features
 //!
-//! - `compression` (default): graph files compressed with gzip, xz and zstd are read.
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors.
 
 // The door for the crates above: public and hidden, it changes without notice. What a program needs is exported below.
@@ -66,8 +67,6 @@ pub mod grid;
 #[doc(hidden)]
 pub mod hybrid;
 #[doc(hidden)]
-pub mod input;
-#[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
 pub mod many;
@@ -85,18 +84,11 @@ pub mod search;
 #[doc(hidden)]
 pub mod stats;
 #[doc(hidden)]
-pub mod validate;
-#[doc(hidden)]
 pub mod words;
 
 pub use graph::{
     BuildOptions, EdgeList, GraphError, GraphInfo, Layout, LayoutStats, Listing, MAX_VERTICES, NONE, Order, StepRecord, Stopper, Vertex,
     info,
-};
-pub use input::{
-    Format, InputError, ReadOptions, WriteOptions,
-    generate::{GenerateError, Generator},
-    read, write,
 };
 
 pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, Uses, level_loop};
@@ -112,7 +104,6 @@ pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limi
 
 pub use board::{Board, CpuList, DocumentError};
 pub use runtime::{CalibrationChoice, Choice, FoundCalibration, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting};
-pub use validate::{Check, ValidateError, Validated, Validator, Violation, validate, validate_forest};
 
 /// Power sensors, and the energy of a window of time.
 pub use socbfs_power as power;

@@ -356,7 +356,8 @@ impl<'g> Search<'g> {
     /// As [`Search::new`].
     ///
     /// ```
-    /// # use socbfs::{BuildOptions, Generator, Layout, LevelPlan, LevelStats, Planner, Search, SearchOptions, Strategy};
+    /// # use socbfs_io::Generator;
+    /// # use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Search, SearchOptions, Strategy};
     /// /// Bottom-up where most arcs of vertices not yet visited leave the frontier.
     /// #[derive(Clone)]
     /// struct Half;
@@ -759,7 +760,7 @@ impl<'g> Search<'g> {
 
     /// Writes the levels of the last search to `levels`, by original vertex ([`NONE`] where not reached). They are computed from the
     /// parents, in time linear in the number of vertices ([`Output::levels`] is faster). A vertex whose parents lead to no root has no
-    /// level: a device's driver then has a bug, which [`validate`](mod@crate::validate) finds.
+    /// level: a device's driver then has a bug, which `validate` of the crate `socbfs-io` finds.
     ///
     /// # Panics
     /// If `levels` has not exactly one entry per vertex, or if there is no tree ([`Search::parents`] is then empty).

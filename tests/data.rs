@@ -8,9 +8,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use socbfs::graph::{BuildOptions, EdgeList, Layout, Listing, info};
-use socbfs::input::{Format, ReadOptions, read, recognise};
 use socbfs::search::{Search, SearchOptions};
-use socbfs::validate::Validator;
+use socbfs_io::validate::Validator;
+use socbfs_io::{Format, ReadOptions, read, recognise};
 
 /// A row of the folder's table: vertices, entries as listed, distinct undirected edges without self-loops, largest degree,
 /// components.

@@ -6,10 +6,9 @@ use socbfs::{
     DeviceChoice, RuntimeError,
     bfs::Direction,
     graph::NONE,
-    input::generate::Generator,
     power::{Selection, SystemFiles, discover},
-    validate::validate,
 };
+use socbfs_io::{generate::Generator, validate::validate};
 
 #[path = "../examples/choose_device.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]

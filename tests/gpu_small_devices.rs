@@ -8,12 +8,12 @@ use socbfs::{
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    input::generate::Generator,
     memory::SharingMode,
     opencl::{Buffer, Device, Limits},
     policy::LevelDevice,
     search::{Search, SearchOptions},
 };
+use socbfs_io::generate::Generator;
 
 use crate::{
     implementations::{self, inside, refusals, refusing_library, skipped},

@@ -8,10 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use socbfs::{
-    graph::{EdgeList, GraphInfo, Listing, info},
-    input::generate::Generator,
-};
+use socbfs::graph::{EdgeList, GraphInfo, Listing, info};
+use socbfs_io::generate::Generator;
 
 /// The numbers of isolated vertices were counted in the edges of the Graph500 reference code 3.0.1.
 #[test]

@@ -15,8 +15,8 @@ use socbfs::{
     memory::SharingMode,
     opencl::Limits,
     search::{End, Search, SearchError, SearchOptions},
-    validate::{Check, ValidateError, validate_forest},
 };
+use socbfs_io::validate::{Check, ValidateError, validate_forest};
 
 use crate::searches::{all_combinations, devices, edges as random, is_rusticl, is_slow, policies};
 

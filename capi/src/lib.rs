@@ -23,13 +23,13 @@ use bfs::{
     cpu::CpuEngineError,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
     hybrid::HybridError,
-    input::{Fault, InputError, ReadOptions},
     many::LevelNumber,
     power::{Meter, Selection, SystemFiles, Window},
     runtime::{Origin, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::{with_causes, with_cure},
 };
+use socbfs_io::{Fault, InputError, ReadOptions};
 
 use self::{
     handle::{array, array_mut, free, give, lock, out, pointer, text},
@@ -426,7 +426,7 @@ pub unsafe extern "C" fn socbfs_graph_from_file(
         unsafe {
             build(flags, threads, graph, |options| {
                 let reading = ReadOptions { stopper: options.stopper.clone(), ..ReadOptions::default() };
-                Ok(Layout::build(&bfs::read(path, &reading)?, options)?)
+                Ok(Layout::build(&socbfs_io::read(path, &reading)?, options)?)
             })
         }
     })

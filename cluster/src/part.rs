@@ -636,10 +636,8 @@ mod tests {
         ThreadRanks,
         damaged::{Damaged, Operation},
     };
-    use socbfs::{
-        graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing},
-        input::generate::Generator,
-    };
+    use socbfs::graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing};
+    use socbfs_io::generate::Generator;
 
     #[test]
     fn all_ranks_know_the_share_of_hubs() {

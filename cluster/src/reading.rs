@@ -15,9 +15,9 @@ use super::{
 };
 use socbfs::{
     graph::{EdgeList, EdgeSlice, Vertex},
-    input::{Chosen, Fault, FilePart, InputError, OpenFile, ReadOptions, Tallies, Whole},
     memory,
 };
+use socbfs_io::{Chosen, Fault, FilePart, InputError, OpenFile, ReadOptions, Tallies, Whole};
 
 /// Returns this rank's result if all ranks succeeded; otherwise, on every rank, the error of the first rank that failed.
 fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterError> {

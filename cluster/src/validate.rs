@@ -37,7 +37,7 @@ pub struct RankTree {
 }
 
 /// The summary of a tree that passed, or the fault of one that did not; the same on every rank.
-pub type Verdict = Result<socbfs::validate::Validated, String>;
+pub type Verdict = Result<socbfs_io::validate::Validated, String>;
 
 /// Checks trees over ranks, several in one pass over the edges.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
             let (edges, self_loops) = (sum(self.ranks, edges.load(Relaxed)), sum(self.ranks, self_loops.load(Relaxed)));
             verdicts.push(match all.into_iter().find(|fault| !fault.is_empty()) {
                 Some(fault) => Err(fault),
-                None => Ok(socbfs::validate::Validated {
+                None => Ok(socbfs_io::validate::Validated {
                     root: tree.sources.first().copied().unwrap_or(NONE),
                     reached: levels.of.iter().filter(|&&level| level != NONE).count() as u64,
                     levels: if tree.sources.is_empty() { 0 } else { levels.depth + 1 },

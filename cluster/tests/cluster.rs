@@ -6,14 +6,13 @@ use socbfs::{
     bfs::Strategy,
     cpu::Simd,
     graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
-    input::{Format, ReadOptions, WriteOptions, generate::Generator, write},
     policy::Policy,
     search::{Search, SearchOptions},
-    validate::validate_forest,
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, ThreadRanks, read, read_on_first,
 };
+use socbfs_io::{Format, ReadOptions, WriteOptions, generate::Generator, validate::validate_forest, write};
 
 use crate::{
     reference::Reference,
@@ -337,7 +336,7 @@ fn files_are_read_by_all_ranks_together() {
     let options = ReadOptions::default();
     for name in ["g.el", "g.mtx", "g.sg", "g.adj"] {
         let path = path(name);
-        let whole = socbfs::input::read(&path, &options).unwrap();
+        let whole = socbfs_io::read(&path, &options).unwrap();
         let mut edges = Vec::new();
         whole.for_each(0..whole.len(), |source, target| edges.push([source, target]));
         edges.sort_unstable();
@@ -407,7 +406,7 @@ fn real_graphs_are_searched_over_ranks() {
             skipped(&format!("{} is absent", path.display()));
             continue;
         }
-        let list = socbfs::input::read(&path, &ReadOptions::default()).unwrap();
+        let list = socbfs_io::read(&path, &ReadOptions::default()).unwrap();
         let mut edges = Vec::new();
         list.for_each(0..list.len(), |source, target| edges.push([source, target]));
         let roots = [0, list.vertices() as u32 / 2, list.vertices() as u32 - 1];
@@ -485,11 +484,7 @@ fn every_rank_reports_a_file_that_one_rank_can_not_read() {
             false,
             &["rank 2: ", "other.el: the content of the file differs from that of rank 0; copy rank 0's file there"],
         ),
-        (
-            [&good, &pipe, &good],
-            false,
-            &["rank 1: ", "pipe.el: it is not a regular file, but that of rank 0 is", "give --from-rank-0"],
-        ),
+        ([&good, &pipe, &good], false, &["rank 1: ", "pipe.el: it is not a regular file, but that of rank 0 is", "give --from-rank-0"]),
         ([&packed, &packed, &packed], false, &["rank 0: ", "packed.adj: the file ends before the edges"]),
     ] {
         let error = told(paths.map(|path| path.as_path()), on_first).unwrap_err();

@@ -8,7 +8,6 @@ use socbfs::{
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
-    input::generate::Generator,
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{Band, Bands, Policy},
@@ -16,6 +15,7 @@ use socbfs::{
 use socbfs_cluster::{
     ClusterOptions, ClusterSearch, ClusterValidator, Part, Places, RankDevice, RankTree, Ranks, ThreadRanks, measured_bands,
 };
+use socbfs_io::generate::Generator;
 
 use crate::{
     implementations::refusals,

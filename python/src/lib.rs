@@ -11,18 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Run, Runtime,
-    board::Goal,
-    engine::AffinityGuard,
-    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
-    input::ReadOptions,
-    many::LevelNumber,
-    power::{Meter, Selection, SystemFiles, Window},
-    runtime::{Origin, Profile, RuntimeError, Setting},
-    search::{End, OwnedSearch},
-    words::{with_causes, with_cure},
-};
+use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Run, Runtime, board::Goal, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, many::LevelNumber, power::{Meter, Selection, SystemFiles, Window}, runtime::{Origin, Profile, RuntimeError, Setting}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use socbfs_io::ReadOptions;
 use numpy::{
     Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods, dtype,
     ndarray::Dimension,
@@ -375,7 +365,7 @@ impl Core {
     fn from_file(py: Python<'_>, path: PathBuf, directed: bool, settings: Settings, timeout: Option<f64>) -> PyResult<Self> {
         at_once(|| {
             Self::build(py, settings, timeout, move |stopper| {
-                let edges = bfs::read(&path, &ReadOptions { stopper: stopper.clone(), ..ReadOptions::default() })?;
+                let edges = socbfs_io::read(&path, &ReadOptions { stopper: stopper.clone(), ..ReadOptions::default() })?;
                 Ok(Layout::build(&edges, &BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() })?)
             })
         })

@@ -128,8 +128,7 @@ mod tests {
         bfs::{Direction, Engine, LevelPlan, Placement},
         cpu::Simd,
         engine::Team,
-        graph::{BuildOptions, EdgeList, Listing, Order},
-        input::generate::Generator,
+        graph::{BuildOptions, EdgeList, Listing, Order, testing::random_edges},
     };
 
     fn levels_from(csr: &Csr, root: Vertex) -> Vec<u32> {
@@ -164,8 +163,7 @@ mod tests {
     /// Each level, wide or not, finds the vertices at that distance from the root, and every parent is a neighbour one level above.
     #[test]
     fn a_wide_level_finds_exactly_the_next_level() {
-        let graph =
-            Generator::Uniform { vertices: WIDE_VERTICES as u64, edges: 6 * WIDE_VERTICES as u64, seed: 3 }.generate(&|_| ()).unwrap();
+        let graph = random_edges(WIDE_VERTICES, 6 * WIDE_VERTICES, 1);
         let layout = Layout::build(&graph, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
         let csr = layout.csr();
         for (threads, simd) in [(1, Simd::Scalar), (1, Simd::detect()), (2, Simd::detect())] {

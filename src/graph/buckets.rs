@@ -38,7 +38,7 @@ impl Buckets {
     /// # Errors
     /// [`GraphError::VertexOutOfRange`] with the first edge that names a vertex the graph does not have. `place` is called only after this
     /// check.
-    pub(crate) fn sort(
+    pub fn sort(
         edges: &EdgeList,
         count: usize,
         place: impl Fn(Vertex, Vertex) -> Option<(usize, Vertex)> + Sync,
@@ -118,20 +118,20 @@ impl Buckets {
         Ok(Self { starts, ends, values })
     }
 
-    /// Number of buckets.
-    pub(crate) fn len(&self) -> usize {
+    /// The number of buckets.
+    pub fn count(&self) -> usize {
         self.ends.len()
     }
 
     /// The vertices in `bucket`, ascending.
     #[inline]
-    pub(crate) fn distinct(&self, bucket: usize) -> &[Vertex] {
+    pub fn distinct(&self, bucket: usize) -> &[Vertex] {
         &self.values[self.starts[bucket]..self.ends[bucket]]
     }
 
     /// Number of edges put into `bucket`, repeats included.
     #[inline]
-    pub(crate) fn listed(&self, bucket: usize) -> usize {
+    pub fn listed(&self, bucket: usize) -> usize {
         self.starts[bucket + 1] - self.starts[bucket]
     }
 }

@@ -28,12 +28,12 @@ pub enum Listing {
 
 impl Listing {
     /// Whether every undirected edge is listed once.
-    pub(crate) fn is_once(self) -> bool {
+    pub fn is_once(self) -> bool {
         matches!(self, Self::Once | Self::Symmetric)
     }
 
     /// Whether each entry is an arc in both directions although the graph is `directed`.
-    pub(crate) fn is_mirrored(self, directed: bool) -> bool {
+    pub fn is_mirrored(self, directed: bool) -> bool {
         directed && self == Self::Symmetric
     }
 }

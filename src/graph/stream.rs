@@ -9,7 +9,7 @@ pub const PART: usize = 256 << 10;
 
 /// A source of edges that gives the same entries every time it is read.
 ///
-/// An [`EdgeList`] is such a source. So is a generator ([`GeneratedEdges`](crate::input::generate::GeneratedEdges)), which makes its edges
+/// An [`EdgeList`] is such a source. So is a generator (`GeneratedEdges` of the crate `socbfs-io`), which makes its edges
 /// anew each time. With it, each rank of a cluster keeps its part of a graph that no single rank could hold.
 pub trait EdgeStream: Sync {
     /// Number of vertices, isolated ones included.

@@ -117,8 +117,7 @@ pub fn measure_bottom_up_on_cpu(search: &mut Search<'_>) -> Result<Option<u32>, 
 mod tests {
     use super::*;
     use crate::{
-        graph::{BuildOptions, Layout},
-        input::generate::Generator,
+        graph::{BuildOptions, EdgeList, Layout, Listing, testing::random_edges},
         search::SearchOptions,
     };
 
@@ -139,8 +138,7 @@ mod tests {
     /// The measurement leaves a search that finds the same as before, whatever it chose.
     #[test]
     fn the_costs_on_the_cpu_are_among_those_tried() {
-        let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
-        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        let layout = Layout::build(&random_edges(4096, 16 * 4096, 4), &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
         let before = search.run(5).unwrap();
         let chosen = measure_bottom_up_on_cpu(&mut search).unwrap();
@@ -151,8 +149,11 @@ mod tests {
 
     #[test]
     fn small_graphs_and_roads_are_not_measured() {
-        for generator in [Generator::graph500(8), Generator::Grid { width: 300, height: 300, deletion: 0.0, seed: 1 }] {
-            let layout = Layout::build(&generator.generate(&|_| ()).unwrap(), &BuildOptions::default()).unwrap();
+        let grid =
+            (0..300 * 300u32).flat_map(|v| [[v, v + 1], [v, v + 300]]).filter(|&[v, to]| to < 300 * 300 && (to != v + 1 || to % 300 > 0));
+        let grid = EdgeList::new(300 * 300, grid.collect(), Listing::Once).unwrap();
+        for edges in [random_edges(256, 16 * 256, 4), grid] {
+            let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
             let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
             assert_eq!(measure_bottom_up_on_cpu(&mut search).unwrap(), None);
         }

@@ -218,7 +218,8 @@ impl Policy {
     /// oracle, a search over ranks. Each search has a copy of the planner. Records name it `planner:`, and the type.
     ///
     /// ```
-    /// use socbfs::{BuildOptions, Generator, Layout, LevelPlan, LevelStats, Planner, Policy, Runtime, Strategy};
+    /// use socbfs_io::Generator;
+    /// use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Policy, Runtime, Strategy};
     ///
     /// /// Bottom-up at the two levels in the middle.
     /// #[derive(Clone)]

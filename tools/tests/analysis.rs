@@ -10,9 +10,9 @@ use std::{
 use proptest::prelude::*;
 use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    input::{ReadOptions, generate::Generator, read},
     search::{Search, SearchOptions},
 };
+use socbfs_io::{ReadOptions, generate::Generator, read};
 use socbfs_tools::{
     analysis::{Levels, count, redundant, repeated},
     record::ExactLevel,

@@ -17,12 +17,12 @@ use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Planner, Strategy},
     gpu::{GpuOptions, GpuSetup},
     graph::{BuildOptions, Layout},
-    input::generate::Generator,
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
+use socbfs_io::generate::Generator;
 use socbfs_tools::calibrate::{Contestant, Turns, evaluate, fit, fit_zhang, measure_levels, numbers};
 
 use crate::{

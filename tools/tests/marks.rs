@@ -7,12 +7,12 @@ use socbfs::{
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    input::generate::Generator,
     memory::SharingMode,
     opencl::Limits,
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_io::generate::Generator;
 use socbfs_tools::{
     analysis::{Levels, count},
     record::ExactLevel,

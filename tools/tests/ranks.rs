@@ -1,11 +1,9 @@
 //! Counts of the traffic between ranks from the roots of the benchmark.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
-use socbfs::{
-    graph::{EdgeList, Order},
-    input::generate::Generator,
-};
+use socbfs::graph::{EdgeList, Order};
 use socbfs_cluster::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, Part, ThreadRanks};
+use socbfs_io::generate::Generator;
 use socbfs_tools::bench::{RootSource, roots};
 
 /// Traffic between ranks, as the mean over some roots.

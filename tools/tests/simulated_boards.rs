@@ -10,10 +10,10 @@ use std::{env, path::PathBuf};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner, Strategy},
     graph::{BuildOptions, EdgeList, Layout},
-    input::{ReadOptions, generate::Generator, read},
     policy::{Adaptive, Bands, CostModel, LevelDevice, Policy, PolicyPlanner, together_ns},
     search::{Search, SearchOptions},
 };
+use socbfs_io::{ReadOptions, generate::Generator, read};
 use socbfs_tools::{
     calibrate::{Turns, fit, measure_levels, training_graph},
     record::{LevelTable, LevelTimes, SHARES, SplitParts},

@@ -11,10 +11,10 @@ use std::{
 use socbfs::{
     bfs::Strategy,
     graph::{BuildOptions, Layout},
-    input::{ReadOptions, read},
     policy::Policy,
     search::{Search, SearchOptions},
 };
+use socbfs_io::{ReadOptions, read};
 use socbfs_tools::{
     calibrate::Turns,
     train::{Mean, RecordsFile, Rules, SearchSample, collect, eligible, mean, score},

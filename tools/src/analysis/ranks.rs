@@ -74,7 +74,7 @@ fn of_rank(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::input::generate::Generator;
+    use socbfs_io::generate::Generator;
 
     #[test]
     fn every_number_of_ranks_finds_the_same_and_one_rank_receives_nothing() {

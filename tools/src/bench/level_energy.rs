@@ -15,11 +15,11 @@ use socbfs::{
     Run,
     bfs::LevelRecord,
     graph::Vertex,
-    input::generate::hash::Numbers,
     power::{Change, Joules, Meter, TooSlow, monotonic},
     search::Search,
     stats::median,
 };
+use socbfs_io::generate::hash::Numbers;
 
 use super::MeasureError;
 
@@ -387,10 +387,10 @@ fn estimates(fits: &[Fit], seconds: &[f64]) -> Vec<Option<LevelEnergy>> {
 mod tests {
     use socbfs::{
         graph::{BuildOptions, EdgeList, Listing},
-        input::generate::Generator,
         power::{Channel, Component, Domain, Family, Pace, Reading, Scope, Selection, Sensor, Signal, Sink, Source},
         search::SearchOptions,
     };
+    use socbfs_io::generate::Generator;
 
     use super::*;
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use socbfs::{graph::Vertex, input::generate::mrg::Mrg};
+use socbfs::graph::Vertex;
+use socbfs_io::generate::mrg::Mrg;
 
 /// The random stream that roots are drawn from: Graph500's generator under these seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -60,7 +61,7 @@ pub fn roots(vertices: usize, degree: impl Fn(Vertex) -> u32, count: usize, sour
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::input::generate::Generator;
+    use socbfs_io::generate::Generator;
 
     fn golden(scale: u32, first: &[Vertex]) {
         let edges = Generator::graph500(scale).generate(&|_| ()).unwrap();

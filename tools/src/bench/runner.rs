@@ -8,8 +8,8 @@ use socbfs::{
     graph::{EdgeList, Layout, NONE, Vertex},
     memory::available_bytes,
     search::{Outcome, Search, SearchError},
-    validate::{ValidateError, Validator},
 };
+use socbfs_io::validate::{ValidateError, Validator};
 
 /// Why a run could not continue. A tree that fails validation is a result, not an error.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! Settings chosen by searching with each value in turn.
 
-use socbfs::{graph::GraphError, input::generate::GenerateError, opencl::OpenClError, search::SearchError};
+use socbfs::{graph::GraphError, opencl::OpenClError, search::SearchError};
+use socbfs_io::generate::GenerateError;
 
 /// Why settings can't be compared.
 #[derive(Debug, thiserror::Error)]

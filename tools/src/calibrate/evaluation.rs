@@ -203,9 +203,9 @@ mod tests {
     use super::*;
     use socbfs::{
         graph::{BuildOptions, Layout},
-        input::generate::Generator,
         search::SearchOptions,
     };
+    use socbfs_io::generate::Generator;
 
     #[test]
     fn a_policy_that_a_graph_makes_hopeless_is_stopped_and_named() {

@@ -532,7 +532,8 @@ mod tests {
 
     #[test]
     fn a_strategy_is_given_up_where_it_is_hopeless() {
-        use socbfs::{graph::BuildOptions, graph::Layout, input::generate::Generator, search::SearchOptions};
+        use socbfs::{graph::BuildOptions, graph::Layout, search::SearchOptions};
+        use socbfs_io::generate::Generator;
         // Bottom-up looks at all vertices at each of hundreds of levels, on which the frontier has some hundred of them.
         let edges = Generator::Grid { width: 600, height: 600, deletion: 0.05, seed: 1 }.generate(&|_| {}).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
@@ -556,9 +557,9 @@ mod tests {
     fn every_level_is_measured_by_every_strategy_after_every_other() {
         use socbfs::{
             graph::{BuildOptions, Layout},
-            input::generate::Generator,
             search::SearchOptions,
         };
+        use socbfs_io::generate::Generator;
         let edges = Generator::Kronecker { scale: 10, edge_factor: 16, seed1: 2, seed2: 3 }.generate(&|_| {}).unwrap();
         let layout = Layout::build(&edges, &BuildOptions { keep_leaves: true, ..BuildOptions::default() }).unwrap();
         let root = (0..1024).find(|&v| layout.input_degree(v) > 0).unwrap();

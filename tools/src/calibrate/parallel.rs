@@ -7,11 +7,11 @@ use socbfs::{
     Run,
     cpu::ParallelThresholds,
     graph::{BuildOptions, Layout, Vertex},
-    input::generate::Generator,
     measure::{ParallelKey, ParallelTimes},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_io::generate::Generator;
 
 /// Rounds of a comparison. Each round has a search with each of the two values; the fastest search from each root counts.
 const ROUNDS: usize = 5;

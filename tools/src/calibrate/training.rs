@@ -1,6 +1,6 @@
 //! The graphs on which strategies are measured.
 
-use socbfs::input::generate::{Generator, hash::Numbers};
+use socbfs_io::generate::{Generator, hash::Numbers};
 
 /// Number of graphs of one round: each R-MAT scale of the paper once, and four others.
 const ROUND: u64 = 8;

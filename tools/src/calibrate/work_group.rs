@@ -7,13 +7,13 @@ use socbfs::{
     bfs::GpuKernel,
     gpu::GpuSetup,
     graph::{BuildOptions, Layout, Vertex},
-    input::generate::Generator,
     measure::{GAIN, GroupTimes},
     opencl::{Device, OpenClError},
     policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions},
     words::with_causes,
 };
+use socbfs_io::generate::Generator;
 
 /// Sizes compared on a device whose usual work-group has several work-items, the largest first.
 const SEVERAL: [usize; 3] = [256, 128, 64];

@@ -29,9 +29,9 @@ use crate::{
 };
 use socbfs::{
     graph::LayoutStats,
-    input::{Format, generate::Generator},
     runtime::{Prepared, Runtime},
 };
+use socbfs_io::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -34,7 +34,6 @@ use socbfs::{
     board::DocumentError,
     files,
     graph::{BuildOptions, Layout, Vertex},
-    input::generate::Generator,
     measure,
     measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
     policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::NetworkKind},
@@ -43,6 +42,7 @@ use socbfs::{
     stats::Summary,
     words::{counted, seconds},
 };
+use socbfs_io::generate::Generator;
 
 const EXAMPLES: &str = "\
 Examples:

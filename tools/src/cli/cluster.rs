@@ -32,7 +32,6 @@ use socbfs::{
     board::NEVER,
     cpu::Simd,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
-    input::{ReadOptions, generate::GeneratedEdges},
     opencl::DeviceChoice,
     policy::{Bands, Objective, Policy, Published},
     runtime::{CalibrationChoice, Origin, Runtime, Setting},
@@ -42,6 +41,7 @@ use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
     RankTree, Ranks, gather, max, measured_bands, read, read_on_first, texts, values,
 };
+use socbfs_io::{ReadOptions, generate::GeneratedEdges};
 
 impl ClusterArgs {
     /// The settings of a search over ranks: those of any search, and the batch.

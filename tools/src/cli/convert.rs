@@ -15,11 +15,8 @@ use crate::shell::{
     say,
     source::{READ, Source, WRITTEN, with_graph_help},
 };
-use socbfs::{
-    graph::EdgeList,
-    input::{self, Fault, Format, InputError, WriteOptions},
-    words::counted,
-};
+use socbfs::{graph::EdgeList, words::counted};
+use socbfs_io::{self as input, Fault, Format, InputError, WriteOptions};
 
 const EXAMPLES: &str = "\
 Examples:

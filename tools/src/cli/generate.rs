@@ -9,7 +9,7 @@ use crate::shell::{
     error::Failure,
     source::{self, Source, WRITTEN, with_graph_help},
 };
-use socbfs::input::{Format, generate::Generator};
+use socbfs_io::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -11,7 +11,8 @@ use crate::shell::{
     progress::Bar,
     source::{READ, Source, with_graph_help},
 };
-use socbfs::{graph, input::Format};
+use socbfs::graph;
+use socbfs_io::Format;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -26,11 +26,13 @@ use crate::{
 use socbfs::{
     files,
     graph::Vertex,
-    input::Format,
     runtime::{Prepared, Runtime},
     search::{Outcome, Search},
-    validate::{ValidateError, validate_forest},
     words::{counted, seconds},
+};
+use socbfs_io::{
+    Format,
+    validate::{ValidateError, validate_forest},
 };
 
 const EXAMPLES: &str = "\

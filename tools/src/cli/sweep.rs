@@ -28,13 +28,13 @@ use crate::{
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
 use socbfs::{
-    input::Format,
     machine::is_live,
     opencl::DeviceChoice,
     policy::Objective,
     runtime::{Origin, Runtime},
     words::{self, counted},
 };
+use socbfs_io::Format;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -12,11 +12,10 @@ use crate::shell::{
     progress::Bar,
     source::{READ, Source, with_graph_help},
 };
-use socbfs::{
-    input::Format,
-    search::SearchError,
+use socbfs::{search::SearchError, words::counted};
+use socbfs_io::{
+    Format,
     validate::{ValidateError, Validated, validate_forest},
-    words::counted,
 };
 
 const EXAMPLES: &str = "\

@@ -1,7 +1,8 @@
 //! Which of two runs is faster, by how much, and how certain that is: from searches in turn, or from two records.
 
 use super::comparison::TWO_SIDED_95;
-use socbfs::{input::generate::hash::Numbers, stats::median, words::general};
+use socbfs::{stats::median, words::general};
+use socbfs_io::generate::hash::Numbers;
 
 /// Logarithms of A's time over B's: for each graph, for each root, one of every round. (Of two records: one.)
 pub type Logs = Vec<Vec<Vec<f64>>>;

@@ -28,7 +28,6 @@ use socbfs::{
     cpu::Simd,
     files,
     graph::{BuildOptions, Order},
-    input::Format,
     memory::SharingMode,
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind},
@@ -38,6 +37,7 @@ use socbfs::{
 };
 #[cfg(feature = "mpi")]
 use socbfs_cluster::Exchange;
+use socbfs_io::Format;
 
 /// `command`, ready to parse `words`, with the lines of [`VARIABLES`]. A variable that is set but empty counts as not set, as for most
 /// programs. clap would parse the empty value.

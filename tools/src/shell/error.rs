@@ -131,8 +131,8 @@ plain!(
     crate::bench::MeasureError,
     crate::bench::EnergyError,
     crate::train::RecordsError,
-    socbfs::input::InputError,
-    socbfs::validate::ValidateError,
+    socbfs_io::InputError,
+    socbfs_io::validate::ValidateError,
 );
 
 impl From<RuntimeError> for Failure {

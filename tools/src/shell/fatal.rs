@@ -6,7 +6,8 @@ use std::panic::PanicHookInfo;
 use nix::libc;
 use signal_hook::{consts::SIGABRT, low_level};
 
-use socbfs::{files, input};
+use socbfs::files;
+use socbfs_io as input;
 
 /// The exit code of an error.
 const CODE: i32 = 2;
@@ -68,7 +69,7 @@ mod tests {
         let test = "shell::fatal::tests::a_panic_ends_the_process_as_an_error";
         for (thread, words) in [
             ("any", &["error: a bug in socbfs, at tools/src/shell/fatal.rs:", "the \\u{1b}reason", "  help: please report it"][..]),
-            (socbfs::input::READING, &["error: the data are damaged: decompression failed"]),
+            (socbfs_io::READING, &["error: the data are damaged: decompression failed"]),
         ] {
             let mut command = Command::new(std::env::current_exe().unwrap());
             command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(PANICS, thread).env_remove("RUST_BACKTRACE");

@@ -15,7 +15,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{say, shown};
-use socbfs::{input, runtime::Step, words::seconds};
+use socbfs::{runtime::Step, words::seconds};
+use socbfs_io as input;
 
 /// Time before a bar appears: shorter work shows none.
 const PATIENCE: Duration = Duration::from_secs(1);

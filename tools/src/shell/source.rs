@@ -18,11 +18,11 @@ use super::{error::Failure, output::protect, progress::Bar};
 use crate::bench::{RootSource, roots};
 use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Vertex},
-    input::{
-        self, Format, ReadOptions,
-        generate::{Generator, NAMES},
-    },
     words,
+};
+use socbfs_io::{
+    self as input, Format, ReadOptions,
+    generate::{Generator, NAMES},
 };
 
 /// The help text below the options of a command: the argument GRAPH, and `examples`.

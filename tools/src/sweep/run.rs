@@ -7,7 +7,7 @@ use super::{
     plan::{self, Done},
 };
 use crate::record::{PointMeasured, PointRecord};
-use socbfs::input::generate::hash::Numbers;
+use socbfs_io::generate::hash::Numbers;
 
 /// What a try of a point came to.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,13 +4,11 @@ use candle_core::{DType, Device, Result as CandleResult, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 
 use super::{Example, SearchSample, examples};
-use socbfs::{
-    input::generate::hash::Seeded,
-    policy::{
-        Mlp,
-        mlp::{NetworkKind, Unit, Weights, WeightsError},
-    },
+use socbfs::policy::{
+    Mlp,
+    mlp::{NetworkKind, Unit, Weights, WeightsError},
 };
+use socbfs_io::generate::hash::Seeded;
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,6 +1,6 @@
 //! Generated graphs to learn from, of every kind, size and density that the generators make.
 
-use socbfs::input::generate::hash::{Numbers, Seeded};
+use socbfs_io::generate::hash::{Numbers, Seeded};
 
 /// Scale of the smallest graphs: on smaller ones a search takes as long as reading the clock.
 const SMALLEST_SCALE: u32 = 10;
