@@ -48,8 +48,7 @@
 //!
 //! - `nvml`: discrete GPUs of NVIDIA as power sensors.
 
-// The door for the crates above: public and hidden, it changes without notice. What a program needs is exported below.
-#[doc(hidden)]
+// What is hidden is for the crates above, and changes without notice. What most programs need is exported below.
 pub mod bfs;
 #[doc(hidden)]
 pub mod board;
@@ -57,33 +56,22 @@ pub mod board;
 pub mod cpu;
 #[doc(hidden)]
 pub mod engine;
-#[doc(hidden)]
 pub mod files;
 #[doc(hidden)]
 pub mod gpu;
-#[doc(hidden)]
 pub mod graph;
-pub mod grid;
 #[doc(hidden)]
 pub mod hybrid;
-#[doc(hidden)]
 pub mod machine;
 #[doc(hidden)]
-pub mod many;
-#[doc(hidden)]
 pub mod measure;
-#[doc(hidden)]
 pub mod memory;
-#[doc(hidden)]
 pub mod opencl;
 pub mod policy;
 #[doc(hidden)]
 pub mod runtime;
-#[doc(hidden)]
 pub mod search;
-#[doc(hidden)]
 pub mod stats;
-#[doc(hidden)]
 pub mod words;
 
 pub use graph::{
@@ -92,7 +80,6 @@ pub use graph::{
 };
 
 pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, Uses, level_loop};
-pub use many::{ManyOutcome, ManySearch, Visitor};
 pub use policy::Policy;
 pub use search::{End, Outcome, Output, OwnedSearch, Run, Search, SearchError, SearchOptions, Sources};
 

@@ -11,12 +11,8 @@ use std::{
 };
 
 use proptest::prelude::*;
-use socbfs::{
-    ManySearch, Output, Run,
-    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    many::{ROOTS, Visitor},
-    search::{End, Search, SearchError, SearchOptions},
-};
+use socbfs::{Output, Run, graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order}, search::{End, Search, SearchError, SearchOptions}};
+use socbfs_algo::{ManySearch, many::{ROOTS, Visitor}};
 
 use crate::{
     reference::Reference,

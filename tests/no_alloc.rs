@@ -11,10 +11,10 @@ use socbfs::{
     bfs::{LevelRecord, Strategy},
     cpu::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    grid::{Cell, Connectivity, Grid, GridOptions, GridSearch},
     policy::{Known, Policy, Replay},
     search::{Output, Run, Search, SearchOptions},
 };
+use socbfs_algo::grid::{Cell, Connectivity, Grid, GridOptions, GridSearch};
 
 /// Searches over a grid that changes in between, and what they are asked for, call the allocator only the first time.
 fn grids() {

@@ -7,15 +7,8 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use socbfs::{
-    ManySearch, Output, Run,
-    cpu::{ParallelThresholds, Simd},
-    gpu::{GpuOptions, GpuSetup},
-    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    memory::SharingMode,
-    opencl::Limits,
-    search::{End, Search, SearchError, SearchOptions},
-};
+use socbfs::{Output, Run, cpu::{ParallelThresholds, Simd}, gpu::{GpuOptions, GpuSetup}, graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order}, memory::SharingMode, opencl::Limits, search::{End, Search, SearchError, SearchOptions}};
+use socbfs_algo::ManySearch;
 use socbfs_io::validate::{Check, ValidateError, validate_forest};
 
 use crate::searches::{all_combinations, devices, edges as random, is_rusticl, is_slow, policies};

@@ -55,7 +55,7 @@ fn every_file_of_tests_is_run() {
 fn tests_say_skipped_where_it_is_seen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    for folder in ["src", "io", "power", "cluster", "tools", "capi", "tests"] {
+    for folder in ["src", "algo", "io", "power", "cluster", "tools", "capi", "tests"] {
         rooms::files(&root.join(folder), &mut all);
     }
     let is_captured = |line: &str| line.contains("println!(") && line.contains(concat!("SKIP", "PED"));

@@ -2,11 +2,8 @@
 
 use std::sync::Mutex;
 
-use bfs::{
-    grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil},
-    search::Stopper,
-    words::with_causes,
-};
+use bfs::{search::Stopper, words::with_causes};
+use socbfs_algo::grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil};
 
 use crate::{
     SOCBFS_NONE, Stoppable, code_of, deadline,
@@ -37,7 +34,7 @@ pub const SOCBFS_STAY: u8 = 8;
 /// The step of a cell that was not reached.
 pub const SOCBFS_NO_STEP: u8 = 255;
 
-const _: () = assert!(SOCBFS_STAY == bfs::grid::STAY && SOCBFS_NO_STEP == bfs::grid::NO_STEP);
+const _: () = assert!(SOCBFS_STAY == socbfs_algo::grid::STAY && SOCBFS_NO_STEP == socbfs_algo::grid::NO_STEP);
 
 /// A grid of free and blocked cells, and searches over it without a graph.
 pub struct socbfs_grid {

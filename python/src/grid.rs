@@ -2,11 +2,8 @@
 
 use std::sync::Arc;
 
-use bfs::{
-    Stopper,
-    grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil},
-    words::with_causes,
-};
+use bfs::{Stopper, words::with_causes};
+use socbfs_algo::grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil};
 use numpy::{Ix2, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyTimeoutError, PyValueError},

@@ -11,7 +11,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, ManySearch, Output, Placement, Policy, Run, Runtime, board::Goal, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, many::LevelNumber, power::{Meter, Selection, SystemFiles, Window}, runtime::{Origin, Profile, RuntimeError, Setting}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, Runtime, board::Goal, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, power::{Meter, Selection, SystemFiles, Window}, runtime::{Origin, Profile, RuntimeError, Setting}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use socbfs_algo::{ManySearch, many::LevelNumber};
 use socbfs_io::ReadOptions;
 use numpy::{
     Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods, dtype,

@@ -197,7 +197,7 @@ mod tests {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let place = |u: Vertex, v| (u % 3 > 0).then_some((u as usize, v));
             let buckets = pool.install(|| Buckets::sort(&list, n as usize, place)).unwrap();
-            assert_eq!(buckets.len(), n as usize);
+            assert_eq!(buckets.count(), n as usize);
             for (bucket, expected) in expected.iter().enumerate() {
                 assert_eq!(buckets.listed(bucket), expected.len());
                 let mut distinct = expected.clone();
@@ -217,6 +217,6 @@ mod tests {
         let expected = GraphError::VertexOutOfRange { index: 20_000, source_vertex: 2, target_vertex: 3, vertices: 3 };
         assert_eq!(Buckets::sort(&list, 3, |u, v| Some((u as usize, v))).unwrap_err(), expected);
         let none = EdgeList::new(0, Vec::new(), Listing::Once).unwrap();
-        assert_eq!(Buckets::sort(&none, 0, |u, v| Some((u as usize, v))).unwrap().len(), 0);
+        assert_eq!(Buckets::sort(&none, 0, |u, v| Some((u as usize, v))).unwrap().count(), 0);
     }
 }

@@ -489,12 +489,12 @@ impl Layout {
 
     /// The first number in [`internal_places`](Self::internal_places) that stands for a leaf. It comes after the numbers of all internal
     /// vertices, of "no neighbour", and of dropped vertices.
-    pub(crate) fn first_leaf(&self) -> usize {
+    pub fn first_leaf(&self) -> usize {
         first_place(self.csr.vertices())
     }
 
     /// The leaves that are left out.
-    pub(crate) fn leaves(&self) -> &Leaves {
+    pub fn leaves(&self) -> &Leaves {
         &self.leaves
     }
 

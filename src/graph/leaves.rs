@@ -99,12 +99,12 @@ impl Leaves {
     }
 
     /// The hosts as internal numbers, in ascending order.
-    pub(crate) fn hosts(&self) -> &[Vertex] {
+    pub fn hosts(&self) -> &[Vertex] {
         &self.hosts
     }
 
     /// The host of every leaf as an internal number, in the order of the leaves' original numbers.
-    pub(crate) fn host_of(&self) -> &[Vertex] {
+    pub fn host_of(&self) -> &[Vertex] {
         &self.host_of
     }
 
@@ -114,7 +114,7 @@ impl Leaves {
     }
 
     /// The leaves of the `index`-th host, as original numbers.
-    pub(crate) fn of(&self, index: usize) -> &[Vertex] {
+    pub fn of(&self, index: usize) -> &[Vertex] {
         &self.of[self.first[index] as usize..self.first[index + 1] as usize]
     }
 
@@ -131,24 +131,24 @@ impl Leaves {
 
     /// Whether `v`, an internal number, is a host.
     #[inline]
-    pub(crate) fn is_host(&self, v: Vertex) -> bool {
+    pub fn is_host(&self, v: Vertex) -> bool {
         self.bits.get(v as usize / 64).is_some_and(|bits| bits >> (v % 64) & 1 == 1)
     }
 
     /// Index of the host `v`, an internal number (`None`: it is not a host).
     #[inline]
-    pub(crate) fn index_of(&self, v: Vertex) -> Option<usize> {
+    pub fn index_of(&self, v: Vertex) -> Option<usize> {
         let (word, bit) = (v as usize / 64, 1 << (v % 64));
         self.bits.get(word).is_some_and(|bits| bits & bit != 0).then(|| self.index_at(word, bit))
     }
 
     /// The leaves of `host`, an internal number.
-    pub(crate) fn of_host(&self, host: Vertex) -> &[Vertex] {
+    pub fn of_host(&self, host: Vertex) -> &[Vertex] {
         self.index_of(host).map_or(&[], |index| self.of(index))
     }
 
     /// Leaves that are each other's only neighbour, each with that neighbour; sorted original numbers.
-    pub(crate) fn pairs(&self) -> &[[Vertex; 2]] {
+    pub fn pairs(&self) -> &[[Vertex; 2]] {
         &self.pairs
     }
 

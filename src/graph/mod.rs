@@ -19,6 +19,7 @@ pub use edges::{arrays, check_offsets};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};
 pub use layout::{BuildOptions, Layout, LayoutStats, Order, StepRecord};
 pub use layout::{Hubs, Place, ROW_CONTINUES};
+pub use leaves::Leaves;
 pub use rows::{Numbers, RowArrays};
 pub use stop::Stopper;
 pub use stream::{EdgeSlice, EdgeStream};

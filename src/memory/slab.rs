@@ -98,7 +98,7 @@ impl<T: Plain> Slab<T> {
 
     /// A pointer for one thread to write to the memory while others share the slab but do not access the memory. Unlike the pointer of a
     /// shared slice, this one may be written through.
-    pub(crate) fn shared(&self) -> Shared<T> {
+    pub fn shared(&self) -> Shared<T> {
         Shared::over(self.start.as_ptr())
     }
 }

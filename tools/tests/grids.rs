@@ -15,7 +15,7 @@ use nix::{
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::{Value, json};
-use socbfs::grid::{Cell, Connectivity, Grid, GridOptions, GridSearch};
+use socbfs_algo::grid::{Cell, Connectivity, Grid, GridOptions, GridSearch};
 use socbfs_tools::{bench::grid_edges, maps};
 
 use crate::{
@@ -234,7 +234,7 @@ proptest! {
         let source = source.unwrap();
         let grid = Grid::from_cells(rows, columns, &free).unwrap();
         let mut search = GridSearch::new(grid, &GridOptions { connectivity: kind, threads: 1, ..GridOptions::default() }).unwrap();
-        let until = socbfs::grid::GridUntil { depth, target: None };
+        let until = socbfs_algo::grid::GridUntil { depth, target: None };
         search.run_until(&[Cell::new(source / columns, source % columns)], until).unwrap();
         let levels = maps::levels(&search);
         let is_free = |row: usize, column: usize| row < rows && column < columns && free[row * columns + column] > 0;

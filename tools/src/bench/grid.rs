@@ -1,9 +1,7 @@
 //! What is counted of a search over a grid.
 
-use socbfs::{
-    graph::NONE,
-    grid::{Cell, Connectivity, GridSearch},
-};
+use socbfs::graph::NONE;
+use socbfs_algo::grid::{Cell, Connectivity, GridSearch};
 
 /// The edges for TEPS of the last search of `search`, whose distances are `levels`, row by row: steps between two cells that it reached,
 /// those in both directions once.

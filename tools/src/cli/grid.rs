@@ -20,11 +20,8 @@ use crate::{
         progress::Bar,
     },
 };
-use socbfs::{
-    files,
-    grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil},
-    runtime::Profile,
-};
+use socbfs::{files, runtime::Profile};
+use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -16,10 +16,10 @@ use std::{
 
 use socbfs::{
     files::{self, Kind},
-    grid::Grid,
     memory::check_available,
     words,
 };
+use socbfs_algo::grid::Grid;
 
 pub use output::{kind_of, levels, write_array, write_distances, write_picture};
 use ros::Occupancy;

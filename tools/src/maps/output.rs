@@ -5,10 +5,8 @@ use std::{
     path::Path,
 };
 
-use socbfs::{
-    graph::NONE,
-    grid::{Cell, Distances, GridSearch},
-};
+use socbfs::graph::NONE;
+use socbfs_algo::grid::{Cell, Distances, GridSearch};
 
 use super::{Fault, MapError};
 use crate::report::npy;

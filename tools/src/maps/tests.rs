@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use proptest::{collection::vec, prelude::*, sample::Index};
-use socbfs::grid::{Cell, GridOptions, GridSearch};
+use socbfs_algo::grid::{Cell, GridOptions, GridSearch};
 
 use super::{Map, read, write_picture};
 

@@ -3,10 +3,8 @@
 use std::{borrow::Cow, path::PathBuf};
 
 use serde::Serialize;
-use socbfs::{
-    cpu::Simd,
-    grid::{Cell, Connectivity, GridLevel, GridOutcome},
-};
+use socbfs::cpu::Simd;
+use socbfs_algo::grid::{Cell, Connectivity, GridLevel, GridOutcome};
 
 use super::{EnergyRecord, Environment};
 

@@ -7,10 +7,8 @@ use super::{
     energy,
 };
 use crate::record::GridRecord;
-use socbfs::{
-    grid::{GridEnd, GridLevel},
-    words::{counted, general, grouped, seconds},
-};
+use socbfs::words::{counted, general, grouped, seconds};
+use socbfs_algo::grid::{GridEnd, GridLevel};
 
 /// Rows of the table of levels: with the lines around it, it fits a terminal.
 const ROWS: usize = 12;

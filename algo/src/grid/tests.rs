@@ -11,7 +11,8 @@ use proptest::{
 };
 
 use super::{Cell, Connectivity, Distances, Grid, GridEnd, GridError, GridOptions, GridSearch, GridUntil, STAY};
-use crate::{BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper, search::threads_of};
+use socbfs::search::threads_of;
+use socbfs::{BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper};
 
 const KINDS: [Connectivity; 3] = [Connectivity::Four, Connectivity::Eight, Connectivity::EightAroundCorners];
 const TURN: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)];

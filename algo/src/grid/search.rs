@@ -12,7 +12,7 @@ use super::{
     ones,
     wave::{AT_BORDER, BORDER_CELL, CORNERS, EIGHT, FOUR, Level, Part, TileState, Visit, kernels},
 };
-use crate::{
+use socbfs::{
     cpu::{Simd, share, share_and_sum},
     engine::Team,
     graph::{NONE, Stopper},
@@ -58,7 +58,7 @@ pub struct GridUntil {
 }
 
 /// Why a search ended.
-pub type GridEnd = crate::search::End;
+pub type GridEnd = socbfs::search::End;
 
 /// What one search did.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]

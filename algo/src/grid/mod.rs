@@ -22,7 +22,7 @@ pub use search::{Distances, GridEnd, GridLevel, GridOptions, GridOutcome, GridSe
 
 use std::ops::Range;
 
-use crate::{
+use socbfs::{
     cpu::SimdError,
     memory::{OutOfMemory, Slab},
 };
@@ -121,7 +121,7 @@ pub enum GridError {
     /// There is no source.
     #[error("a search needs at least one source")]
     NoSource,
-    /// A [`Stopper`](crate::graph::Stopper) or the deadline ended the search before it was done.
+    /// A [`Stopper`](socbfs::graph::Stopper) or the deadline ended the search before it was done.
     #[error("the search was stopped before it finished")]
     Stopped,
     /// Threads could not be started or bound.
@@ -210,7 +210,7 @@ impl Shape {
 /// A grid of cells, each free or blocked.
 ///
 /// ```
-/// use socbfs::grid::{Cell, Grid, GridOptions, GridSearch};
+/// use socbfs_algo::grid::{Cell, Grid, GridOptions, GridSearch};
 ///
 /// // A wall with a gap: #####.##
 /// let mut grid = Grid::free(100, 80)?;
@@ -222,7 +222,7 @@ impl Shape {
 /// search.grid_mut().set(Cell::new(50, 70), false)?;
 /// search.run(&[Cell::new(0, 0)])?;
 /// assert_eq!(search.distance(Cell::new(99, 0)), None);
-/// # Ok::<(), socbfs::grid::GridError>(())
+/// # Ok::<(), socbfs_algo::grid::GridError>(())
 /// ```
 #[derive(Debug)]
 pub struct Grid {

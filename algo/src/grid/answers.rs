@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{COLUMNS, Cell, Connectivity, GridSearch, Shape, distances::Distance};
-use crate::graph::NONE;
+use socbfs::graph::NONE;
 
 /// Directions of steps, clockwise from up: each is the way (rows, columns) to a neighbour.
 pub(super) const DIRECTIONS: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1)];

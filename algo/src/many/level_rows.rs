@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
-use crate::{
+use socbfs::{
     cpu::{SPREAD, share},
     engine::Team,
     graph::{Layout, NONE, Place, Vertex},

@@ -26,7 +26,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{
+use socbfs::{
     cpu::share,
     engine::Team,
     graph::{Layout, NONE, Place, Vertex},
@@ -245,7 +245,8 @@ pub struct ManyOutcome {
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-/// use socbfs::{BuildOptions, Layout, ManySearch, graph::{EdgeList, Listing}};
+/// use socbfs::{BuildOptions, Layout, graph::{EdgeList, Listing}};
+/// use socbfs_algo::ManySearch;
 ///
 /// let path = (0..9).map(|v| [v, v + 1]).collect();
 /// let layout = Layout::build(&EdgeList::new(10, path, Listing::Once)?, &BuildOptions::default())?;
@@ -531,7 +532,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     /// As [`ManySearch::run`]; [`SearchError::Length`] if `levels` does not have one entry per vertex and root; [`SearchError::TooDeep`].
     ///
     /// ```
-    /// # use socbfs::{BuildOptions, Layout, ManySearch, graph::{EdgeList, Listing}};
+    /// # use socbfs::{BuildOptions, Layout, graph::{EdgeList, Listing}};
+    /// # use socbfs_algo::ManySearch;
     /// # let layout = Layout::build(&EdgeList::new(4, vec![[0, 1], [1, 2]], Listing::Once)?, &BuildOptions::default())?;
     /// # let mut searches = ManySearch::new(&layout, 1, &[])?;
     /// // The path 0 - 1 - 2, and vertex 3 without an edge: a row for each vertex, a column for each root.

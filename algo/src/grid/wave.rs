@@ -12,7 +12,7 @@ use super::{
     distances::Decode,
     lanes::{self, Lanes},
 };
-use crate::{
+use socbfs::{
     cpu::Simd,
     memory::{OutOfMemory, Shared, Slab},
 };

@@ -13,7 +13,7 @@ use std::sync::{
 };
 
 use super::{Limits, ManyOutcome};
-use crate::{
+use socbfs::{
     cpu::{expand_rows, share},
     engine::Team,
     graph::{Layout, NONE, Vertex},
