@@ -50,6 +50,18 @@ fn every_file_of_tests_is_run() {
     assert!(modules_found > 30, "{modules_found} modules");
 }
 
+/// A stranger finds every suite in the index.
+#[test]
+fn the_index_names_every_file_of_tests() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let index = fs::read_to_string(folder.join("README.md")).unwrap();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        assert!(index.contains(&format!("`{name}")), "tests/README.md does not name {}", path.display());
+    }
+}
+
 /// The test harness captures what a print macro writes in a test that passes. The tests in virtual machines run without it.
 #[test]
 fn tests_say_skipped_where_it_is_seen() {
