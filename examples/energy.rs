@@ -11,7 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socbfs::{BuildOptions, Layout, Profile, Run, Search, SearchOptions, power::{Energy, Meter, Selection, SystemFiles, discover}};
+use socbfs::{
+    BuildOptions, Layout, Profile, Run, Search, SearchOptions,
+    power::{Energy, Meter, Selection, SystemFiles, discover},
+};
 use socbfs_io::Generator;
 
 /// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.

@@ -11,8 +11,15 @@ use std::{
 };
 
 use proptest::prelude::*;
-use socbfs::{Output, Run, graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order}, search::{End, Search, SearchError, SearchOptions}};
-use socbfs_algo::{ManySearch, many::{ROOTS, Visitor}};
+use socbfs::{
+    Output, Run,
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    search::{End, Search, SearchError, SearchOptions},
+};
+use socbfs_algo::{
+    ManySearch,
+    many::{ROOTS, Visitor},
+};
 
 use crate::{
     reference::Reference,

@@ -7,7 +7,15 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestRunner},
 };
-use socbfs::{Output, Run, cpu::{ParallelThresholds, Simd}, gpu::{GpuOptions, GpuSetup}, graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order}, memory::SharingMode, opencl::Limits, search::{End, Search, SearchError, SearchOptions}};
+use socbfs::{
+    Output, Run,
+    cpu::{ParallelThresholds, Simd},
+    gpu::{GpuOptions, GpuSetup},
+    graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
+    memory::SharingMode,
+    opencl::Limits,
+    search::{End, Search, SearchError, SearchOptions},
+};
 use socbfs_algo::ManySearch;
 use socbfs_io::validate::{Check, ValidateError, validate_forest};
 

@@ -17,7 +17,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bfs::{DeviceChoice, Direction, Layout, LevelRecord, Output, Placement, Policy, Run, Runtime, board::{Goal, MOST_THREADS}, cpu::CpuEngineError, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays}, hybrid::HybridError, power::{Meter, Selection, SystemFiles, Window}, runtime::{Origin, Profile, RuntimeError, Setting, Step}, search::{End, OwnedSearch, SearchError, Stopper}, words::{with_causes, with_cure}};
+use bfs::{
+    DeviceChoice, Direction, Layout, LevelRecord, Output, Placement, Policy, Run, Runtime,
+    board::{Goal, MOST_THREADS},
+    cpu::CpuEngineError,
+    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
+    hybrid::HybridError,
+    power::{Meter, Selection, SystemFiles, Window},
+    runtime::{Origin, Profile, RuntimeError, Setting, Step},
+    search::{End, OwnedSearch, SearchError, Stopper},
+    words::{with_causes, with_cure},
+};
 use socbfs_algo::{ManySearch, many::LevelNumber};
 use socbfs_io::{Fault, InputError, ReadOptions};
 
