@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A name of a system or driver, in which `*` stands for any text. Case is ignored, and several blanks match one, since drivers are not
 /// consistent in either.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Pattern(String);
 

@@ -27,24 +27,24 @@ pub struct Board<P> {
     /// Name and description of the board.
     pub board: Identity,
     /// The properties that identify a machine as this board.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub detect: Detect,
     /// The processor, and the threads that run on it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub cpu: Cpu,
     /// The OpenCL devices of the board.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub opencl: OpenCl,
     /// The policy, with its thresholds.
     pub policy: Option<P>,
     /// The least work for which a level runs on the GPU, or on both devices.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub adaptive: Adaptive,
     /// The speed of each strategy.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub speeds: Speeds,
     /// The power sensors of the board and what they measure.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub power: Power,
     /// Where searches run best.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -160,7 +160,7 @@ impl OpenCl {
 }
 
 /// A table `[[opencl.devices]]`. A limit is the smaller of what the driver reports and what the profile sets.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenClDevice {
     /// Pattern of `CL_DEVICE_NAME`. The first table whose pattern matches describes the device.
@@ -245,13 +245,13 @@ pub enum Quirk {
 #[serde(deny_unknown_fields)]
 pub struct Adaptive {
     /// Top-down levels, by the arcs that leave the frontier.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub top_down: Band,
     /// Bottom-up levels, by the unvisited vertices.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub bottom_up: Band,
     /// The cost of a change from one device to the other.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub handover: Handover,
 }
 
@@ -402,7 +402,7 @@ pub struct Power {
     /// What the sum of the counted rails covers.
     pub scope: Option<Scope>,
     /// Power of each strategy, to minimise energy without a calibration.
-    #[serde(default, skip_serializing_if = "StrategyWatts::is_empty")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub watts: StrategyWatts,
     /// The rails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -427,10 +427,9 @@ pub struct StrategyWatts {
     pub bgc: Option<f64>,
 }
 
-impl StrategyWatts {
-    fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
+/// Whether a table sets nothing.
+fn is_default<T: Default + PartialEq>(table: &T) -> bool {
+    *table == T::default()
 }
 
 impl fmt::Display for Quirk {

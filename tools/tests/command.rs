@@ -881,16 +881,6 @@ fn train_measures_the_cpu_unless_it_is_told_to_measure_the_device() {
 }
 
 #[test]
-fn board_tune_prefers_a_file_to_a_shipped_profile_of_the_same_name() {
-    let folder = Folder::new();
-    folder.file("odroid-xu4", "schema = 1\n[board]\nname = 'mine'\nnonsense = 1\n");
-    let mut command = socbfs(&["board", "tune", "odroid-xu4", "--graph", "kronecker:6", "--device", "cpu"]);
-    let output = command.current_dir(folder.0.path()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("odroid-xu4:4: ") && stderr(&output).contains("nonsense"), "{}", stderr(&output));
-}
-
-#[test]
 fn errors_name_the_environment_variable_of_an_invalid_value() {
     let told = |flags: &[&str]| {
         let output = socbfs(&[&["run", "grid:2x2", "--root", "0"][..], flags].concat()).env("SOCBFS_THREADS", "x").output().unwrap();
@@ -1192,6 +1182,10 @@ fn board_init_writes_a_valid_profile_of_the_machine() {
         assert_ne!(fs::read_to_string(&mine).unwrap(), "precious");
         assert_eq!(stderr(&good(&["board", command, &mine, "--force", "--quiet"])), "");
     }
+    let error = format!("can't write {here}");
+    refused(&["board", "tune", "generic", &here], &[&error, "it exists already", "with --force"]);
+    refused(&["board", "tune", &here, &here, "--force"], &[&error, "give the output a name of its own"]);
+    refused(&["sweep", "grid:8x8", "-o", &here], &[&error, "it exists already", "name another file"]);
 }
 
 #[test]

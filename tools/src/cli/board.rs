@@ -37,9 +37,9 @@ Examples:
   socbfs board init my-board.toml         a profile for this machine
   socbfs board manifest my-board.files    what Linux shows of it, in one file
   socbfs board detect --sysfs-root my-board.files       look at it elsewhere
-  socbfs board tune my-board.toml         measure its bands on this machine
+  socbfs board tune my-board.toml tuned.toml    measure its bands on this machine
   socbfs board validate my-board.toml
-  socbfs bench --board my-board.toml";
+  socbfs bench --board tuned.toml";
 
 /// List, detect, show, write (init), tune or check (validate) board profiles
 ///
@@ -89,7 +89,7 @@ enum BoardCommand {
         #[command(flatten)]
         root: RootArgs,
     },
-    /// Measure the work from which the GPU, or both devices, are faster, and write it into a profile
+    /// Measure the work from which the GPU, or both devices, are faster, for a profile
     ///
     /// This takes seconds once the driver has compiled the kernels, so an interruption keeps nothing.
     Tune(Box<TuneArgs>),
@@ -107,7 +107,7 @@ enum BoardCommand {
     },
 }
 
-/// The file that `init` or `manifest` writes.
+/// The file that `init`, `manifest` or `tune` writes.
 #[derive(Debug, Args)]
 struct Target {
     /// Where to write it ("-": standard output)
@@ -123,11 +123,7 @@ impl Target {
     /// Opens the output. Users edit these files, so an existing one is replaced only on request.
     fn open(&self) -> Result<Output, Failure> {
         let file = &self.file;
-        if !self.force && file != Path::new("-") && file.is_file() {
-            return Err(Failure::new(format!("can't write {}: it exists already", file.display()))
-                .cure("name another file, or replace this one with --force"));
-        }
-        Output::open(file)
+        if self.force { Output::open(file) } else { Output::open_new(file, "name another file, or replace this one with --force") }
     }
 
     /// Writes `text` and says where it is. `what` names it.
@@ -157,16 +153,20 @@ struct ShowArgs {
 
 /// Measure the bands of a profile
 ///
-/// Searches a graph on the CPU, on the device and on both. Writes into FILE the amounts of work from which the device, or both, are faster,
-/// the share of the GPU in split levels, and the cost of a handover. If FILE has no sharing mode or size of work-groups, it writes the
-/// fastest too; a sharing mode of --memory-way it writes as given. A comment beside each measured value names the date, the driver and the
-/// graph. The values are removed from `estimates`. A search with this profile then measures nothing before it starts.
+/// Searches a graph on the CPU, on the device and on both. Writes the profile with the amounts of work from which the device, or both, are
+/// faster, the share of the GPU in split levels, and the cost of a handover. If the profile has no sharing mode or size of work-groups, it
+/// writes the fastest too; a sharing mode of --memory-way it writes as given. A comment beside each measured value names the date, the
+/// driver and the graph; every other value keeps the comment that says where it is from. The values are removed from `estimates`. A search
+/// with the new profile then measures nothing before it starts.
 #[derive(Debug, Args)]
 #[command(mut_arg("policy", |flag| flag.hide(true)))]
 struct TuneArgs {
-    /// Profile to change (`socbfs board init` writes one)
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// Profile to measure the bands of (`socbfs board init` writes one)
+    #[arg(value_name = "NAME|PROFILE")]
+    profile: PathBuf,
+
+    #[command(flatten)]
+    target: Target,
 
     /// Graph to measure on: a file or a generator
     #[arg(long, value_name = "GRAPH", default_value = "kronecker:18")]
@@ -198,7 +198,7 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches, quiet: bool) -> R
         }
         BoardCommand::Tune(tune) => {
             let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
-            tune.run(matches)
+            tune.run(matches, quiet)
         }
         BoardCommand::Validate { files } => validate(files),
         BoardCommand::Profile { name } => match board::shipped_text(name) {
@@ -277,29 +277,23 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
 }
 
 impl TuneArgs {
-    fn run(&self, matches: &ArgMatches) -> Result<(), Failure> {
-        without_effect(matches, &["policy", "calibration", "objective", "board"], "tune measures the bands of FILE", "omit --FLAG")?;
-        if !self.file.exists() {
-            return Err(Failure::new(format!("there is no file {}", self.file.display()))
-                .cure(format!("`socbfs board init {}` writes one", self.file.display())));
-        }
-        // The `./` makes it a path: a profile that is compiled in may have the same name.
-        let mut config = self.search.resolve_on(&Path::new(".").join(&self.file), matches)?;
+    fn run(&self, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+        without_effect(matches, &["policy", "calibration", "objective", "board"], "tune measures the bands of PROFILE", "omit --FLAG")?;
+        let mut config = self.search.resolve_on(&self.profile, matches)?;
         // These override the environment: tune measures bands, and ignores the policy that is set there.
         config.set_policy(Setting::flag(Policy::Adaptive(Box::default())));
         config.calibration = Setting::flag(CalibrationChoice::Off);
         config.objective = Setting::flag(Objective::Time);
         config.apply()?;
         // Opened before anything is measured, so that a file that can't be written fails early.
-        let output = Output::open(&self.file)?;
+        let output = self.target.open()?;
         config.check_device()?;
         let source = Source::parse(&self.graph, None)?;
         let (edges, _) = source.load()?;
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         drop(edges);
-        let tuned = tune(&config, &layout, &source.name(), &progress::steps())?;
-        let written = output.finish(|out| out.write_all(tuned.text.as_bytes()));
-        both(written, print(&report::bands(&tuned.bands)))
+        let text = tune(&config, &layout, &source.name(), &progress::steps())?;
+        self.target.write(output, &text, "profile", quiet)
     }
 }
 

@@ -31,7 +31,7 @@ use socbfs::{
     machine::is_live,
     opencl::DeviceChoice,
     policy::Objective,
-    runtime::{Origin, Runtime},
+    runtime::{Origin, Profile, Runtime, RuntimeError},
     words::{self, counted},
 };
 use socbfs_io::Format;
@@ -95,7 +95,7 @@ pub(super) struct SweepArgs {
     #[arg(long, help_heading = "Output")]
     all: bool,
 
-    /// Write the best points into this board file, for --at [default: no file]
+    /// Write the profile of the board with the best points to a new file, for --at [default: no file]
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     output_board: Option<PathBuf>,
 
@@ -236,7 +236,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     let config = arguments.search.resolve(matches)?;
     let source = arguments.source()?;
     let (json, html) = arguments.output.open()?;
-    let board = arguments.output_board.as_deref().map(|file| BoardFile::open(file, &config)).transpose()?;
+    let board = arguments.output_board.as_deref().map(|file| Output::open_new(file, "name another file")).transpose()?;
     let meter = arguments.sensors.meter(config.profile.power().as_ref())?;
     let mut left_out = Vec::new();
     let axes = arguments.axes(&config, root, &mut left_out)?;
@@ -287,8 +287,18 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     let kept: Vec<PointRecord> = so_far.resume(&environment, &config, std::slice::from_ref(&source), ["point", "points"])?;
     let ended = measure(arguments, &config, &source, &axes, meter.as_ref().ok(), clocks, kept, &so_far, quiet);
     drop(words);
-    let written = board.map_or(Ok(()), |board| board.write(&so_far.lock().record));
+    let written = board.map_or(Ok(()), |board| write_board(board, &config.profile, &so_far.lock().record));
     both(so_far.finish(ended), written)
+}
+
+/// Writes `profile` with the best points to `board`, if there are any.
+fn write_board(board: Output, profile: &Profile, record: &SweepRecord) -> Result<(), Failure> {
+    let best = sweep::best(&record.points, &record.default);
+    if best.is_empty() {
+        return Ok(());
+    }
+    let text = operating_points(&profile.text, &profile.place, record, &best).map_err(RuntimeError::Profile)?;
+    board.finish(|out| out.write_all(text.as_bytes()))
 }
 
 #[expect(clippy::too_many_arguments, reason = "called once")]
@@ -343,32 +353,4 @@ fn measure(
         );
     }
     Ok(())
-}
-
-/// The board file that gets the best points.
-struct BoardFile {
-    text: String,
-    place: String,
-    output: Output,
-}
-
-impl BoardFile {
-    /// Opens `file` before anything is measured. A file that does not exist begins with the profile in force.
-    fn open(file: &Path, config: &Runtime) -> Result<Self, Failure> {
-        let text = match file.exists() {
-            true => socbfs::board::read(file).map_err(|error| Failure::from(socbfs::runtime::RuntimeError::Profile(error)))?,
-            false => config.profile.text.to_string(),
-        };
-        Ok(Self { text, place: file.display().to_string(), output: Output::open(file)? })
-    }
-
-    fn write(self, record: &SweepRecord) -> Result<(), Failure> {
-        let best = sweep::best(&record.points, &record.default);
-        if best.is_empty() {
-            return Ok(());
-        }
-        let text = operating_points(&self.text, &self.place, record, &best)
-            .map_err(|error| Failure::from(socbfs::runtime::RuntimeError::Profile(error)))?;
-        self.output.finish(|out| out.write_all(text.as_bytes()))
-    }
 }

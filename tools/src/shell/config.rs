@@ -398,9 +398,9 @@ impl SearchArgs {
         self.resolve_with(profile(self.host.board.as_deref())?, matches)
     }
 
-    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`. The command may write its file.
+    /// As [`SearchArgs::resolve`], on this board instead of that of `--board`.
     pub(crate) fn resolve_on(&self, board: &Path, matches: &ArgMatches) -> Result<Runtime, Failure> {
-        self.resolve_with(Profile::named(board)?, matches)
+        self.resolve_with(profile(Some(board))?, matches)
     }
 
     fn resolve_with(&self, profile: Profile, matches: &ArgMatches) -> Result<Runtime, Failure> {

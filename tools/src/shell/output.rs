@@ -192,6 +192,14 @@ impl Output {
         }
     }
 
+    /// As [`Output::open`] for a file that users edit: one that exists is refused with this cure.
+    pub(crate) fn open_new(path: &Path, cure: &str) -> Result<Self, Failure> {
+        if path.is_file() {
+            return Err(Failure::new(format!("can't write {}: it exists already", path.display())).cure(cure));
+        }
+        Self::open(path)
+    }
+
     /// The path, unless it is that of standard output, a terminal, a pipe or a device.
     pub(crate) fn regular_file(&self) -> Option<&Path> {
         match self {
