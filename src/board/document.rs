@@ -5,6 +5,8 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
+use super::DocumentError;
+
 /// A key of a profile that has a value.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
@@ -39,9 +41,12 @@ struct Node {
 }
 
 impl<'a> Document<'a> {
-    /// Reads the structure of `text`. The error is that of the TOML parser.
-    pub fn parse(text: &'a str) -> Result<Self, toml::de::Error> {
-        let table = DeTable::parse(text)?;
+    /// Reads the structure of `text`. `file` names it in errors.
+    ///
+    /// # Errors
+    /// [`DocumentError::Parse`] if the text is not TOML.
+    pub fn parse(text: &'a str, file: &str) -> Result<Self, DocumentError> {
+        let table = DeTable::parse(text).map_err(|error| DocumentError::parse(text, file, &error))?;
         let mut nodes = Vec::new();
         collect(table.get_ref(), "", &mut nodes);
         nodes.sort_by_key(|node| node.start);
@@ -200,6 +205,11 @@ pub fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 
+/// What is wrong in a text, after its line there.
+pub fn with_line(error: &toml::de::Error, text: &str) -> String {
+    error.span().map_or_else(String::new, |at| format!("line {}: ", line_at(text, at.start))) + error.message().trim()
+}
+
 /// A value without the line breaks and comments inside it.
 fn one_line(value: &str) -> String {
     if !value.contains('\n') || value.starts_with(['"', '\'']) {
@@ -237,7 +247,7 @@ z = [ # cores
 
     #[test]
     fn entries_have_key_value_line_estimate_and_source() {
-        let document = Document::parse(TEXT).unwrap();
+        let document = Document::parse(TEXT, "x.toml").unwrap();
         let entries = document.entries(&["a.x".to_owned(), "b[1]".to_owned()]);
         let found: Vec<_> = entries.iter().map(|e| (e.key.as_str(), e.value.as_str(), e.line, e.estimate, e.source.as_deref())).collect();
         assert_eq!(
@@ -253,12 +263,12 @@ z = [ # cores
 
     #[test]
     fn errors_get_the_line_of_the_key_they_name() {
-        let document = Document::parse(TEXT).unwrap();
+        let document = Document::parse(TEXT, "x.toml").unwrap();
         assert_eq!(document.line_of_fault(6, "a does not take y = 3; it takes x"), 10);
         assert_eq!(document.line_of_fault(6, "x is 16; it must be y"), 9);
         assert_eq!(document.line_of_fault(6, "x-y is what nothing is called"), 6);
         assert_eq!(document.line_of_fault(15, "z is wrong"), 16);
-        let policy = Document::parse("[policy]\nalpha = 1\nkind = 'fastest'\n").unwrap();
+        let policy = Document::parse("[policy]\nalpha = 1\nkind = 'fastest'\n", "x.toml").unwrap();
         assert_eq!(policy.line_of_fault(1, "unknown policy \"fastest\"; known: tc"), 3);
         assert_eq!(policy.line_of_fault(1, "unknown policy \"faster\"; known: tc"), 1);
         // No table begins there.
@@ -267,7 +277,7 @@ z = [ # cores
 
     #[test]
     fn tables_are_extracted_with_their_comments() {
-        let document = Document::parse(TEXT).unwrap();
+        let document = Document::parse(TEXT, "x.toml").unwrap();
         assert_eq!(document.tables(&["b"]), TEXT[TEXT.find("# counted").unwrap()..]);
         assert_eq!(document.tables(&["a"]), TEXT[TEXT.find("[a]").unwrap()..TEXT.find("# counted").unwrap()]);
         assert_eq!(document.tables(&["c"]), "");
@@ -275,7 +285,7 @@ z = [ # cores
 
     #[test]
     fn absent_keys_get_the_line_of_their_table() {
-        let document = Document::parse(TEXT).unwrap();
+        let document = Document::parse(TEXT, "x.toml").unwrap();
         assert!(document.has("a") && document.has("b[1]") && !document.has("b[2]"));
         assert_eq!(document.line("a"), 6);
         assert_eq!(document.line("b[1]"), 15);

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{Document, Fault, Kind, document::line_at};
+use super::{Document, Kind, document::line_at};
 use crate::words;
 
 /// A reason why a TOML file of some [`Kind`] can't be used.
@@ -62,18 +62,18 @@ pub enum DocumentError {
 
 impl DocumentError {
     /// The error for a `text` that is not TOML, or has values that are not those of the type.
-    pub fn parse(text: &str, file: &str, fault: &Fault) -> Self {
-        let line = fault.at.as_ref().map_or(1, |at| line_at(text, at.start));
-        Self::Parse { file: file.to_owned(), line, message: in_words_of_toml(&with_nearest(&fault.message.trim().replace('\n', "; "))) }
+    pub fn parse(text: &str, file: &str, error: &toml::de::Error) -> Self {
+        let line = error.span().map_or(1, |at| line_at(text, at.start));
+        Self::Parse { file: file.to_owned(), line, message: in_words_of_toml(&with_nearest(&error.message().trim().replace('\n', "; "))) }
     }
 
     /// As [`parse`](Self::parse), for an error about values. Such an error may point at a table but be about a key of it.
-    pub(super) fn value(document: &Document<'_>, text: &str, file: &str, fault: &Fault) -> Self {
-        match Self::parse(text, file, fault) {
+    pub(super) fn value(document: &Document<'_>, text: &str, file: &str, error: &toml::de::Error) -> Self {
+        match Self::parse(text, file, error) {
             Self::Parse { file, line, message } => {
                 let line = document.line_of_fault(line, &message);
                 // Serde's message about an invalid value does not name the key.
-                let at = fault.at.as_ref().filter(|_| message.starts_with("invalid "));
+                let at = error.span().filter(|_| message.starts_with("invalid "));
                 let key = at.and_then(|at| document.key_at(at.start));
                 let message = key.map_or(message.clone(), |key| format!("{key}: {message}"));
                 Self::Parse { file, line, message }

@@ -11,7 +11,6 @@ mod error;
 mod keys;
 mod pattern;
 mod schema;
-mod values;
 mod versioned;
 
 use std::path::Path;
@@ -23,7 +22,7 @@ use crate::words;
 pub use check::{Violation, check_work_group, is_work_group};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
-pub use document::{Document, Entry, covers, line_at};
+pub use document::{Document, Entry, covers, line_at, with_line};
 pub use error::DocumentError;
 pub use keys::{KEYS, Key, key};
 pub use pattern::{Pattern, PatternError};
@@ -31,7 +30,6 @@ pub use schema::{
     Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Rail,
     Speeds, StrategyWatts, UnknownGoal, Via,
 };
-pub use values::{Fault, from_toml};
 pub use versioned::{Kind, entries};
 
 /// The version of the profile format that this build reads.

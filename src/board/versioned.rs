@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-use super::{DocumentError, Entry, Fault, Violation, document::Document, from_toml};
+use super::{DocumentError, Entry, Violation, document::Document};
 use crate::files;
 
 /// A kind of file with a schema.
@@ -48,10 +48,9 @@ impl Kind {
         struct Version {
             schema: Option<i64>,
         }
-        let refused = |fault: Fault| DocumentError::parse(text, file, &fault);
-        let document = Document::parse(text).map_err(|error| refused(error.into()))?;
+        let document = Document::parse(text, file)?;
         // The version is checked before the keys, since another version may have different keys.
-        let Version { schema } = from_toml(text).map_err(refused)?;
+        let Version { schema } = toml::from_str(text).map_err(|error| DocumentError::parse(text, file, &error))?;
         if schema != Some(i64::from(self.schema)) {
             return Err(DocumentError::Version { kind: self, file: file.to_owned(), line: document.line("schema"), found: schema });
         }
@@ -59,7 +58,7 @@ impl Kind {
             let reason = format!("this key was removed: {instead}");
             return Err(DocumentError::Check { file: file.to_owned(), line: document.line(key), key: (*key).to_owned(), reason });
         }
-        let value: T = from_toml(text).map_err(|fault| DocumentError::value(&document, text, file, &fault))?;
+        let value: T = toml::from_str(text).map_err(|error| DocumentError::value(&document, text, file, &error))?;
         check(&value, &document).map_err(|Violation { key, reason }| DocumentError::Check {
             file: file.to_owned(),
             line: document.line(&key),
@@ -76,6 +75,5 @@ impl Kind {
 /// # Errors
 /// [`DocumentError::Parse`] if the text is not TOML.
 pub fn entries(text: &str, file: &str, estimates: &[String]) -> Result<Vec<Entry>, DocumentError> {
-    let document = Document::parse(text).map_err(|error| DocumentError::parse(text, file, &error.into()))?;
-    Ok(document.entries(estimates))
+    Ok(Document::parse(text, file)?.entries(estimates))
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained};
 use crate::{
     bfs::Strategy,
-    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries, from_toml},
+    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
     cpu::Simd,
     memory::SharingMode,
     policy::{CostModel, CostModelError, mlp::NetworkKind},
@@ -326,7 +326,7 @@ impl Calibration {
 
     /// Whether `text` is that of a calibration, also one of another version or with values that are refused.
     pub fn is_recognised(text: &str) -> bool {
-        from_toml::<toml::Table>(text).is_ok_and(|all| ["schema", "made", "identity"].iter().all(|key| all.contains_key(*key)))
+        text.parse::<toml::Table>().is_ok_and(|all| ["schema", "made", "identity"].iter().all(|key| all.contains_key(*key)))
     }
 
     /// Reads and checks a calibration from its text; `file` names it in errors.

@@ -17,7 +17,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::{bfs::LevelStats, board::from_toml};
+use crate::{bfs::LevelStats, board::with_line};
 
 /// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
@@ -254,7 +254,7 @@ impl Mlp {
     /// # Errors
     /// [`WeightsError`] if the text is not TOML of weights, or a size or value is invalid.
     pub fn parse(text: &str) -> Result<Self, WeightsError> {
-        let weights: Weights = from_toml(text).map_err(|fault| WeightsError::Toml(fault.with_line(text)))?;
+        let weights: Weights = toml::from_str(text).map_err(|error| WeightsError::Toml(with_line(&error, text)))?;
         Self::new(&weights)
     }
 
@@ -376,9 +376,8 @@ impl Special for Mlp {
 
     fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError> {
         let refused = |reason| PolicyError::Weights { policy: self.form().name(), reason };
-        // As text, since a second reader of weights is larger.
-        let weights: Weights = from_toml(&value.as_table().map_or_else(String::new, toml::Table::to_string))
-            .map_err(|fault| refused(WeightsError::Toml(fault.message)))?;
+        let weights: Weights =
+            value.clone().try_into().map_err(|error: toml::de::Error| refused(WeightsError::Toml(error.message().to_owned())))?;
         *self = Self::of(self.form(), &weights).map_err(refused)?;
         Ok(())
     }

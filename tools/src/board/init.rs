@@ -68,7 +68,7 @@ struct Rest {
 impl Rest {
     fn of(name: &str, shipped: &str) -> Result<Self, DocumentError> {
         let board = Board::<IgnoredAny>::parse(shipped, name)?;
-        let document = Document::parse(shipped).map_err(|error| DocumentError::parse(shipped, name, &error.into()))?;
+        let document = Document::parse(shipped, name)?;
         let estimates = board.estimates.iter().filter(|path| NOT_FROM_LINUX.contains(&path.split(['.', '[']).next().unwrap_or_default()));
         let estimates = estimates.cloned().collect();
         Ok(Self { vendor: board.board.vendor, soc: board.board.soc, text: document.tables(&NOT_FROM_LINUX), estimates })

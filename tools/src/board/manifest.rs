@@ -109,8 +109,7 @@ pub enum ManifestError {
 /// # Errors
 /// [`ManifestError`] with the line of what is wrong.
 pub fn unpack(text: &str, file: &str, folder: &Path) -> Result<(), ManifestError> {
-    let entries: BTreeMap<toml::Spanned<String>, Entry> =
-        toml::from_str(text).map_err(|error| DocumentError::parse(text, file, &error.into()))?;
+    let entries: BTreeMap<toml::Spanned<String>, Entry> = toml::from_str(text).map_err(|error| DocumentError::parse(text, file, &error))?;
     let refuse = |key: &toml::Spanned<String>, message: &str| {
         let line = line_at(text, key.span().start);
         DocumentError::Parse { file: file.to_owned(), line, message: format!("{:?} {message}", key.get_ref()) }

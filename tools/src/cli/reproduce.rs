@@ -24,7 +24,7 @@ use crate::{
     record::{Analysis, Paper, PaperComparison},
 };
 use socbfs::{
-    board::{Goal, OperatingPoint, from_toml},
+    board::{Goal, OperatingPoint},
     words::general,
 };
 
@@ -140,7 +140,7 @@ fn graph500_factor() -> u64 {
 
 impl Experiments {
     fn of(paper: Paper) -> Result<Self, Failure> {
-        let all: Result<HashMap<String, Vec<Self>>, _> = from_toml(include_str!("reproduce.toml"));
+        let all: Result<HashMap<String, Vec<Self>>, _> = toml::from_str(include_str!("reproduce.toml"));
         let all = all.map_err(|error| Failure::because("reproduce.toml", &error))?;
         let own = all.into_values().flatten().find(|own| own.paper == paper);
         own.ok_or_else(|| Failure::new(format!("reproduce.toml lacks {paper:?}")))

@@ -5,7 +5,7 @@ mod zhang;
 use serde::Deserialize;
 
 use crate::record::{Analysis, Claim, GraphAnalysis, Judged, Paper, PaperComparison, PolicyComparison};
-use socbfs::{board::from_toml, stats::Summary};
+use socbfs::stats::Summary;
 
 const NO_DEVICE: &str = "needs an OpenCL device";
 
@@ -196,7 +196,7 @@ impl Published {
             Paper::Sunway => return Self::default(),
         };
         // A test reads every file.
-        from_toml(text).unwrap_or_default()
+        toml::from_str(text).unwrap_or_default()
     }
 }
 
