@@ -214,7 +214,7 @@ impl<P> Board<P> {
             if !rail.scale.is_finite() || rail.scale <= 0.0 {
                 return refuse(key("scale"), format!("is {}; it must be a finite number above 0", rail.scale));
             }
-            let same = |other: &super::Rail| (other.family, &other.id, &other.label) == (rail.family, &rail.id, &rail.label);
+            let same = |other: &socbfs_power::Rail| (other.family, &other.id, &other.label) == (rail.family, &rail.id, &rail.label);
             if let Some(other) = rails[..place].iter().position(same) {
                 return refuse(key("family"), format!("this sensor is already power.rails[{other}]"));
             }

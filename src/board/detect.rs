@@ -4,7 +4,9 @@ use std::{cmp::Reverse, path::Path};
 
 use serde::{Serialize, de::IgnoredAny};
 
-use super::{Board, Detect, DocumentError, GENERIC, Pattern, SHIPPED};
+use socbfs_power::Pattern;
+
+use super::{Board, Detect, DocumentError, GENERIC, SHIPPED};
 use crate::machine::{self, line, processor};
 
 /// The system's description of the machine. A file that can't be read gives no value.

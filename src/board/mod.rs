@@ -9,7 +9,6 @@ mod detect;
 mod document;
 mod error;
 mod keys;
-mod pattern;
 mod schema;
 mod versioned;
 
@@ -25,9 +24,8 @@ pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::{Document, Entry, covers, line_at, with_line};
 pub use error::DocumentError;
 pub use keys::{KEYS, Key, key};
-pub use pattern::{Pattern, PatternError};
 pub use schema::{
-    Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Rail,
+    Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk,
     Speeds, StrategyWatts, UnknownGoal, Via,
 };
 pub use versioned::{Kind, entries};

@@ -9,9 +9,9 @@ use serde::{
     Deserialize, Deserializer, Serialize,
     de::{Error, Unexpected, Visitor},
 };
-use socbfs_power::{Domain, Family, Scope};
+use socbfs_power::{Pattern, Rail, Scope};
 
-use super::{CpuList, Pattern};
+use super::CpuList;
 use crate::memory::SharingMode;
 
 /// A board profile. `P` is the type of its policy, which checks its own values when it is deserialised.
@@ -473,46 +473,4 @@ impl OpenClDevice {
     pub fn has_local_memory(&self) -> Option<bool> {
         self.bgc.or_else(|| self.quirks.contains(&Quirk::LocalIsGlobal).then_some(false))
     }
-}
-
-/// A table `[[power.rails]]`: one sensor and what it measures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rail {
-    /// The kind of sensor.
-    pub family: Family,
-    /// Which sensor of its kind, by an id that does not change from boot to boot: the I2C device `0-0040`, `1-0040:2` for its second
-    /// channel, the powercap zone `intel-rapl:0`.
-    pub id: Option<Pattern>,
-    /// Which sensor, by the label that the kernel gives: `VDD_IN`, `package-0`. If `id` is given too, both must match.
-    pub label: Option<Pattern>,
-    /// What the rail feeds.
-    pub domain: Domain,
-    /// Whether the rail is part of the sum that `scope` names. A rail that another counted rail contains is not part of it.
-    pub counted: bool,
-    /// 1, or -1 if the sensor reports consumption as a negative number.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
-    pub sign: i8,
-    /// Factor from the sensor's value, in the unit of its family, to the real value.
-    #[serde(default = "unscaled", skip_serializing_if = "is_unscaled")]
-    pub scale: f64,
-}
-
-fn one() -> i8 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_one(sign: &i8) -> bool {
-    *sign == 1
-}
-
-fn unscaled() -> f64 {
-    1.0
-}
-
-#[expect(clippy::float_cmp, reason = "the default itself")]
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_unscaled(scale: &f64) -> bool {
-    *scale == unscaled()
 }

@@ -97,6 +97,8 @@ mod tests {
             ("QUALCOMM*Adreno*", "QUALCOMM  Adreno(TM)"),
             ("a*b*b", "abb"),
             ("*a*", "a"),
+            ("*-0040", "12-0040"),
+            ("package-*", "package-1-die-0"),
             ("AMD Ryzen 5 2400G*", " AMD  Ryzen 5 2400G with Radeon Vega Graphics "),
         ] {
             assert!(matches(pattern, name), "{pattern} {name}");
@@ -105,6 +107,7 @@ mod tests {
             ("Mali-T628", "Mali-T6288"),
             ("Mali-T628", "xMali-T628"),
             ("*i7-4790 *", "Intel(R) Core(TM) i7-4790K CPU @ 4.00GHz"),
+            ("VDD", "VDD_IN"),
             ("a*b*b", "ab"),
             ("*a*b", "ba"),
             ("ab*ba", "aba"),
