@@ -808,9 +808,9 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
         ("--judge-only", ["--order", "original"]),
         ("--collect-only", ["--steps", "9"]),
     ] {
-        refused(&["train", "grid:8x8", "--records", &records, part, flags[0], flags[1]], &[part, flags[0], "has no effect here"]);
+        refused(&["train", "grid:8x8", "--records", &records, part, flags[0], flags[1]], &[part, flags[0], "cannot be used with"]);
     }
-    refused(&["train", "grid:8x8", "--records", &records, "--judge-only"], &["GRAPH has no effect here", "--held-out"]);
+    refused(&["train", "grid:8x8", "--records", &records, "--judge-only"], &["'--judge-only' cannot be used with '[GRAPH]...'"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 

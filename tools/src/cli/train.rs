@@ -92,11 +92,12 @@ pub(super) struct TrainArgs {
     seed: u64,
 
     /// Only measure, or continue to measure
-    #[arg(long, conflicts_with_all = ["judge_only", "surf", "mlp", "json"])]
+    #[arg(long, conflicts_with_all = ["judge_only", "surf", "mlp", "json", "steps"])]
     collect_only: bool,
 
     /// Measure nothing and learn nothing: score the policies as they are, with the existing records
-    #[arg(long, conflicts_with_all = ["surf", "mlp"])]
+    #[arg(long, conflicts_with_all = ["surf", "mlp", "steps", "graphs", "generated", "largest_scale", "roots", "turns", "gpu"])]
+    #[arg(conflicts_with_all = ["directed", "order", "keep_leaves"])]
     judge_only: bool,
 
     /// Write SURF's network (policy surf) as TOML, and nothing into the calibration
@@ -135,17 +136,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
     without_effect(matches, &["policy", "objective"], "train measures both directions", "omit --FLAG")?;
-    if arguments.judge_only {
-        let measured = ["generated", "largest_scale", "roots", "turns", "gpu", "steps", "directed", "order", "keep_leaves"];
-        without_effect(matches, &measured, "--judge-only scores the searches in the records", "omit --FLAG")?;
-        if !arguments.graphs.is_empty() {
-            return Err(Failure::new("--judge-only scores the searches in the records: GRAPH has no effect here")
-                .cure("omit it; --held-out GRAPH chooses what is scored"));
-        }
-    }
-    if arguments.collect_only {
-        without_effect(matches, &["steps"], "--collect-only trains no network", "omit --FLAG")?;
-    }
     let mut config = arguments.search.resolve_for_calibration(matches)?;
     if !arguments.gpu {
         // Weights for levels of the CPU go into the calibration for searches without a device: no other search would use them.
