@@ -276,7 +276,7 @@ impl Run<'_> {
         let (mut right, mut wrong, mut late) = (0_u64, Vec::new(), false);
         let most = self.device.max_work_group();
         // The list is short on PoCL, which compiles every kernel again for every size.
-        let groups: &[usize] = self.pick(&[256, 128, 64, 32, 1], &[64, 1], &[64, 1]);
+        let groups: &[usize] = self.pick(&[256, 128, 64, 32], &[64, 32], &[64, 32]);
         let groups: Vec<usize> = groups.iter().copied().filter(|&group| group <= most).collect();
         let ways: Vec<SharingMode> = SharingMode::ALL.into_iter().filter(|way| way.offered(self.device.info())).collect();
         // Each dimension varies while the others keep their first value: a full cross product would take too long.

@@ -38,122 +38,6 @@ static uint search_list(uint begin, uint arcs, __global const uint *visited, __l
     return NONE;
 }
 
-#if GROUP == 1
-
-// A processor with gathers and masked stores handles all vertices of a word in a few instructions, whatever bits are set; branches over
-// unpredictable bits cost more. (Measured on PoCL with AVX-512: bottom-up levels of Rodinia's graph of 1 M vertices take 0.67 to 0.8 of the
-// time.)
-#if defined(__AVX2__) || defined(__AVX512F__)
-#define BY_MASK 1
-#else
-#define BY_MASK 0
-#endif
-
-// Tests one column for the vertices of `asking`, among 32 vertices.
-static uint ask_column(uint asking, __global const uint *column, __global const uint *visited) {
-    uint hits = 0;
-#if BY_MASK
-    for (uint i = 0; i < 32; i++) hits |= has_bit(visited, column[i]) << i;
-    hits &= asking;
-#else
-    for (; asking; asking &= asking - 1) {
-        uint i = 31 - clz(asking & -asking);
-        hits |= has_bit(visited, column[i]) << i;
-    }
-#endif
-    return hits;
-}
-
-static void adopt(uint hits, __global const uint *names, __global uint *parent) {
-#if BY_MASK
-    if (!hits) return;
-    for (uint i = 0; i < 32; i++)
-        if (hits >> i & 1) parent[i] = names[i];
-#else
-    for (; hits; hits &= hits - 1) {
-        uint i = 31 - clz(hits & -hits);
-        parent[i] = names[i];
-    }
-#endif
-}
-
-// Number of arcs that leave the vertices of `bits`, among 32 vertices whose lists begin at `offsets`.
-static uint arcs_of(uint bits, __global const uint *offsets) {
-    uint arcs = 0;
-#if BY_MASK
-    for (uint i = 0; i < 32; i++) arcs += bits >> i & 1 ? offsets[i + 1] - offsets[i] : 0;
-#else
-    for (; bits; bits &= bits - 1) {
-        uint i = 31 - clz(bits & -bits);
-        arcs += offsets[i + 1] - offsets[i];
-    }
-#endif
-    return arcs;
-}
-
-static void bottom_up(__global const uint *visited, __global const uint *own, __global uint *next, __global uint *parent,
-                      __global const uint *offsets, __global const uint *offsets_out,
-                      __global const uint *to_original, uint first, uint end,
-                      volatile __global uint *counters, __local const uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
-    uint found = 0, edges = 0;
-    for (;;) {
-        uint begin = first + atomic_add(&counters[HEAD], 256);
-        if (begin >= end) break;
-        uint stop = min(begin + 256, end);
-        for (uint w = begin; w < stop; w++) {
-            uint word = own[w], asking = ~word;
-            if (!asking) {
-                next[w] = word;
-                continue;
-            }
-            uint base = w * 32, hits;
-#if COLUMNS > 0
-            hits = ask_column(asking, column0 + base, visited);
-            adopt(hits, name0 + base, parent + base);
-            asking &= ~hits;
-            if (asking) {
-                hits = ask_column(asking, column1 + base, visited);
-                adopt(hits, name1 + base, parent + base);
-                asking &= ~hits;
-            }
-#endif
-#if COLUMNS > 2
-            if (asking) {
-                hits = ask_column(asking, column2 + base, visited);
-                adopt(hits, name2 + base, parent + base);
-                asking &= ~hits;
-            }
-            if (asking) {
-                hits = ask_column(asking, column3 + base, visited);
-                adopt(hits, name3 + base, parent + base);
-                asking &= ~hits;
-            }
-#endif
-            for (uint open = asking; open; open &= open - 1) {
-                uint v = base + 31 - clz(open & -open);
-                uint begin = offsets[v], arcs = offsets[v + 1] - begin;
-                uint name = search_list(begin, arcs, visited, cache, cached, to_original, TARGET_ARGUMENTS);
-                if (name != NONE) {
-                    parent[v] = name;
-                    asking &= ~(1u << (v & 31));
-                }
-            }
-            next[w] = ~asking;
-            uint new = ~asking & ~word;
-            if (new) {
-                edges += arcs_of(new, offsets_out + base);
-                found += popcount(new);
-            }
-        }
-    }
-    if (found) {
-        atomic_add(&counters[TAIL], found);
-        atomic_add(&counters[EDGES], edges);
-    }
-}
-
-#else
-
 // Arcs behind the columns that an item searches alone; all items of the group search the rest of a longer list.
 #define ALONE_BOTTOM_UP 64
 
@@ -243,8 +127,6 @@ static void bottom_up(__global const uint *visited, __global const uint *own, __
     }
 }
 
-#endif
-
 // Opens the slot of a bottom-up step. The frontier may have any form, since its vertices are marked as visited, and is a bitmap afterwards.
 // The host knows which of the two bitmaps is the visited one, because bottom-up steps follow one another.
 static bool open_bottom_up(__global uint *all_counters, uint slot, __global const uint *guards, uint guard) {
@@ -254,24 +136,16 @@ static bool open_bottom_up(__global uint *all_counters, uint slot, __global cons
     return runs;
 }
 
-#if GROUP == 1
-#define SCRATCH_DECLARATION
-#define SCRATCH
-#else
-#define SCRATCH_DECLARATION __local Scratch scratch;
-#define SCRATCH &scratch,
-#endif
-
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void bg(__global const uint *restrict visited, __global const uint *restrict own, __global uint *restrict next,
                  __global uint *restrict parent,
                  __global const uint *restrict offsets, __global const uint *restrict offsets_out,
                  __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                  COLUMN_PARAMETERS, TARGET_PARAMETERS) {
-    SCRATCH_DECLARATION
+    __local Scratch scratch;
     bool runs = open_bottom_up(all_counters, slot, guards, guard);
     bottom_up(visited, own, next, parent, offsets, offsets_out, to_original, first, runs ? end : first, slot_of(all_counters, slot), 0, 0,
-              SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
+              &scratch, COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
 }
 
 // `cache` has room for `cached` words.
@@ -281,10 +155,10 @@ __kernel void bgc(__global const uint *restrict visited, __global const uint *re
                   __global const uint *restrict offsets, __global const uint *restrict offsets_out,
                   __global const uint *restrict to_original, uint first, uint end, STEP_PARAMETERS,
                   __local uint *cache, uint cached, COLUMN_PARAMETERS, TARGET_PARAMETERS) {
-    SCRATCH_DECLARATION
+    __local Scratch scratch;
     if (!open_bottom_up(all_counters, slot, guards, guard)) cached = 0, end = first;
     for (uint w = get_local_id(0); w < cached; w += GROUP) cache[w] = visited[w];
     barrier(CLK_LOCAL_MEM_FENCE);
     bottom_up(visited, own, next, parent, offsets, offsets_out, to_original, first, end, slot_of(all_counters, slot), cache, cached,
-              SCRATCH COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
+              &scratch, COLUMN_ARGUMENTS, TARGET_ARGUMENTS);
 }

@@ -1,10 +1,8 @@
 // What all kernels share. OpenCL C 1.2 with 32-bit atomics, no extensions.
 //
 // The host defines, per program:
-//   GROUP           items in a work-group: 1 (by default on a CPU, where an item is a thread that works through vertices by itself), or a
-//                   multiple of 32, whose items work through vertices side by side
-//   NEXT            vertices that a group (or item) collects in local memory before it appends them to the next queue
-//   ROUND           frontier vertices that an item expands side by side if GROUP is 1
+//   GROUP           items in a work-group, which work through vertices side by side: a multiple of 32
+//   NEXT            vertices that a group collects in local memory before it appends them to the next queue
 //   COLUMNS         columns of first neighbours: 0, 2 or 4
 //   RENUMBERED      1 if parents must be translated to original numbers
 //   PARTS           buffers over which the neighbours are spread, and EDGES_PER_PART, the size of each but the last
@@ -162,7 +160,6 @@ static bool visit(volatile __global uint *visited, uint v) {
     return !(visited[v >> 5] & bit) && !(atomic_or(&visited[v >> 5], bit) & bit);
 }
 
-#if GROUP > 1
 // Inclusive prefix sums of the values of the first `lanes` items (Hillis and Steele 1986); sums behind them mean nothing. All items must
 // call it, with the same `lanes`. (GROUP in its place would be a constant, and the loop unrolled.)
 static void scan(__local uint *sums, uint lanes) {
@@ -175,4 +172,3 @@ static void scan(__local uint *sums, uint lanes) {
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
-#endif

@@ -6,11 +6,6 @@ static void write_bits(__global uint *queue, uint at, uint w, uint bits) {
     for (; bits; bits &= bits - 1) queue[at++] = w * 32 + 31 - clz(bits & -bits);
 }
 
-#if GROUP == 1
-#define WORDS_PER_ITEM 64
-#define PLACE(count, at) uint at = count ? atomic_add(&counters[TAIL], count) : 0
-#else
-#define WORDS_PER_ITEM 1
 #define PLACE(count, at) \
     __local uint sums[GROUP], group_at; \
     uint group_first = get_group_id(0) * GROUP, lanes = runs && group_first < words ? min(words - group_first, (uint)GROUP) : 0; \
@@ -19,7 +14,6 @@ static void write_bits(__global uint *queue, uint at, uint w, uint bits) {
     if (get_local_id(0) + 1 == lanes) group_at = sums[lanes - 1] ? atomic_add(&counters[TAIL], sums[lanes - 1]) : 0; \
     barrier(CLK_LOCAL_MEM_FENCE); \
     uint at = group_at + sums[get_local_id(0)] - count
-#endif
 
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global const uint *restrict visited_b, uint words,
@@ -32,17 +26,12 @@ __kernel void bitmap_to_queue(__global const uint *restrict visited_a, __global 
     __global const uint *now = state & FLIP_BITMAP ? visited_b : visited_a;
     __global const uint *before = state & FLIP_BITMAP ? visited_a : visited_b;
     __global uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
-    uint first = get_global_id(0) * WORDS_PER_ITEM, end = runs ? min(first + WORDS_PER_ITEM, words) : 0, count = 0;
-    for (uint w = first; w < end; w++) count += popcount(now[w] & ~before[w]);
+    uint w = get_global_id(0), bits = runs && w < words ? now[w] & ~before[w] : 0, count = popcount(bits);
     PLACE(count, at);
-    for (uint w = first; w < end; w++) {
-        uint bits = now[w] & ~before[w];
-        write_bits(queue, at, w, bits);
-        at += popcount(bits);
-    }
+    write_bits(queue, at, w, bits);
 }
 
-// Turns a mask into a queue, and clears the mask. Each item takes WORDS_PER_ITEM times four vertices.
+// Turns a mask into a queue, and clears the mask. Each item takes four vertices.
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restrict mask_b, uint words,
                             __global uint *restrict queue_a, __global uint *restrict queue_b, STEP_PARAMETERS) {
@@ -53,15 +42,11 @@ __kernel void mask_to_queue(__global uint *restrict mask_a, __global uint *restr
     volatile __global uint *counters = slot_of(all_counters, slot);
     __global uint *mask = state & FLIP_MASK ? mask_b : mask_a;
     __global uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
-    uint first = get_global_id(0) * WORDS_PER_ITEM, end = runs ? min(first + WORDS_PER_ITEM, words) : 0, count = 0;
-    for (uint w = first; w < end; w++) count += popcount(mask[w]);
+    uint w = get_global_id(0), four = runs && w < words ? mask[w] : 0, count = popcount(four);
     PLACE(count, at);
-    for (uint w = first; w < end; w++) {
-        uint four = mask[w];
-        if (four) mask[w] = 0;
-        // A byte is 0 or 1.
-        for (; four; four &= four - 1) queue[at++] = w * 4 + (31 - clz(four & -four)) / 8;
-    }
+    if (four) mask[w] = 0;
+    // A byte is 0 or 1.
+    for (; four; four &= four - 1) queue[at++] = w * 4 + (31 - clz(four & -four)) / 8;
 }
 
 // Turns a queue or a bitmap into a mask.

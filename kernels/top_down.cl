@@ -17,277 +17,6 @@
 #define OTHER_MASK(state) ((state) & FLIP_MASK ? mask_a : mask_b)
 #define BITMAP(state) ((state) & FLIP_BITMAP ? visited_b : visited_a)
 
-#if GROUP == 1
-
-// If a work-group is one item (on a CPU), the item expands short lists in rounds of a few frontier vertices, and each round in passes,
-// since a CPU mostly waits for cache misses. Within a pass no access depends on another, so many misses are outstanding at once. A CPU
-// moves no access past an atomic, so all atomics of a round come together, after all misses. No branch depends on a value just read. Long
-// lists are walked arc by arc instead: most of their arcs lead to visited vertices, so the branch is predicted well. (Measured on PoCL with
-// two cores, in turn, on a quiet machine: TG takes 60 ms without rounds and 40 with them for Rodinia's graph of 1 M vertices; prefetches in
-// place of the reads ahead gained no more; Kronecker 18 gains nothing. TGM, whose lists follow one another in memory, lost a fifth.)
-
-// Arcs per frontier vertex, on average, up to which lists are short.
-#define SHORT_LISTS 16
-
-typedef struct {
-    // For each frontier vertex: its remaining arcs, and its original number, which is stored as a parent.
-    uint begin[ROUND], end[ROUND], name[ROUND];
-    // Vertices that were found, or that may be new, and the parent of each.
-    uint vertices[NEXT], names[NEXT];
-    // Number of lists that are done, and a value made of what was read ahead, so that no compiler drops these reads.
-    uint done, ahead;
-} Round;
-
-// Begins a round with the lists of the first `lists` entries of `queue`. It reads the first and the last arc of each list ahead.
-static void begin_round(__local Round *round, __global const uint *queue, uint lists, __global const uint *offsets,
-                        __global const uint *to_original, TARGET_PARAMETERS) {
-    for (uint i = 0; i < lists; i++) {
-        uint u = queue[i];
-        round->begin[i] = offsets[u];
-        round->end[i] = offsets[u + 1];
-        round->name[i] = original(to_original, u);
-    }
-    uint ahead = 0;
-    for (uint i = 0; i < lists; i++)
-        if (round->begin[i] < round->end[i])
-            ahead ^= target(round->begin[i], TARGET_ARGUMENTS) ^ target(round->end[i] - 1, TARGET_ARGUMENTS);
-    round->ahead = ahead;
-    round->done = 0;
-}
-
-// Continues a round until all of its lists are done or there is no room for more vertices. It puts the vertices that seem to be unvisited
-// into the round, and returns their number. (A bit that is set stays set, so no unvisited vertex is missed.)
-static uint look(__local Round *round, uint lists, volatile __global const uint *visited, TARGET_PARAMETERS) {
-    uint count = 0, i = round->done;
-    for (; i < lists; i++) {
-        uint begin = round->begin[i], arcs = round->end[i] - begin, name = round->name[i], run = min(arcs, NEXT - count);
-        for (uint arc = begin; arc < begin + run; arc++) {
-            uint v = target(arc, TARGET_ARGUMENTS);
-            round->vertices[count] = v;
-            round->names[count] = name;
-            count += ~(visited[v >> 5] >> (v & 31)) & 1;
-        }
-        if (run < arcs) {
-            round->begin[i] = begin + run;
-            break;
-        }
-    }
-    round->done = i;
-    return count;
-}
-
-// Writes the parents of the `found` vertices in the round, and appends these vertices to the queue. Returns the number of arcs that leave
-// them.
-static uint append(__local Round *round, uint found, __global uint *parent, __global const uint *offsets, __global uint *next) {
-    uint ahead = 0, edges = 0;
-    for (uint c = 0; c < found; c++) ahead ^= parent[round->vertices[c]];
-    round->ahead = ahead;
-    for (uint c = 0; c < found; c++) {
-        uint v = round->vertices[c];
-        parent[v] = round->names[c];
-        next[c] = v;
-        edges += offsets[v + 1] - offsets[v];
-    }
-    return edges;
-}
-
-// Marks the `count` vertices in the round as visited, and keeps those that this item was the first to visit. Returns their number.
-static uint claim(__local Round *round, uint count, volatile __global uint *visited) {
-    uint found = 0;
-    for (uint c = 0; c < count; c++) {
-        uint v = round->vertices[c], bit = 1u << (v & 31);
-        round->vertices[found] = v;
-        round->names[found] = round->names[c];
-        found += !(atomic_or(&visited[v >> 5], bit) & bit);
-    }
-    return found;
-}
-
-// Claims by bins: if items are the threads of a CPU, each atomic waits for a cache line of the bitmap that another core holds. So instead
-// of claiming a vertex, an item writes the vertex and its parent into a bin. All vertices of a block belong to the same bin. In a second
-// launch one item empties each bin. Only that item accesses the bits of the bin's blocks, so it needs no atomic. (Measured on PoCL with two
-// cores, Rodinia's graph of 1 M vertices: TG takes 0.7 of the time. A graph with a small bitmap gains nothing. With two bins instead of
-// eight, the level that gains most takes 1.3 times as long; with 32 and 64, 1.3 and 1.45.)
-//
-// The buffer `pieces` holds the number of claims that each item has put into each bin, then the claims of each item and bin.
-
-// Log2 of the number of vertices in a block. A block takes 512 bytes of the bitmap.
-#define BLOCK_BITS 12
-#define MOST_BINS (NEXT < 8 ? 1 : NEXT / 8)
-
-// Number of bins for `items` items: the least power of two that is at least 4 * `items`, so that all items end together, but at most
-// MOST_BINS.
-static uint bins_for(uint items) {
-    uint bins = 1;
-    while (bins < 4 * items && 2 * bins <= MOST_BINS) bins *= 2;
-    return bins;
-}
-
-// Number of claims of one item that fit into a bin. `most_pieces` is half of the buffer's words.
-static uint room_of_bin(uint most_pieces, uint items, uint bins) {
-    uint counts = (items * bins + 1) / 2;
-    return most_pieces > counts ? (most_pieces - counts) / (items * bins) : 0;
-}
-
-// The claims of one item in a bin.
-#define CLAIMS_OF(pieces, items, bins, room, item, bin) ((pieces) + ((items) * (bins) + 1) / 2 * 2 + 2 * ((item) * (bins) + (bin)) * (room))
-
-// Puts a vertex found on a long list into the item's own buffer, and appends the buffer to the queue when it is full.
-#define PUSH(v) do { \
-        round.vertices[count++] = (v); \
-        edges += offsets[(v) + 1] - offsets[v]; \
-        if (count == NEXT) { \
-            uint at = atomic_add(&counters[TAIL], NEXT); \
-            for (uint c = 0; c < NEXT; c++) next[at + c] = round.vertices[c]; \
-            count = 0; \
-        } \
-    } while (0)
-
-__kernel void tg(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, __global uint *restrict pieces,
-                 uint most_pieces, uint least, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
-    __global const uint *from = slot_before(all_counters, slot);
-    // Local rather than private: some drivers mishandle private arrays of this size.
-    __local Round round;
-    __local uint in_bin[MOST_BINS];
-    bool runs = from[EDGES] >= least && applies(from, IS_QUEUE, guards, guard);
-    uint state = from[STATE], len = from[TAIL];
-    bool by_rounds = from[EDGES] / SHORT_LISTS < len;
-    open_level(all_counters, slot, runs, state ^ FLIP_QUEUE);
-    if (!runs) return;
-    volatile __global uint *counters = slot_of(all_counters, slot);
-    __global const uint *queue = state & FLIP_QUEUE ? queue_b : queue_a;
-    __global uint *next = state & FLIP_QUEUE ? queue_a : queue_b;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    uint count = 0, edges = 0;
-    // If bins are off, `most_pieces` is 0.
-    uint me = get_group_id(0), items = get_num_groups(0), bins = bins_for(items), room = room_of_bin(most_pieces, items, bins), put = 0;
-    bool by_bins = by_rounds && room > 0;
-    for (uint b = 0; b < bins; b++) in_bin[b] = 0;
-    // From a short frontier, an item takes few entries at a time, so that all items end together.
-    uint grain = clamp(len / (16 * (uint)get_global_size(0)), 1u, (uint)ROUND);
-    uint start = share(len, launch, launches), all_end = share(len, launch + 1, launches);
-    for (;;) {
-        uint begin = start + atomic_add(&counters[HEAD], grain);
-        if (begin >= all_end) break;
-        uint end = min(begin + grain, all_end);
-        if (by_rounds) {
-            begin_round(&round, queue + begin, end - begin, offsets, to_original, TARGET_ARGUMENTS);
-            while (round.done < end - begin) {
-                uint seem = look(&round, end - begin, visited, TARGET_ARGUMENTS), fullest = 0;
-                for (uint b = 0; by_bins && b < bins; b++) fullest = max(fullest, in_bin[b]);
-                if (by_bins && seem <= room - fullest) {
-                    for (uint c = 0; c < seem; c++) {
-                        uint v = round.vertices[c], bin = (v >> BLOCK_BITS) & (bins - 1), at = in_bin[bin]++;
-                        __global uint *claims = CLAIMS_OF(pieces, items, bins, room, me, bin);
-                        claims[2 * at] = v;
-                        claims[2 * at + 1] = round.names[c];
-                    }
-                    put += seem;
-                    continue;
-                }
-                uint found = claim(&round, seem, visited), at = found ? atomic_add(&counters[TAIL], found) : 0;
-                edges += append(&round, found, parent, offsets, next + at);
-            }
-            continue;
-        }
-        for (uint i = begin; i < end; i++) {
-            uint u = queue[i];
-            uint stop = offsets[u + 1], name = original(to_original, u);
-            for (uint arc = offsets[u]; arc < stop; arc++) {
-                uint v = target(arc, TARGET_ARGUMENTS);
-                if (visit(visited, v)) {
-                    parent[v] = name;
-                    PUSH(v);
-                }
-            }
-        }
-    }
-    uint at = count ? atomic_add(&counters[TAIL], count) : 0;
-    for (uint c = 0; c < count; c++) next[at + c] = round.vertices[c];
-    atomic_add(&counters[EDGES], edges);
-    if (by_bins) {
-        for (uint b = 0; b < bins; b++) pieces[me * bins + b] = in_bin[b];
-        if (put) atomic_add(&counters[PIECES], put);
-    }
-}
-
-// Empties the bins that TG has filled. It runs with the slot of TG and with the same number of items.
-__kernel void tg_pieces(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS,
-                        __global const uint *restrict pieces, uint most_pieces, __global uint *all_counters, uint slot,
-                        TARGET_PARAMETERS) {
-    __local Round round;
-    count_completion(all_counters);
-    volatile __global uint *counters = slot_of(all_counters, slot);
-    if (!counters[PIECES]) return;
-    // `tg` has already flipped the queues in STATE.
-    uint state = counters[STATE], items = get_num_groups(0), bins = bins_for(items), room = room_of_bin(most_pieces, items, bins), edges = 0;
-    __global uint *next = state & FLIP_QUEUE ? queue_b : queue_a;
-    __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    for (;;) {
-        uint bin = atomic_inc(&counters[EMPTIED]);
-        if (bin >= bins) break;
-        for (uint item = 0; item < items; item++) {
-            __global const uint *claims = CLAIMS_OF(pieces, items, bins, room, item, bin);
-            for (uint first = 0, count = pieces[item * bins + bin]; first < count; first += NEXT) {
-                uint some = min(count - first, (uint)NEXT), found = 0;
-                for (uint c = first; c < first + some; c++) {
-                    uint v = claims[2 * c], bit = 1u << (v & 31), word = visited[v >> 5];
-                    round.vertices[found] = v;
-                    round.names[found] = claims[2 * c + 1];
-                    found += !(word & bit);
-                    visited[v >> 5] = word | bit;
-                }
-                uint at = found ? atomic_add(&counters[TAIL], found) : 0;
-                edges += append(&round, found, parent, offsets, next + at);
-            }
-        }
-    }
-    if (edges) atomic_add(&counters[EDGES], edges);
-}
-
-// Eight bytes of the mask are tested at once, since most are zero.
-__kernel void tgm(__global uchar *restrict mask_a, __global uchar *restrict mask_b, uint padded, TOP_DOWN_PARAMETERS,
-                  __global uint *restrict pieces, uint most_pieces, uint launch, uint launches, STEP_PARAMETERS, TARGET_PARAMETERS) {
-    __global const uint *from = slot_before(all_counters, slot);
-    bool runs = applies(from, IS_MASK, guards, guard);
-    uint state = from[STATE];
-    open_level(all_counters, slot, runs, state ^ FLIP_MASK);
-    if (!runs) return;
-    volatile __global uint *counters = slot_of(all_counters, slot);
-    __global uchar *mask = state & FLIP_MASK ? mask_b : mask_a;
-    __global uchar *next_mask = state & FLIP_MASK ? mask_a : mask_b;
-    volatile __global uint *visited = state & FLIP_BITMAP ? visited_b : visited_a;
-    uint found = 0, edges = 0, chunks = padded / 1024 + (padded % 1024 != 0);
-    uint start = share(chunks, launch, launches) * 1024, all_end = min(share(chunks, launch + 1, launches) * 1024, padded);
-    for (;;) {
-        uint begin = start + atomic_add(&counters[HEAD], 1024);
-        if (begin >= all_end) break;
-        uint end = min(begin + 1024, all_end);
-        for (uint first = begin; first < end; first += 8) {
-            __global ulong *eight = (__global ulong *)(mask + first);
-            if (!*eight) continue;
-            for (uint u = first; u < first + 8; u++) {
-                if (!mask[u]) continue;
-                uint stop = offsets[u + 1], name = original(to_original, u);
-                for (uint arc = offsets[u]; arc < stop; arc++) {
-                    uint v = target(arc, TARGET_ARGUMENTS);
-                    if (visit(visited, v)) {
-                        parent[v] = name;
-                        next_mask[v] = 1;
-                        found++;
-                        edges += offsets[v + 1] - offsets[v];
-                    }
-                }
-            }
-            *eight = 0;
-        }
-    }
-    atomic_add(&counters[TAIL], found);
-    atomic_add(&counters[EDGES], edges);
-}
-
-#else
-
 // The vertices that a group has found.
 typedef struct {
     uint vertices[NEXT];
@@ -551,8 +280,6 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
     add_up(sums, found, edges, counters);
 }
 
-#endif
-
 // Walks through the arcs of a frontier vertex of `tg_run`, from `first` on, every `stride`-th arc.
 #define WALK(u, first, stride) do { \
         uint begin = offsets[u], arcs = offsets[(u) + 1] - begin, name = original(to_original, u); \
@@ -575,12 +302,7 @@ __kernel void tgm_pieces(__global uchar *restrict mask_a, __global uchar *restri
 __attribute__((reqd_work_group_size(GROUP, 1, 1)))
 __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict queue_b, TOP_DOWN_PARAMETERS, uint most, uint most_levels,
                      STEP_PARAMETERS, TARGET_PARAMETERS) {
-    __local uint tail, edges, expanded;
-#if GROUP > 1
-    __local uint longs, lists[GROUP];
-#else
-    __local Round round;
-#endif
+    __local uint tail, edges, expanded, longs, lists[GROUP];
     __global const uint *from = slot_before(all_counters, slot);
     // Numbers: Mesa 26.2.6 can't compile the byte in which a loop keeps a `bool` for Mali's Midgard ("Unhandled ALU op b2i8").
     uint runs = from[EDGES] < most && from[TAIL] < most && applies(from, IS_QUEUE, guards, guard), goes_on = runs;
@@ -599,23 +321,6 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
             expanded += sum;
             counters[BEFORE] = len;
         }
-#if GROUP == 1
-        bool by_rounds = sum / SHORT_LISTS < len;
-        sum = 0;
-        for (uint first = 0; by_rounds && first < len; first += ROUND) {
-            uint count = min(len - first, (uint)ROUND);
-            begin_round(&round, QUEUE(state) + first, count, offsets, to_original, TARGET_ARGUMENTS);
-            while (round.done < count) {
-                uint seem = look(&round, count, BITMAP(state), TARGET_ARGUMENTS), found = claim(&round, seem, BITMAP(state));
-                sum += append(&round, found, parent, offsets, OTHER_QUEUE(state) + tail);
-                tail += found;
-            }
-        }
-        for (uint i = 0; !by_rounds && i < len; i++) {
-            uint u = QUEUE(state)[i];
-            WALK(u, 0, 1);
-        }
-#else
         sum = 0;
         for (uint base = 0; base < len; base += GROUP) {
             if (me == 0) longs = 0;
@@ -629,7 +334,6 @@ __kernel void tg_run(__global uint *restrict queue_a, __global uint *restrict qu
             for (uint i = 0; i < longs; i++) WALK(lists[i], me, GROUP);
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-#endif
         if (sum) atomic_add(&edges, sum);
         barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
         len = tail;

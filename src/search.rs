@@ -840,20 +840,6 @@ impl Search<'_> {
         self.engine.set_looks_ahead(looks_ahead);
     }
 
-    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on (see
-    /// [`GpuOptions::bins`](crate::gpu::GpuOptions::bins)).
-    pub fn set_bins(&mut self, bins: bool) {
-        self.engine.set_bins(bins);
-        for (used, now) in self.devices.iter_mut().zip(self.engine.devices()) {
-            used.bins = now.bins;
-        }
-    }
-
-    /// Whether a device has room for claims by bins.
-    pub fn offers_bins(&self) -> bool {
-        self.engine.offers_bins()
-    }
-
     /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels that are too small for
     /// several threads run in one step and have one record.
     pub fn set_single_levels(&mut self, single_levels: bool) {

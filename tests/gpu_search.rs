@@ -12,7 +12,6 @@ use socbfs::{
     gpu::GpuSetup,
     gpu::{GpuOptions, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    measure::choose_claims,
     memory::SharingMode,
     opencl::{Device, Limits},
     policy::{LevelDevice, Policy, PolicyPlanner, Replay},
@@ -20,20 +19,15 @@ use socbfs::{
 };
 
 use crate::{
-    implementations::skipped,
     reference::Reference,
-    searches::{
-        Variety, all_combinations, breaks_groups_of_one, check, compare_policies, devices, edges, everything, is_rusticl, is_slow,
-        together, two_hubs,
-    },
+    searches::{Variety, all_combinations, check, compare_policies, devices, edges, everything, is_rusticl, is_slow, together, two_hubs},
 };
 
 #[test]
 fn odd_graphs() {
     for device in &devices("odd_graphs", Limits::default()).all {
         let all = everything(device);
-        let groups = all.groups.iter().copied().filter(|&group| group != Some(256)).collect();
-        let variety = Variety { groups, ways: vec![SharingMode::AllocHostPtr], threads: vec![2], ..all };
+        let variety = Variety { groups: vec![Some(32)], ways: vec![SharingMode::AllocHostPtr], threads: vec![2], ..all };
         let check = |n, edges: &[[u32; 2]], directed, roots: &[u32]| check(device, n, edges, directed, roots, &variety);
         check(1, &[], false, &[0]);
         check(1, &[[0, 0]], false, &[0]);
@@ -142,10 +136,9 @@ fn rules_equal_the_policies_that_they_spell_out() {
 #[test]
 fn neighbour_lists_can_be_split_into_parts() {
     for device in &devices("neighbour_lists_can_be_split_into_parts", Limits::default()).all {
-        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
         // Programs are built for up to four parts and for up to sixteen.
         let variety = Variety {
-            groups,
+            groups: vec![Some(32)],
             parts: vec![2, 7],
             ways: vec![SharingMode::UseHostPtr],
             orders: vec![Order::Degree],
@@ -155,19 +148,17 @@ fn neighbour_lists_can_be_split_into_parts() {
         };
         check(device, 1200, &edges(1200, 3000, 11, 1), false, &[1, 600], &variety);
         // All sixteen parts.
-        let variety = Variety { groups: vec![Some(32)], parts: vec![16], orders: vec![Order::Original], ..variety };
+        let variety = Variety { parts: vec![16], orders: vec![Order::Original], ..variety };
         check(device, 1200, &edges(1200, 3000, 11, 0), false, &[1, 600], &variety);
     }
 }
 
-/// A level that would take a device too long for one launch is several, each with a share of the work, in every direction and with every
-/// kind of work-group.
+/// A level that would take a device too long for one launch is several, each with a share of the work, in every direction.
 #[test]
 fn levels_can_be_several_launches() {
     for device in &devices("levels_can_be_several_launches", Limits::default()).all {
-        let groups = if everything(device).groups.contains(&Some(1)) { vec![Some(1), Some(32)] } else { vec![Some(32)] };
         let variety = Variety {
-            groups,
+            groups: vec![Some(32)],
             ways: vec![SharingMode::AllocHostPtr],
             threads: vec![2],
             run_arcs: vec![Some(8)],
@@ -211,80 +202,14 @@ fn a_heavy_vertex_is_shared_by_all_groups() {
     }
 }
 
-#[test]
-fn claims_by_bins_and_by_atomics_find_the_same_vertices() {
-    for device in &devices("claims_by_bins_and_by_atomics_find_the_same_vertices", Limits::default()).all {
-        // Many blocks of 4,096 vertices, so that every bin gets vertices; and one block, so that a bin is full before the level ends.
-        let graphs = [(40_000, 120_000), (3000, 12_000)];
-        for &(n, arcs) in if is_slow(device) { &graphs[1..] } else { &graphs } {
-            let edges = edges(n, arcs, 6, 0);
-            let layout =
-                Layout::build(&EdgeList::new(n as usize, edges.clone(), Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
-            let reference = Reference::new(n as usize, &edges, false, &[1, 7]);
-            let options = GpuOptions { group: Some(1), run_arcs: Some(0), bins: Some(true), ..GpuOptions::default() };
-            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
-            let (policy, runs) = ("tg".parse().unwrap(), LevelDevice::Cpu);
-            let options = SearchOptions { devices, policy, runs, fall_back: false, ..SearchOptions::default() };
-            let mut search = Search::new(&layout, &options).unwrap();
-            // With a driver that computes groups of one wrongly, groups are larger, and larger groups have no bins.
-            assert_eq!(search.offers_bins(), search.devices()[0].group == 1);
-            for bins in [true, false, true] {
-                search.set_bins(bins);
-                assert_eq!(search.devices()[0].bins, bins && search.offers_bins());
-                reference.compare_with(&layout, &options, &mut search);
-            }
-            // Searches are right with the claims that the measurement chooses.
-            choose_claims(&mut search).unwrap();
-            reference.compare_with(&layout, &options, &mut search);
-            // Bins can be switched off.
-            let mut without = options.clone();
-            without.devices[0].options.bins = Some(false);
-            assert!(!Search::new(&layout, &without).unwrap().offers_bins());
-        }
-    }
-}
-
-#[test]
-fn rusticl_22_searches_right() {
-    let mut checked = false;
-    for device in devices("rusticl_22_searches_right", Limits::default()).all.iter().filter(|device| breaks_groups_of_one(device.info())) {
-        checked = true;
-        // With the default group size, and with a requested size of one.
-        for group in [None, Some(1)] {
-            let variety = Variety {
-                groups: vec![group],
-                orders: vec![Order::Degree],
-                threads: vec![1],
-                run_arcs: vec![Some(0)],
-                ..everything(device)
-            };
-            check(device, 1100, &edges(1100, 4000, 4, 1), false, &[0, 5], &variety);
-            let list = EdgeList::new(1100, edges(1100, 4000, 4, 1), Listing::Unknown).unwrap();
-            let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
-            let options = GpuOptions { group, ..GpuOptions::default() };
-            let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
-            let search = Search::new(&layout, &SearchOptions { devices, every_policy: true, ..SearchOptions::default() }).unwrap();
-            // The self-check at set-up takes groups of 32 if those of one are computed wrongly. Which kernels this compiler gets wrong
-            // depends on how they are written, so either size may be chosen.
-            let group = search.devices()[0].group;
-            assert!([1, 32].contains(&group), "{group}");
-        }
-    }
-    if !checked {
-        skipped("rusticl_22_searches_right", "no rusticl of Mesa 22.3 among the devices to test on");
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn random_graphs(n in 1usize..400, density in 0usize..6, seed: u64, kind in 0u8..2, directed: bool) {
         for device in devices("random_graphs", Limits::default()).all.iter() {
-            let all = everything(device);
             let variety = Variety {
-                // For a slow device, only one kind of groups per case.
-                groups: all.groups.into_iter().filter(|&group| group != Some(256) && (!is_slow(device) || (group == Some(1)) == directed)).collect(),
+                groups: vec![Some(32)],
                 ways: vec![SharingMode::AllocHostPtr],
                 orders: vec![Order::Auto],
                 threads: vec![2],
@@ -345,11 +270,11 @@ fn a_graph_can_be_copied_to_the_memory_of_a_device() {
 fn two_devices_search_beside_the_cpu() {
     let devices = devices("two_devices_search_beside_the_cpu", Limits::default());
     let Some(first) = devices.all.first() else { return };
-    // A single device is used twice, with kernels of both kinds if it supports them.
+    // A single device is used twice, with work-groups of two sizes.
     let second = devices.all.get(1).unwrap_or(first);
     let is_fast = [first, second].iter().all(|device| !is_slow(device));
     let (n, m) = if is_fast || all_combinations() { (2000, 9000) } else { (1100, 3000) };
-    let setups: Vec<_> = [(first, Some(1)), (second, Some(32))]
+    let setups: Vec<_> = [(first, Some(64)), (second, Some(32))]
         .map(|(device, group)| GpuSetup {
             device: Arc::clone(device),
             way: SharingMode::AllocHostPtr,
@@ -397,7 +322,7 @@ fn the_first_of_two_devices_searches_alone_if_no_level_is_split() {
     }
 }
 
-/// The default work-group size; for a slow device, the smallest size above one.
+/// The default work-group size; for a slow device, the smallest.
 fn group(device: &Device) -> Option<usize> {
     (is_slow(device) && !all_combinations()).then_some(32)
 }
@@ -525,7 +450,7 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
 
 /// Searches from `roots` with one kernel. Returns for every level: the estimated and the true share of all hubs that are in the frontier,
 /// the number of hubs, and the size of the frontier.
-fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Strategy, roots: &[u32]) -> Vec<(f64, f64, usize, usize)> {
+fn hub_shares(device: &Arc<Device>, layout: &Layout, strategy: Strategy, roots: &[u32]) -> Vec<(f64, f64, usize, usize)> {
     let csr = layout.csr();
     let all = 0..csr.vertices() as u32;
     let with_arcs = all.clone().filter(|&v| csr.degree(v) > 0).count();
@@ -535,7 +460,7 @@ fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Str
     let setup = GpuSetup {
         device: Arc::clone(device),
         way: SharingMode::AllocHostPtr,
-        options: GpuOptions { group: Some(group), ..GpuOptions::default() },
+        options: GpuOptions { group: Some(32), ..GpuOptions::default() },
     };
     let mut search = Search::new(layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
     search.set_single_levels(true);
@@ -557,14 +482,13 @@ fn hub_shares(device: &Arc<Device>, group: usize, layout: &Layout, strategy: Str
 #[test]
 fn hubs_in_the_frontier_are_counted_on_the_device() {
     for device in &devices("hubs_in_the_frontier_are_counted_on_the_device", Limits::default()).all {
-        let group = if everything(device).groups.contains(&Some(1)) { 1 } else { 32 };
         for (n, m) in if is_slow(device) { vec![(900, 2000)] } else { vec![(900, 4000), (30_000, 150_000)] } {
             let list = EdgeList::new(n, edges(n as u64, m, 21, 1), Listing::Once).unwrap();
             for order in [Order::Original, Order::Degree] {
                 let layout = Layout::build(&list, &BuildOptions { order, keep_leaves: true, ..BuildOptions::default() }).unwrap();
                 // The frontier is in a queue, in a mask, or in a bitmap.
-                for (strategy, group) in [(Strategy::Tg, group), (Strategy::Tgm, 32), (Strategy::Bg, group), (Strategy::Bgc, 32)] {
-                    let shares = hub_shares(device, group, &layout, strategy, &[0, 7]);
+                for strategy in [Strategy::Tg, Strategy::Tgm, Strategy::Bg, Strategy::Bgc] {
+                    let shares = hub_shares(device, &layout, strategy, &[0, 7]);
                     assert!(shares.iter().any(|&(_, share, ..)| share > 0.25), "{shares:?}");
                     for (estimate, share, hubs, len) in shares {
                         // Up to 1024 vertices, the sample takes all.

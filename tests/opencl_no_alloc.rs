@@ -37,7 +37,7 @@ fn allocates_nothing(search: &mut Search<'_>, roots: &[u32], what: &dyn std::fmt
     }
 }
 
-/// Searches with every policy, every sharing mode, both kinds of work-groups, neighbours in one part and in three, one device and two.
+/// Searches with every policy, every sharing mode, neighbours in one part and in three, one device and two.
 fn search(name: &str, device: &Arc<Device>) {
     let mut combinations = 0;
     // On a slow device fewer combinations run, which still have every launch and handover.
@@ -55,7 +55,7 @@ fn search(name: &str, device: &Arc<Device>) {
     let path: Vec<_> = (1..120).map(|v| [v - 1, v]).collect();
     let graphs =
         [("skewed", &skewed, false, Order::Degree), ("skewed", &skewed, true, Order::Original), ("path", &path, false, Order::Original)];
-    let setups = [(1, 0, false, 1), (32, 0, true, 2), (32, 3, false, 2)];
+    let setups = [(64, 0, false, 1), (32, 0, true, 2), (32, 3, false, 2)];
     let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
     let lengths = [graphs.len(), ways.len(), setups.len()];
     let is_tried = if is_rusticl(device.info()) { is_one_of_few } else { is_tried };
@@ -68,14 +68,7 @@ fn search(name: &str, device: &Arc<Device>) {
                 if !is_tried(&[a, b, c], &lengths) || few && (parts > 1 || way != SharingMode::AllocHostPtr) {
                     continue;
                 }
-                let options = GpuOptions {
-                    group: Some(group),
-                    parts,
-                    run_arcs: Some(30),
-                    cached_words: Some(5),
-                    bins: Some(true),
-                    ..GpuOptions::default()
-                };
+                let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5), ..GpuOptions::default() };
                 let setup = GpuSetup { device: Arc::clone(device), way, options };
                 let devices = if twice { vec![setup.clone(), setup] } else { vec![setup] };
                 let every = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };

@@ -591,7 +591,6 @@ pub unsafe extern "C" fn socbfs_search_new(
                 Some(Step::Kernels) => c"compiling the kernels for the device".as_ptr(),
                 Some(Step::WorkGroups) => c"comparing sizes of work-groups".as_ptr(),
                 Some(Step::Thresholds) => c"measuring where CPU and device are faster".as_ptr(),
-                Some(Step::Claims) => c"comparing two ways to claim vertices on the device".as_ptr(),
                 Some(Step::Directions) => c"measuring the costs of both directions on the device".as_ptr(),
             };
             // SAFETY: the caller's promise.

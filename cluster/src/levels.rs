@@ -201,7 +201,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     }
 
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
-    /// If the kernels with one kind of work-group are wrong, those with the other kind are tried.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
         let (part, rows, queue) = (self.part, self.state.own.device_len(), self.state.queue.device_len());
         let with = |setup: &GpuSetup| -> Result<_, GpuEngineError> {
@@ -210,7 +209,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             Ok((gpu, state))
         };
         let mut setup = device.setup.clone();
-        let mut is_other = false;
         loop {
             let mut made = with(&setup);
             if let Some(others) = made.as_ref().err().and_then(|error| setup.options.without_a_copy(&setup.device, error)) {
@@ -219,27 +217,17 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
             let (gpu, state) = made?;
             self.state = state;
-            let (group, info) = (gpu.used().group, setup.device.info());
-            let is_known = gpu.is_known_to_be_wrong();
+            let group = gpu.used().group;
             self.gpu = Some(gpu);
-            let wrong = match if is_known { Ok(Some(GpuKernel::Tg)) } else { self.wrong_kernel() } {
-                Err(error) if setup.device.halves_groups(error, group) => continue,
-                wrong => wrong?,
-            };
-            let Some(kernel) = wrong else {
-                setup.device.remember_groups();
-                return Ok(());
-            };
-            if is_other {
-                return Err(GpuEngineError::Wrong { kernel, driver: info.driver.clone() });
+            match self.wrong_kernel() {
+                Err(error) if setup.device.halves_groups(error, group) => {}
+                Ok(Some(kernel)) => return Err(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }),
+                right => {
+                    right?;
+                    setup.device.remember_groups();
+                    return Ok(());
+                }
             }
-            let what = if is_known {
-                format!("driver {} is known to run kernels wrongly with {group} item in a work-group", info.driver)
-            } else {
-                format!("kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {})", info.driver)
-            };
-            log::warn!("{}: {what}; trying the other kind", info.name);
-            (setup.options.group, is_other) = (Some(if group == 1 { 32 } else { 1 }), true);
         }
     }
 

@@ -30,7 +30,7 @@ fn over_ranks(name: &str, device: &Arc<Device>) {
     let list = EdgeList::new(n as usize, searches::edges(u64::from(n), n as usize * 3, 8, 1), Listing::Once).unwrap();
     let ways: Vec<_> = SharingMode::ALL.into_iter().filter(|way| way.offered(device.info())).collect();
     for (index, &way) in ways.iter().enumerate().filter(|&(index, _)| index == 0 || !is_slow(device)) {
-        let options = GpuOptions { group: Some([1, 32][index % 2]), ..GpuOptions::default() };
+        let options = GpuOptions { group: Some([64, 32][index % 2]), ..GpuOptions::default() };
         // Two ranks, of which one has a device, since Oclgrind exits if two threads launch.
         ThreadRanks::run(2, |ranks| {
             let part = Part::build(&list, Order::Degree, ranks).unwrap();

@@ -238,15 +238,15 @@ impl Band {
     }
 }
 
-/// Whether a work-group may have this many work-items: groups of several work-items write whole words of the frontier.
+/// Whether a work-group may have this many work-items: they write whole words of the frontier.
 pub fn is_work_group(items: usize) -> bool {
-    items == 1 || items > 0 && items % 32 == 0
+    items > 0 && items % 32 == 0
 }
 
 /// Refuses an invalid number of work-items in a work-group. `place` is the path of the device's table.
 pub fn check_work_group(place: &str, items: Option<usize>) -> Check {
     match items.filter(|&items| !is_work_group(items)) {
-        Some(items) => refuse(format!("{place}.work_group"), format!("is {items}; it must be 1 or a multiple of 32")),
+        Some(items) => refuse(format!("{place}.work_group"), format!("is {items}; it must be a multiple of 32")),
         None => Ok(()),
     }
 }

@@ -173,7 +173,7 @@ pub struct OpenClDevice {
     pub max_alloc_bytes: Option<u64>,
     /// Most work-items in a work-group.
     pub max_work_group: Option<u32>,
-    /// Work-items in a work-group: 1, or a multiple of 32.
+    /// Work-items in a work-group, a multiple of 32.
     pub work_group: Option<u32>,
     /// The cost of a bottom-up level relative to a top-down one, in thousandths of the ratio that `sampled` assumes.
     pub bottom_up_permille: Option<u32>,

@@ -7,7 +7,7 @@ use crate::{
 };
 
 impl GpuEngine<'_> {
-    /// Sets the arguments that never change. `pieces` has room for pieces of long lists, or for bins.
+    /// Sets the arguments that never change. `pieces` has room for pieces of long lists.
     pub(super) fn bind(&self, pieces: &Buffer<u32>) -> Result<(), DeviceError> {
         let Self { kernels, graph, counters, guards, .. } = self;
         let (out, incoming) = (graph.out(), graph.incoming());
@@ -73,12 +73,10 @@ impl GpuEngine<'_> {
             kernels.tgm.set_buffer(arg::guards, guards)?;
             out.bind(&kernels.tgm, arg::REST)?;
         }
-        if let Some(tgm_pieces) = &kernels.tgm_pieces {
-            tgm_pieces.set_buffer(args::tgm_pieces::mask_a, &self.masks[0])?;
-            tgm_pieces.set_buffer(args::tgm_pieces::mask_b, &self.masks[1])?;
-        }
+        kernels.tgm_pieces.set_buffer(args::tgm_pieces::mask_a, &self.masks[0])?;
+        kernels.tgm_pieces.set_buffer(args::tgm_pieces::mask_b, &self.masks[1])?;
         // All other parameters have the same indices in both kernels.
-        for kernel in [&kernels.tg_pieces].into_iter().chain(&kernels.tgm_pieces) {
+        for kernel in [&kernels.tg_pieces, &kernels.tgm_pieces] {
             use args::tg_pieces as arg;
             kernel.set_buffer(arg::offsets, &out.offsets)?;
             kernel.set_buffer(arg::to_original, &graph.to_original)?;
@@ -180,11 +178,11 @@ impl GpuEngine<'_> {
             kernels.tgm.set_buffer(arg::visited_b, visited_b)?;
             kernels.tgm.set_buffer(arg::parent, &state.parent)?;
         }
-        if let Some(tgm_pieces) = &kernels.tgm_pieces {
+        {
             use args::tgm_pieces as arg;
-            tgm_pieces.set_buffer(arg::visited_a, visited_a)?;
-            tgm_pieces.set_buffer(arg::visited_b, visited_b)?;
-            tgm_pieces.set_buffer(arg::parent, &state.parent)?;
+            kernels.tgm_pieces.set_buffer(arg::visited_a, visited_a)?;
+            kernels.tgm_pieces.set_buffer(arg::visited_b, visited_b)?;
+            kernels.tgm_pieces.set_buffer(arg::parent, &state.parent)?;
         }
         kernels.sample.set_buffer(args::sample::visited_a, visited_a)?;
         kernels.sample.set_buffer(args::sample::visited_b, visited_b)?;

@@ -25,8 +25,8 @@ impl GpuEngine<'_> {
         let kernel = &self.kernels.bitmap_to_queue;
         kernel.set(args::bitmap_to_queue::slot, slot)?;
         kernel.set(args::bitmap_to_queue::guard, guard)?;
-        // The kernel does not loop, so there must be a work-item for every word (or every few words).
-        self.start(kernel, (self.words() as usize).div_ceil(self.words_per_item() * self.group))
+        // The kernel does not loop, so there must be a work-item for every word.
+        self.start(kernel, (self.words() as usize).div_ceil(self.group))
     }
 
     /// Launches the conversion of a mask to a queue, which clears the mask.
@@ -34,12 +34,7 @@ impl GpuEngine<'_> {
         let slot = self.next_slot();
         let kernel = &self.kernels.mask_to_queue;
         kernel.set(args::mask_to_queue::slot, slot)?;
-        self.start(kernel, (self.layout.padded() / 4).div_ceil(self.words_per_item() * self.group))
-    }
-
-    /// Words that a work-item of a conversion works through (`WORDS_PER_ITEM` in `kernels/convert.cl`).
-    fn words_per_item(&self) -> usize {
-        if self.group == 1 { 64 } else { 1 }
+        self.start(kernel, (self.layout.padded() / 4).div_ceil(self.group))
     }
 
     /// Makes the frontier a mask.

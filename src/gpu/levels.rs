@@ -9,7 +9,9 @@ use std::time::Instant;
 use super::{
     GpuEngine, RUN_LEVELS, arguments as args,
     arrivals::{demand, expanded, visited},
-    slots::{BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, SLOTS, STATE, TAIL, guards},
+    slots::{
+        BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, PIECES, SLOT, SLOTS, STATE, TAIL, guards,
+    },
 };
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelWork, Placement},
@@ -380,13 +382,9 @@ impl GpuEngine<'_> {
         kernel.set(args::tg::slot, slot)?;
         kernel.set(args::tg::guard, guard)?;
         kernel.set(args::tg::least, least)?;
-        if self.group == 1 {
-            // Without room for claims, work-items use no bins.
-            kernel.set(args::tg::most_pieces, if self.bins { self.most_pieces } else { 0 })?;
-        }
-        // The second launch is needed where lists may have been cut or bins filled. It has as many groups as the first launch, since the
-        // size of a piece and the number of bins depend on that number.
-        let second = (self.has_long_lists || self.bins).then_some(&self.kernels.tg_pieces);
+        // The second launch is needed where lists may have been cut. It has as many groups as the first launch, since the size of a piece
+        // depends on that number.
+        let second = self.has_long_lists.then_some(&self.kernels.tg_pieces);
         if let Some(kernel) = second {
             kernel.set(args::tg_pieces::slot, slot)?;
         }
@@ -412,8 +410,10 @@ impl GpuEngine<'_> {
         };
         for launch in 0..launches {
             if launches > 1 {
-                self.hand_out_again(slot, launch)?;
                 tell(launch, launches)?;
+            }
+            if launch > 0 {
+                self.counters.put((slot * SLOT + PIECES) as usize, 0)?;
             }
             self.start(kernel, self.groups)?;
             second.map_or(Ok(()), |second| self.start(second, self.groups))?;
@@ -422,18 +422,13 @@ impl GpuEngine<'_> {
         if launches > 1 { tell(0, 1) } else { Ok(()) }
     }
 
-    /// Sets whether TG claims vertices by bins from now on, if there is room for bins.
-    pub(crate) fn set_bins(&mut self, bins: bool) {
-        self.bins = bins && self.offers_bins;
-    }
-
     /// Launches a level of TGM for frontiers of `most` arcs at most.
     fn launch_mask(&mut self, guard: u32, most: u64) -> Result<(), DeviceError> {
         let slot = self.next_slot();
         let kernel = &self.kernels.tgm;
         kernel.set(args::tgm::slot, slot)?;
         kernel.set(args::tgm::guard, guard)?;
-        let second = self.kernels.tgm_pieces.as_ref().filter(|_| self.has_long_lists);
+        let second = self.has_long_lists.then_some(&self.kernels.tgm_pieces);
         if let Some(kernel) = second {
             kernel.set(args::tgm_pieces::slot, slot)?;
         }
@@ -516,16 +511,14 @@ impl GpuEngine<'_> {
         kernel.set(args::bg::slot, slot)?;
         kernel.set(args::bg::guard, guard)?;
         let arcs = self.layout.csr().arcs() as u64 * words.len() as u64 / u64::from(self.words()).max(1);
-        let share = words.len().div_ceil(self.launches(arcs) as usize).next_multiple_of((self.group / 32).max(1));
+        let share = words.len().div_ceil(self.launches(arcs) as usize).next_multiple_of(self.group / 32);
         // There is a launch even if there is no word, since it opens the slot.
         for launch in 0..words.len().div_ceil(share.max(1)).max(1) as u32 {
             let first = words.start + launch * share as u32;
             let own = first..words.end.min(first.saturating_add(share as u32));
-            self.hand_out_again(slot, launch)?;
             kernel.set(args::bg::first, own.start)?;
             kernel.set(args::bg::end, own.end)?;
-            let items = if self.group == 1 { own.len().div_ceil(256) } else { own.len() * 32 };
-            self.start(kernel, self.groups_for(items))?;
+            self.start(kernel, self.groups_for(own.len() * 32))?;
         }
         Ok(())
     }

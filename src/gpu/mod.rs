@@ -22,13 +22,7 @@ pub use {
     part::{PartArrays, PartFrontier, PartGpu, PartState},
 };
 
-use self::{
-    arrivals::Completions,
-    graph::DeviceGraph,
-    levels::RunAhead,
-    setup::Kernels,
-    slots::{EMPTIED, HEAD, PIECES, SLOT, Slot},
-};
+use self::{arrivals::Completions, graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
 use crate::engine::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
@@ -84,21 +78,17 @@ pub struct DeviceUse {
     pub parts: usize,
     /// Whether it reads the host's own arrays of neighbours.
     pub zero_copy: bool,
-    /// Whether TG claims vertices by bins instead of by atomics.
-    #[serde(default)]
-    pub bins: bool,
 }
 
 /// Options of the GPU engine: how its kernels are compiled and launched, and where the graph lies.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct GpuOptions {
-    /// Work-items in a work-group (`None`: 1 on an OpenCL device that is a CPU, else 256, as far as the device allows). With 1, a separate
-    /// variant of the kernels is compiled, in which every work-item works through vertices by itself.
+    /// Work-items in a work-group, a multiple of 32 (`None`: 32 on an OpenCL device that is a CPU, else 256). The device gets the next
+    /// smaller multiple that it allows; less than 32 counts as 32.
     pub group: Option<usize>,
     /// Spread the neighbours over at least this many buffers, 1 to 16 (0: as few as the device allows).
     pub parts: usize,
-    /// One work-group runs frontiers of fewer arcs than this, level after level, in one launch (`None`: 16 per work-item; 8192 where a
-    /// work-group is one work-item).
+    /// One work-group runs frontiers of fewer arcs than this, level after level, in one launch (`None`: 16 per work-item).
     pub run_arcs: Option<u32>,
     /// Words of the visited bitmap that BGC keeps in local memory (`None`: 1024, as far as there is room).
     pub cached_words: Option<usize>,
@@ -114,9 +104,6 @@ pub struct GpuOptions {
     /// Arcs that one launch goes through, about (`None`: as many as take half a second, at the speed measured so far). A larger level is
     /// several launches, since drivers of phones and boards end a kernel that runs for some seconds.
     pub launch_arcs: Option<u64>,
-    /// Claim vertices by bins instead of by atomics, where a work-group is one work-item (`None`: where that may be faster).
-    /// [`Search::set_bins`](crate::search::Search::set_bins) switches between the two afterwards.
-    pub bins: Option<bool>,
     /// Where the device reads the graph. `None`: a copy in the device's memory if the device has its own memory and there is room beside
     /// what else a search needs, otherwise the host's arrays.
     pub graph: Option<GraphMemory>,
@@ -149,7 +136,7 @@ pub enum GpuEngineError {
         most: usize,
     },
     /// The device computes wrong results.
-    #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug that neither kind of kernels avoids; choose another device")]
+    #[error("kernel {kernel:?} finds wrong levels: driver {driver} has a bug; update it, or choose another device")]
     Wrong {
         /// The kernel.
         kernel: GpuKernel,
@@ -245,13 +232,8 @@ pub struct GpuEngine<'g> {
     groups: usize,
     /// One work-group runs frontiers of fewer arcs than this.
     run_arcs: u64,
-    /// Whether there are lists long enough to be cut into pieces. Only groups of several work-items cut lists.
+    /// Whether there are lists long enough to be cut into pieces.
     has_long_lists: bool,
-    /// Whether there is room for claims by bins (`offers_bins`), and whether TG uses them (`bins`).
-    offers_bins: bool,
-    bins: bool,
-    /// Half of the number of words in the buffer of bins.
-    most_pieces: u32,
     /// Whether the graph has few arcs per vertex and no hub, so that most levels are small.
     roads: bool,
     /// Whether the steps of the next chain are those for long runs of small levels.
@@ -294,16 +276,6 @@ impl GpuEngine<'_> {
         self.groups
     }
 
-    /// Whether there is room for claims by bins.
-    pub(crate) fn offers_bins(&self) -> bool {
-        self.offers_bins
-    }
-
-    /// Whether TG claims vertices by bins.
-    pub(crate) fn has_bins(&self) -> bool {
-        self.bins
-    }
-
     /// Number of buffers over which the neighbours are spread.
     pub(crate) fn parts(&self) -> usize {
         self.graph.split().parts
@@ -321,12 +293,6 @@ impl GpuEngine<'_> {
             None => self.device.ns_of(arcs).div_ceil(LAUNCH_NS),
         };
         launches.clamp(1, MOST_LAUNCHES) as u32
-    }
-
-    /// Prepares launch number `launch` of the level of slot `slot`: the counters of work that is handed out begin again.
-    fn hand_out_again(&self, slot: u32, launch: u32) -> Result<(), DeviceError> {
-        let words = if launch == 0 { &[][..] } else { &[HEAD, PIECES, EMPTIED] };
-        words.iter().try_for_each(|word| self.counters.put((slot * SLOT + word) as usize, 0))
     }
 
     fn next_slot(&mut self) -> u32 {

@@ -161,7 +161,7 @@ impl<'g> PartGpu<'g> {
             arcs: lists.arcs() as u64,
             group,
             groups,
-            has_long_lists: group > 1 && longest > group,
+            has_long_lists: longest > group,
             way: *way,
             device: Arc::clone(device),
             graph,
@@ -181,11 +181,6 @@ impl<'g> PartGpu<'g> {
         PartState::new(&OnDevice { device: &self.device, way: self.way }, words, rows, queue)
     }
 
-    /// Whether the driver is known to compute kernels wrongly now and then with work-groups of this size. A check may miss that.
-    pub fn is_known_to_be_wrong(&self) -> bool {
-        self.device.driver().groups_of_one && self.group == 1
-    }
-
     /// Describes the device for a record.
     pub fn used(&self) -> DeviceUse {
         let info = self.device.info();
@@ -197,7 +192,6 @@ impl<'g> PartGpu<'g> {
             groups: self.groups,
             parts: self.graph.split().parts,
             zero_copy: self.graph.is_zero_copy(),
-            bins: false,
         }
     }
 
@@ -222,8 +216,7 @@ impl<'g> PartGpu<'g> {
             kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
             kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
             kernels.tg.set_buffer(arg::pieces, pieces)?;
-            // A group of one work-item would use them as bins.
-            kernels.tg.set(arg::most_pieces, if self.group > 1 { (pieces.len() / 2) as u32 } else { 0 })?;
+            kernels.tg.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
             kernels.tg.set(arg::least, 0)?;
             kernels.tg.set(arg::launch, 0)?;
             kernels.tg.set(arg::launches, 1)?;
@@ -284,8 +277,7 @@ impl<'g> PartGpu<'g> {
             kernel.set(arg::end, words)?;
             kernel.set(arg::slot, slot)?;
         }
-        let items = if self.group == 1 { (words as usize).div_ceil(256) } else { words as usize * 32 };
-        self.start(kernel, items.div_ceil(self.group).clamp(1, self.groups))?;
+        self.start(kernel, (words as usize * 32).div_ceil(self.group).clamp(1, self.groups))?;
         let found = self.wait(slot)?;
         let back = Instant::now();
         take_back(&mut state.visited)?;
@@ -317,8 +309,7 @@ impl<'g> PartGpu<'g> {
                 let kernel = &self.kernels.bitmap_to_queue;
                 kernel.set_buffer(args::bitmap_to_queue::visited_a, &state.bitmap)?;
                 kernel.set(args::bitmap_to_queue::slot, slot)?;
-                let words_per_item = if self.group == 1 { 64 } else { 1 };
-                self.start(kernel, (2 * state.bitmap.device_len()).div_ceil(words_per_item * self.group))?;
+                self.start(kernel, (2 * state.bitmap.device_len()).div_ceil(self.group))?;
                 self.kernels.tg.set_buffer(args::tg::queue_a, &self.frontier)?;
             }
         }

@@ -14,7 +14,7 @@ use crate::{
     bfs::Ahead,
     graph::{Layout, Vertex},
     memory::{SharedSlice, Slab},
-    opencl::{Buffer, Device, DeviceKind, Kernel, OpenClError, Program},
+    opencl::{Buffer, Device, DeviceKind, Kernel, LEAST_GROUP, NO_GROUPS, OpenClError, Program},
 };
 
 /// The kernels' source, in the order in which it is compiled.
@@ -28,36 +28,21 @@ pub(super) const SOURCES: [&str; 7] = [
     include_str!("../../kernels/split.cl"),
 ];
 
-/// Work-items in a work-group by default, unless the device is a CPU or allows fewer.
+/// Work-items in a work-group by default, as far as the device allows.
 const GROUP: usize = 256;
-/// Vertices that a work-group of one work-item takes at a time, at most (`tgm` in `kernels/top_down.cl`).
-const AT_A_TIME: usize = 1024;
+/// The same on a device that is a CPU, which runs the items of a group one after the other. (Measured on PoCL with two cores, Kronecker 16:
+/// TG takes 12 ms with 32 and 24 with 256, BG 3.8 and 9.)
+const GROUP_OF_CPU: usize = LEAST_GROUP;
 /// Work-groups per compute unit of a GPU. Groups loop over the vertices; there is not one group per vertex (Remis 2016, section 4.3).
 const GROUPS_PER_UNIT: usize = 8;
-/// Vertices that a group of several work-items collects before it appends them to the queue, at most.
+/// Vertices that a group collects before it appends them to the queue, at most.
 const COLLECTED: usize = 1024;
-/// Groups of several work-items whose local memory should fit into that of a unit at the same time. With fewer, TG leaves a unit of a GPU
-/// half empty: of 16 or 10 waves that Adreno's and AMD's units run, 4 or 5 remain with 2048 vertices, and 8 with 1024.
+/// Groups whose local memory should fit into that of a unit at the same time. With fewer, TG leaves a unit of a GPU half empty: of 16 or 10
+/// waves that Adreno's and AMD's units run, 4 or 5 remain with 2048 vertices, and 8 with 1024.
 const GROUPS_AT_ONCE: usize = 4;
-/// Vertices that a group of one work-item collects.
-const COLLECTED_ALONE: usize = 512;
-/// Collected vertices per frontier vertex that a group of one work-item expands side by side. (`ROUND` in `kernels/top_down.cl` is thus 64;
-/// on PoCL, 16 and 32 were slower.)
-const COLLECTED_PER_ROUND: usize = 8;
-/// Vertices that a group of one work-item collects where local memory is scarce, for example because a driver adds up the declarations of
-/// all kernels.
-const LEAST_COLLECTED_ALONE: usize = 4;
 /// Room for pieces of long lists, per work-group. A level has at most half as many (`piece_bits` in `kernels/top_down.cl`); the rest is a
 /// reserve for levels whose arcs were estimated.
 const PIECES_PER_GROUP: usize = 16;
-/// The least number of vertices for which claims by bins may be faster. With fewer vertices the bitmap is small, and a core seldom waits
-/// for a cache line of another core.
-const LEAST_FOR_BINS: usize = 1 << 18;
-/// The largest average number of arcs per vertex for which claims by bins may be faster (`SHORT_LISTS` in `kernels/top_down.cl`).
-const SHORT_LISTS: usize = 16;
-/// The least size of the bins: this many words for each pair of work-items. There are at most eight times as many bins as work-items
-/// (`bins_for` in `kernels/top_down.cl`), so each work-item has room for some claims in each bin.
-const LEAST_BIN_WORDS: usize = 64;
 /// Steps launched together by default.
 const STEPS: usize = 8;
 /// Words of the visited bitmap that BGC copies to local memory by default: the bits of the first 32,768 vertices, those of highest degree
@@ -65,8 +50,6 @@ const STEPS: usize = 8;
 const CACHED_WORDS: usize = 1024;
 /// Frontiers of fewer arcs than this per work-item of one group are run by that group, level after level, in one launch.
 const RUN_ARCS_PER_ITEM: u64 = 16;
-/// The same limit for a group of one work-item, in arcs.
-const RUN_ARCS_ALONE: u64 = 8 << 10;
 
 /// All kernels of the engine.
 #[derive(Debug)]
@@ -81,10 +64,10 @@ pub(super) struct Kernels {
     pub(super) to_mask: Kernel,
     pub(super) tg: Kernel,
     pub(super) tgm: Kernel,
-    /// The second launch of a TG level: pieces of long lists, or bins where a work-group is one work-item.
+    /// The second launch of a TG level: pieces of long lists.
     pub(super) tg_pieces: Kernel,
-    /// The second launch of a TGM level; only groups of several work-items have it.
-    pub(super) tgm_pieces: Option<Kernel>,
+    /// The second launch of a TGM level.
+    pub(super) tgm_pieces: Kernel,
     pub(super) tg_run: Kernel,
     pub(super) bg: Kernel,
     pub(super) bgc: Kernel,
@@ -95,7 +78,7 @@ pub(super) struct Kernels {
 }
 
 impl Kernels {
-    fn new(program: &Program, several: bool) -> Result<Self, OpenClError> {
+    fn new(program: &Program) -> Result<Self, OpenClError> {
         let kernel = |name| program.kernel(name);
         Ok(Self {
             reset: kernel("reset")?,
@@ -109,7 +92,7 @@ impl Kernels {
             tg: kernel("tg")?,
             tgm: kernel("tgm")?,
             tg_pieces: kernel("tg_pieces")?,
-            tgm_pieces: if several { Some(kernel("tgm_pieces")?) } else { None },
+            tgm_pieces: kernel("tgm_pieces")?,
             tg_run: kernel("tg_run")?,
             bg: kernel("bg")?,
             bgc: kernel("bgc")?,
@@ -124,10 +107,8 @@ impl Kernels {
     pub(super) fn all(&self) -> impl Iterator<Item = &Kernel> {
         let Self { reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask, .. } = self;
         let Self { tg, tgm, tg_pieces, tgm_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents, .. } = self;
-        [reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask]
-            .into_iter()
-            .chain([tg, tgm, tg_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents])
-            .chain(tgm_pieces)
+        let of_levels = [tg, tgm, tg_pieces, tgm_pieces, tg_run, bg, bgc, sample, sample_hubs, apply_words, gather_parents];
+        [reset, seed, map_back, stamp_queue, stamp_bitmap, bitmap_to_queue, mask_to_queue, to_mask].into_iter().chain(of_levels)
     }
 
     /// The largest work-group that all kernels accept.
@@ -156,35 +137,33 @@ impl Built {
         vertices: usize,
     ) -> Result<Self, GpuEngineError> {
         let is_cpu = device.info().kind == DeviceKind::Cpu;
-        let mut group = GpuEngine::fitting(wanted.unwrap_or(if is_cpu { 1 } else { GROUP }), device.max_work_group());
+        let usual = if is_cpu { GROUP_OF_CPU } else { GROUP };
+        let mut group = fitting(device, wanted.unwrap_or(usual).max(LEAST_GROUP).min(device.max_work_group()))?;
         // Words of local memory that one kernel may declare.
         let words = device.local_bytes() as usize / 4;
         let mut room = words;
         // Not left to the driver alone, for PoCL 5.0 and 6.0 report 0 bytes for every kernel.
-        while group > 1 && fixed_words(group) + least_collected(group) > words {
-            group = GpuEngine::fitting(group / 2, device.max_work_group());
+        while fixed_words(group) + least_collected(group) > words {
+            group = fitting(device, group / 2)?;
         }
         let kernels = loop {
             let ProgramOptions { options, collected, least } = ProgramOptions::new(group, room, &graph.options());
-            let built = device.kernels(&SOURCES, &options, |program| Kernels::new(program, group > 1));
+            let built = device.kernels(&SOURCES, &options, Kernels::new);
             match built {
                 // A kernel may accept smaller work-groups than the device reports.
-                Ok(kernels) if kernels.max_group() < group => group = GpuEngine::fitting(kernels.max_group(), device.max_work_group()),
+                Ok(kernels) if kernels.max_group() < group => group = fitting(device, kernels.max_group())?,
                 Ok(kernels) => break kernels,
                 // A driver may add up the local memory that all kernels declare.
                 Err(OpenClError::LocalMemory { .. }) if collected > least => room /= 2,
-                // A driver may refuse work-groups of a size, or have too few registers for them.
-                Err(error) if error.is_of_build() && group > 32 => {
-                    (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
-                }
-                Err(OpenClError::LocalMemory { .. }) if group > 1 => {
-                    (group, room) = (GpuEngine::fitting(group / 2, device.max_work_group()), words);
+                // A driver may refuse work-groups of a size, or have too few registers or too little local memory for them.
+                Err(error) if group > LEAST_GROUP && error.is_of_build() || matches!(error, OpenClError::LocalMemory { .. }) => {
+                    (group, room) = (fitting(device, group / 2)?, words);
                 }
                 Err(error) => return Err(error.into()),
             }
         };
         let units = device.compute_units() as usize;
-        let groups = if group == 1 { units } else { units * GROUPS_PER_UNIT };
+        let groups = units * GROUPS_PER_UNIT;
         let most = GpuEngine::most_vertices(groups, group);
         if vertices > most {
             return Err(GpuEngineError::TooManyVertices { vertices, most });
@@ -197,21 +176,6 @@ impl Built {
         Buffer::new(device, 2 * PIECES_PER_GROUP * self.groups, "pieces of long lists")
     }
 
-    /// Allocates the bins of claims. `None` if a work-group has several work-items, or if the caller wants no bins (`wanted`), or leaves
-    /// that open and bins are not expected to be faster. `None` also if the device has no memory for bins. Vertices are then claimed by
-    /// atomics.
-    fn bins(&self, vertices: usize, arcs: usize, device: &Arc<Device>, wanted: Option<bool>, roads: bool) -> Option<Buffer<u32>> {
-        let may_gain = self.groups > 1 && !roads && vertices >= LEAST_FOR_BINS && arcs <= SHORT_LISTS * vertices;
-        if self.group > 1 || !wanted.unwrap_or(may_gain) {
-            return None;
-        }
-        // Room for claims of a quarter of all arcs: a search that changes direction runs no larger level top-down.
-        let words = (arcs / 2).max(LEAST_BIN_WORDS * self.groups * self.groups).min((device.max_alloc_bytes() / 4) as usize);
-        Buffer::new(device, words / 2 * 2, "bins of claims")
-            .inspect_err(|error| log::debug!("{error}: vertices are claimed by atomics"))
-            .ok()
-    }
-
     /// Number of words of the visited bitmap, of `words`, that BGC keeps in local memory.
     pub(super) fn cached_words(&self, device: &Device, wanted: Option<usize>, words: usize) -> usize {
         let declared = self.kernels.bgc.local_bytes().max(4 * scratch_words(self.group) as u64);
@@ -220,20 +184,28 @@ impl Built {
     }
 }
 
-/// Words of local memory that a kernel for groups of `group` > 1 work-items declares besides the vertices that it collects: a batch has
+/// Words of local memory that a kernel for groups of `group` work-items declares besides the vertices that it collects: a batch has
 /// three per work-item, and the rest is a reserve (`Batch` and `Found` in `kernels/top_down.cl`).
 const fn fixed_words(group: usize) -> usize {
     3 * group + 64
 }
 
-/// The least number of vertices that a group of `group` > 1 work-items collects.
+/// The least number of vertices that a group of `group` work-items collects.
 const fn least_collected(group: usize) -> usize {
     2 * group
 }
 
 /// Words of local memory that the bottom-up kernels declare (`Scratch` in `kernels/bottom_up.cl`).
 pub(super) const fn scratch_words(group: usize) -> usize {
-    if group == 1 { 0 } else { group + group / 32 + 4 }
+    group + group / 32 + 4
+}
+
+/// The largest size of a work-group up to `most` that the kernels support.
+fn fitting(device: &Device, most: usize) -> Result<usize, OpenClError> {
+    match most / LEAST_GROUP * LEAST_GROUP {
+        0 => Err(OpenClError::Unusable { device: device.info().name.clone(), reason: NO_GROUPS.into() }),
+        group => Ok(group),
+    }
 }
 
 /// The compiler options for work-groups of one size, on a device with some local memory, for a kind of graph.
@@ -248,15 +220,9 @@ impl ProgramOptions {
     /// The options for work-groups of `group` items if a kernel may declare `room` words of local memory. `of_graph` are
     /// [`DeviceGraph::options`].
     fn new(group: usize, room: usize, of_graph: &str) -> Self {
-        // A group of one work-item has two words for each vertex found, and three for each vertex that it expands.
-        let (left, most, least) = if group == 1 {
-            (room / 3, COLLECTED_ALONE, LEAST_COLLECTED_ALONE)
-        } else {
-            ((room / GROUPS_AT_ONCE).saturating_sub(fixed_words(group)), COLLECTED, least_collected(group))
-        };
-        let collected = (left.min(most) / group * group).max(least);
-        let round = (collected / COLLECTED_PER_ROUND).max(1);
-        let options = format!("-DGROUP={group} -DNEXT={collected} -DROUND={round} {of_graph}{}", slots::defines());
+        let (left, least) = ((room / GROUPS_AT_ONCE).saturating_sub(fixed_words(group)), least_collected(group));
+        let collected = (left.min(COLLECTED) / group * group).max(least);
+        let options = format!("-DGROUP={group} -DNEXT={collected} {of_graph}{}", slots::defines());
         Self { options, collected, least }
     }
 }
@@ -271,10 +237,9 @@ impl<'g> GpuEngine<'g> {
         let group = built.group;
         let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
         let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
-        let run_arcs = options.run_arcs.map_or(if group == 1 { RUN_ARCS_ALONE } else { RUN_ARCS_PER_ITEM * group as u64 }, u64::from);
+        let run_arcs = options.run_arcs.map_or(RUN_ARCS_PER_ITEM * group as u64, u64::from);
         // Roads and grids have two to four arcs per vertex.
         let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
-        let bins = built.bins(with_arcs, layout.csr().arcs(), device, options.bins, roads);
         let Built { kernels, groups, .. } = built;
         let padded = layout.padded();
         let most_steps = options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
@@ -302,10 +267,7 @@ impl<'g> GpuEngine<'g> {
             group,
             groups,
             run_arcs,
-            has_long_lists: group > 1 && longest > group,
-            offers_bins: bins.is_some(),
-            bins: bins.is_some(),
-            most_pieces: bins.as_ref().map_or(0, |bins| u32::try_from(bins.len() / 2).unwrap_or(u32::MAX)),
+            has_long_lists: longest > group,
             roads,
             long_runs: roads,
             launch_arcs: options.launch_arcs,
@@ -321,22 +283,15 @@ impl<'g> GpuEngine<'g> {
         };
         engine.counters.fill(0)?;
         engine.clear_masks()?;
-        engine.bind(bins.as_ref().unwrap_or(&pieces))?;
+        engine.bind(&pieces)?;
         device.finish()?;
         Ok(engine)
     }
 
     /// The most vertices that kernels can count. The 32-bit counter of a loop over vertices or queue entries can end up to one round of all
-    /// work-items past the last of them. A group of one work-item takes up to [`AT_A_TIME`] vertices in a round.
+    /// work-items past the last of them.
     const fn most_vertices(groups: usize, group: usize) -> usize {
-        let round = groups.saturating_mul(if group == 1 { AT_A_TIME } else { group });
-        (u32::MAX as usize).saturating_sub(round)
-    }
-
-    /// The largest size of a work-group that exceeds neither number and that the kernels support: 1 or a multiple of 32.
-    fn fitting(wanted: usize, most: usize) -> usize {
-        let group = wanted.min(most) / 32 * 32;
-        if group == 0 { 1 } else { group }
+        (u32::MAX as usize).saturating_sub(groups.saturating_mul(group))
     }
 }
 
@@ -368,10 +323,9 @@ mod tests {
                 // The size of a part is no power of two: a division by one of those is a shift.
                 let of_graph = EdgeParts { parts, edges_per_part: 25 << 20 }.options(columns, renumbered);
                 for local in [16 << 10, 32 << 10, 48 << 10, 64 << 10, 128 << 10] {
-                    for group in [1, 32, 64, 128, 256, 512] {
+                    for group in [32, 64, 128, 256, 512] {
                         let ProgramOptions { options, collected, least } = ProgramOptions::new(group, local / 4, &of_graph);
-                        let words =
-                            if group == 1 { 2 * collected + 3 * (collected / COLLECTED_PER_ROUND) } else { fixed_words(group) + collected };
+                        let words = fixed_words(group) + collected;
                         assert!(collected >= least && collected % group == 0 && 4 * words <= local, "{local} bytes: {options}");
                         writeln!(table, "{local}\t{group}\t{parts}\t{columns}\t{}\t{options}", u8::from(renumbered)).unwrap();
                     }
@@ -387,13 +341,13 @@ mod tests {
         }
     }
 
-    /// The kernels' loops: `for (uint v = id; v < vertices; v += round)`, and `begin = atomic_add(&head, AT_A_TIME)` of each item.
+    /// The kernels' loops: `for (uint v = id; v < vertices; v += round)`.
     #[test]
     fn loops_over_vertices_do_not_overflow_32_bits() {
         // An H200 has 132 compute units, PoCL on a large server 256 threads; the largest number is not a real device's.
-        for (groups, group) in [(1, 1), (256, 1), (132 * GROUPS_PER_UNIT, 256), (1, 32), (1 << 21, 1024)] {
+        for (groups, group) in [(132 * GROUPS_PER_UNIT, 256), (1, 32), (256 * GROUPS_PER_UNIT, 32), (1 << 21, 1024)] {
             let most = GpuEngine::most_vertices(groups, group);
-            let round = groups * if group == 1 { AT_A_TIME } else { group };
+            let round = groups * group;
             assert!(round <= u32::MAX as usize, "{groups} {group}");
             for vertices in [most, most.saturating_sub(1), most / 2] {
                 // The work-item that gets farthest was just before the last vertex.

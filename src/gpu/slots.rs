@@ -19,30 +19,26 @@ shared! {
 
     /// Vertices of the frontier after the step: entries of the queue, bits, or bytes of the mask.
     TAIL = 0;
-    /// Units of work handed out to work-items so far.
-    HEAD = 1;
     /// Arcs that leave the frontier after the step.
-    EDGES = 2;
-    /// Pieces of long lists, or claims in bins.
-    PIECES = 3;
+    EDGES = 1;
+    /// Pieces of long lists.
+    PIECES = 2;
     /// Levels that the step ran (0: it did not apply, or is a conversion).
-    LEVELS = 4;
+    LEVELS = 3;
     /// Vertices visited before this frontier was found.
-    VISITED = 5;
+    VISITED = 4;
     /// Arcs of all frontiers before this one.
-    EXPANDED = 6;
+    EXPANDED = 5;
     /// Size of the frontier before this one.
-    BEFORE = 7;
+    BEFORE = 6;
     /// State bits: `FLIP_QUEUE` to `IS_MASK`.
-    STATE = 8;
+    STATE = 7;
     /// Sample of unvisited vertices: their number (`SAMPLED`), and the neighbours that they looked at (`PROBES`).
-    SAMPLED = 9;
-    PROBES = 10;
+    SAMPLED = 8;
+    PROBES = 9;
     /// Sample of hubs: vertices tested (`ASKED`: entries of the queue, else hubs), and those that are hubs of the frontier (`HUBS`).
-    ASKED = 11;
-    HUBS = 12;
-    /// Bins of claims that work-items have taken to empty.
-    EMPTIED = 13;
+    ASKED = 10;
+    HUBS = 11;
 
     /// The word after the slots: how many launches have run of the kernels that complete the work of another one, modulo 2^32. Their
     /// results look the same to the host, and to the next kernel, if a driver ends one of them without an error.
@@ -115,7 +111,7 @@ mod tests {
 
     #[test]
     fn words_of_a_slot_are_distinct_and_within_it() {
-        let words = [TAIL, HEAD, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS, EMPTIED];
+        let words = [TAIL, EDGES, PIECES, LEVELS, VISITED, EXPANDED, BEFORE, STATE, SAMPLED, PROBES, ASKED, HUBS];
         let mut sorted = words.to_vec();
         sorted.sort_unstable();
         sorted.dedup();

@@ -211,18 +211,6 @@ impl<'g> HybridEngine<'g> {
         self.looks_ahead = looks_ahead;
     }
 
-    /// Sets whether devices that have room for it claim vertices by bins instead of by atomics, from the next search on.
-    pub fn set_bins(&mut self, bins: bool) {
-        for helper in &mut self.helpers {
-            helper.gpu.set_bins(bins);
-        }
-    }
-
-    /// Whether a device has room for claims by bins.
-    pub fn offers_bins(&self) -> bool {
-        self.helpers.iter().any(|helper| helper.gpu.offers_bins())
-    }
-
     /// Sets whether every level is run and recorded by itself, from the next search on. If not, consecutive levels too small to share run
     /// together.
     pub fn set_single_levels(&mut self, single_levels: bool) {
@@ -286,7 +274,6 @@ impl<'g> HybridEngine<'g> {
             groups: helper.gpu.groups(),
             parts: helper.gpu.parts(),
             zero_copy: helper.gpu.is_zero_copy(),
-            bins: helper.gpu.has_bins(),
         })
     }
 

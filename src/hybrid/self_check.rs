@@ -5,7 +5,7 @@ use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, Placement},
     gpu::{GpuEngine, GpuEngineError},
     graph::Vertex,
-    opencl::{DeviceError, DeviceInfo, KnownDriver},
+    opencl::DeviceError,
 };
 
 /// Number of levels that the check compares.
@@ -13,8 +13,7 @@ const LEVELS_CHECKED: usize = 4;
 
 impl HybridEngine<'_> {
     /// Runs the first levels of one search with every kernel, and compares the numbers of vertices found with those of the CPU. Drivers of
-    /// boards have bugs, and wrong results must be noticed before a validation. If the kernels for one kind of work-group are wrong, those
-    /// for the other kind may be right, so they are tried next.
+    /// boards have bugs, and wrong results must be noticed before a validation.
     pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
         let csr = self.layout.csr();
         let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
@@ -29,26 +28,18 @@ impl HybridEngine<'_> {
         Ok(())
     }
 
-    /// Checks one device, if necessary with smaller work-groups or with the other kind.
+    /// Checks one device, if necessary with smaller work-groups.
     fn check_device(&mut self, index: usize, setup: &GpuSetup, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<(), GpuEngineError> {
         let GpuSetup { device, .. } = setup;
-        let (mut options, mut is_other) = (self.helpers[index].options, false);
+        let options = self.helpers[index].options;
         loop {
             let group = self.helpers[index].gpu.group();
-            match self.known_or_wrong(index, device.driver(), root, wanted) {
+            match self.wrong_kernel(index, root, wanted) {
                 Ok(None) => {
                     device.remember_groups();
                     return Ok(());
                 }
-                Ok(Some(kernel)) if is_other => return Err(GpuEngineError::Wrong { kernel, driver: device.info().driver.clone() }),
-                Ok(Some(kernel)) => {
-                    (options.group, is_other) = (Some(if group == 1 { 32 } else { 1 }), true);
-                    let DeviceInfo { name, driver, .. } = device.info();
-                    log::warn!(
-                        "{name}: kernel {kernel:?} with {group} items in a work-group finds wrong levels (a bug of driver {driver}); \
-                         trying the other kind"
-                    );
-                }
+                Ok(Some(kernel)) => return Err(GpuEngineError::Wrong { kernel, driver: device.info().driver.clone() }),
                 Err(error) if device.halves_groups(error, group) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -79,21 +70,6 @@ impl HybridEngine<'_> {
         }
         self.cpu.single_levels = single;
         found
-    }
-
-    /// As [`wrong_kernel`](Self::wrong_kernel). Also returns a kernel if the driver is known to compute groups of one work-item wrongly now
-    /// and then, since a check may miss that.
-    fn known_or_wrong(
-        &mut self,
-        index: usize,
-        driver: KnownDriver,
-        root: Vertex,
-        wanted: &[u64; LEVELS_CHECKED],
-    ) -> Result<Option<GpuKernel>, DeviceError> {
-        if driver.groups_of_one && self.helpers[index].gpu.group() == 1 {
-            return Ok(Some(GpuKernel::Tg));
-        }
-        self.wrong_kernel(index, root, wanted)
     }
 
     /// The first kernel of a device that does not find `wanted` vertices at each level.

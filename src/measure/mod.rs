@@ -1,8 +1,7 @@
-//! What is measured of this machine before a first search (handovers, thresholds, claims, directions), and the calibration file, which
-//! holds what was measured earlier.
+//! What is measured of this machine before a first search (handovers, thresholds, directions), and the calibration file, which holds
+//! what was measured earlier.
 
 mod calibration;
-mod claims;
 mod contest;
 mod directions;
 mod handover;
@@ -18,7 +17,6 @@ pub use calibration::{
     Calibration, CoRun, Difference, GraphNumbers, GroupTimes, Identity, Made, MeasuredDevice, OpenClIdentity, Power, SCHEMA,
     StrategyNumbers,
 };
-pub use claims::choose_claims;
 pub use contest::{Candidate, Contest, Decider};
 pub use directions::{DirectionCosts, measure_bottom_up, measure_bottom_up_on_cpu};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, copies_in_place, measure, measure_permitted, measure_quickly};

@@ -23,6 +23,10 @@ use super::{
 
 /// Least size in bytes of a device's largest buffer: smaller buffers hold no graph that is worth a device.
 const LEAST_ALLOC: u64 = 64 << 10;
+/// The least size of a work-group, of which larger ones are multiples: the kernels handle words of 32 bits.
+pub(crate) const LEAST_GROUP: usize = 32;
+/// Why a device that runs no such work-group can't be used.
+pub(crate) const NO_GROUPS: &str = "it can't run work-groups of 32 work-items, which the kernels need: search on the CPU (--device cpu)";
 
 /// The kind of a device, as it reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -108,8 +112,6 @@ pub struct DeviceInfo {
 /// Known faults of a driver that no check finds every time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct KnownDriver {
-    /// Kernels with one work-item in a work-group compute wrong results now and then.
-    pub(crate) groups_of_one: bool,
     /// Maps, reads and writes that do not wait may fail, transfer wrong values, or crash, so all of them wait.
     pub(crate) unwaited_transfers: bool,
     /// The driver has its own cache of launched kernels. It compiles a stored binary once more for work-groups of any size, and still
@@ -119,9 +121,9 @@ pub struct KnownDriver {
 
 /// Known faults, by a part of the platform's name and the beginning of the driver's version.
 const KNOWN_DRIVERS: &[(&str, &str, KnownDriver)] = &[
-    // Mesa 22.3 confuses the masks of loops, and forgets pointers of transfers that are under way.
-    ("rusticl", "22.3", KnownDriver { groups_of_one: true, unwaited_transfers: true, keeps_kernels: false }),
-    ("portable computing language", "", KnownDriver { groups_of_one: false, unwaited_transfers: false, keeps_kernels: true }),
+    // Mesa 22.3 forgets pointers of transfers that are under way.
+    ("rusticl", "22.3", KnownDriver { unwaited_transfers: true, keeps_kernels: false }),
+    ("portable computing language", "", KnownDriver { unwaited_transfers: false, keeps_kernels: true }),
 ];
 
 impl DeviceInfo {
@@ -296,7 +298,7 @@ fn unusable(info: &DeviceInfo, available: bool, compiler: bool, little_endian: b
     if info.max_work_group == 0 || info.compute_units == 0 {
         return Some("its driver shows no compute units".into());
     }
-    None
+    (info.max_work_group < LEAST_GROUP).then(|| NO_GROUPS.into())
 }
 
 /// The version in a text: (1, 2) for "OpenCL C 1.2 pocl".
@@ -360,8 +362,11 @@ pub(crate) mod tests {
         assert!(why(&old, [true; 3]).contains("OpenCL C 1.2"));
         let small = DeviceInfo { max_alloc_bytes: 65_535, ..good.clone() };
         assert!(why(&small, [true; 3]).contains("65535"));
-        let empty = DeviceInfo { compute_units: 0, ..good };
+        let empty = DeviceInfo { compute_units: 0, ..good.clone() };
         assert!(why(&empty, [true; 3]).contains("compute units"));
+        let narrow = DeviceInfo { max_work_group: 31, ..good.clone() };
+        assert!(why(&narrow, [true; 3]).contains("work-groups of 32 work-items"));
+        assert_eq!(unusable(&DeviceInfo { max_work_group: 32, ..good }, true, true, true), None);
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub use error::{
 #[cfg(test)]
 pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
+pub(crate) use info::{LEAST_GROUP, NO_GROUPS};
 pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
 pub use library::{given_drivers, named_library, opened_library};

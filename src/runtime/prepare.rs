@@ -11,9 +11,7 @@ use crate::{
     gpu::{DeviceUse, GpuSetup},
     gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
-    measure::{
-        HandoverTable, Measured, choose_claims, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds,
-    },
+    measure::{HandoverTable, Measured, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
     policy::{Bands, ChangeCost, LevelDevice, SampledCosts},
@@ -37,8 +35,6 @@ pub enum Step {
     WorkGroups,
     /// Thresholds between CPU and GPU are measured.
     Thresholds,
-    /// Claims by bins are compared with claims by atomics on the device.
-    Claims,
     /// Costs of both directions are measured on the device.
     Directions,
 }
@@ -49,7 +45,6 @@ impl fmt::Display for Step {
             Self::Kernels => "Building kernels",
             Self::WorkGroups => "Comparing work-groups",
             Self::Thresholds => "Measuring thresholds",
-            Self::Claims => "Comparing claims",
             Self::Directions => "Measuring directions",
         })
     }
@@ -252,10 +247,6 @@ impl Runtime {
         }
         for unused in opened.iter().skip(search.devices().len().max(1)) {
             log::warn!("{} is not used: policy {} splits no level between devices", unused.setup.device.info().name, options.policy);
-        }
-        // The claims are chosen before anything else is measured, since other times depend on them.
-        if search.offers_bins() {
-            during(Step::Claims, progress, || choose_claims(&mut search))?;
         }
         if every_policy || !is_complete {
             costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?);

@@ -74,12 +74,6 @@ pub fn is_rusticl(info: &DeviceInfo) -> bool {
     info.platform.to_lowercase().contains("rusticl")
 }
 
-/// Whether a device is known to compute work-groups of one item wrongly: rusticl of Mesa 22.3 confuses the masks of loops. The engine
-/// detects this and takes groups of 32.
-pub fn breaks_groups_of_one(info: &DeviceInfo) -> bool {
-    is_rusticl(info) && info.driver.starts_with("22.3")
-}
-
 /// Policies that change device and direction often, at amounts of work that occur in small graphs.
 pub fn back_and_forth() -> Vec<Policy> {
     let adaptive = |top_down, bottom_up| Adaptive::of(Bands { top_down, bottom_up });
@@ -256,14 +250,8 @@ pub struct Variety {
 /// Whether a device has the work-group size that it should have.
 fn group_is_as_wanted(device: &Device, wanted: Option<usize>, got: usize) -> bool {
     let most = device.max_work_group();
-    match wanted {
-        Some(1) if breaks_groups_of_one(device.info()) => got == 32,
-        // Another size would mean that the kernels for groups of one failed their check.
-        Some(1) => got == 1,
-        // A kernel may allow smaller groups than its device.
-        Some(wanted) => got > 1 && got <= wanted.min(most) && got % 32 == 0,
-        None => got <= most,
-    }
+    // A kernel may allow smaller groups than its device.
+    got > 0 && got % 32 == 0 && got <= wanted.unwrap_or(most).min(most)
 }
 
 /// Whether every combination is tried (`tests/run --all` sets `SOCBFS_TEST_ALL`).
@@ -302,7 +290,6 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
     let ways: Vec<_> = variety.ways.iter().filter(|way| way.offered(device.info())).collect();
     let lengths =
         [variety.orders.len(), variety.groups.len(), variety.parts.len(), ways.len(), variety.run_arcs.len(), variety.threads.len()];
-    let mut bins = false;
     for (a, &order) in variety.orders.iter().enumerate() {
         let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for (b, &group) in variety.groups.iter().enumerate() {
@@ -314,10 +301,8 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             if !is_tried(&[a, b, c, d, e, f], &lengths) {
                                 continue;
                             }
-                            // Alternates between claims by atomics and by bins.
-                            bins = !bins;
                             let Variety { cached_words, launch_arcs, .. } = *variety;
-                            let own = GpuOptions { cached_words, launch_arcs, bins: Some(bins), ..GpuOptions::default() };
+                            let own = GpuOptions { cached_words, launch_arcs, ..GpuOptions::default() };
                             let options = GpuOptions { group, parts, run_arcs, ..own };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
                             let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
@@ -418,14 +403,8 @@ pub fn two_hubs(n: u32) -> Vec<[u32; 2]> {
 /// The choices that are tried on a device by default.
 pub fn everything(device: &Device) -> Variety {
     let (slow, rusticl) = (is_slow(device), is_rusticl(device.info()));
-    let groups = match (slow, breaks_groups_of_one(device.info())) {
-        // Groups of one would become groups of 32, which another test checks.
-        (_, true) => vec![Some(32)],
-        (true, _) => vec![Some(1), Some(32)],
-        _ => vec![Some(1), Some(32), Some(256)],
-    };
     Variety {
-        groups,
+        groups: if slow { vec![Some(32)] } else { vec![Some(32), Some(256)] },
         parts: vec![0],
         ways: if slow || rusticl {
             vec![SharingMode::AllocHostPtr]

@@ -929,7 +929,7 @@ fn a_missing_device_is_reported_before_the_graph_is_read() {
 
 #[test]
 fn invalid_work_group_sizes_are_refused() {
-    for items in ["0", "48", "-1", "x"] {
+    for items in ["0", "1", "48", "-1", "x"] {
         let output = socbfs(&["board", "show", &format!("--work-group={items}")]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{items}");
         assert!(stderr(&output).contains("--work-group") && stderr(&output).contains("multiple of 32"), "{}", stderr(&output));
@@ -984,7 +984,7 @@ fn every_setting_comes_from_its_flag_or_else_its_environment_variable() {
         ("simd", "SOCBFS_SIMD", "scalar", "neon"),
         ("device", "SOCBFS_DEVICE", "cpu", "auto"),
         ("memory-way", "SOCBFS_MEMORY_WAY", "copy", "svm-fine"),
-        ("work-group", "SOCBFS_WORK_GROUP", "1", "64"),
+        ("work-group", "SOCBFS_WORK_GROUP", "32", "64"),
         ("parts", "SOCBFS_PARTS", "2", "3"),
         ("calibration", "SOCBFS_CALIBRATION", "off", "auto"),
         ("objective", "SOCBFS_OBJECTIVE", "energy", "edp"),

@@ -15,11 +15,8 @@ use socbfs::{
 };
 use socbfs_io::generate::Generator;
 
-/// Sizes compared on a device whose usual work-group has several work-items, the largest first.
-const SEVERAL: [usize; 3] = [256, 128, 64];
-/// Sizes compared on a device whose usual work-group is one work-item, which works through vertices by itself, as suits processors. (GPUs
-/// do not try one work-item: all but one lane of each compute unit would be idle, for minutes.)
-const ALONE: [usize; 3] = [64, 128, 256];
+/// Sizes compared, those next to the usual one first.
+const SIZES: [usize; 3] = [64, 128, 256];
 
 /// Rounds of a comparison. Each round has a search with each of the two sizes; the fastest search with each size counts.
 const ROUNDS: usize = 3;
@@ -55,7 +52,8 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
     };
     let first = open(None)?;
     let usual_items = first.1.iter().flatten().next().map_or(0, items);
-    let sizes = if usual_items == 1 { ALONE } else { SEVERAL };
+    let mut sizes = SIZES;
+    sizes.sort_unstable_by_key(|size| size.abs_diff(usual_items));
     let others = sizes.into_iter().filter(|&size| size != usual_items).map(|size| (Some(size), open(Some(size))));
     let (mut all, mut usual, mut slow) = (Vec::new(), None, None);
     for (size, opened) in std::iter::once((None, Ok(first))).chain(others) {

@@ -93,9 +93,8 @@ pub(super) fn search(s: &SearchRecord) -> Facts {
         let parts = if used.parts == 1 { String::new() } else { format!(", neighbours in {} parts", used.parts) };
         let copied = if used.zero_copy { "in place" } else { "copied" };
         let items = counted(used.group as u64, "item", "items");
-        let claims = if used.bins { "; claims by bins" } else { "" };
         let driver = format!("{} ({}, driver {})", used.name, used.platform, used.driver);
-        fact("Device", format!("{driver}; work-groups of {items}{parts}; graph {copied}; memory by {}{claims}", device.memory_way))
+        fact("Device", format!("{driver}; work-groups of {items}{parts}; graph {copied}; memory by {}", device.memory_way))
     }));
     if s.chosen.policy != s.policy {
         facts.push(fact("Policy", format!("{} ({}: {})", s.chosen.policy, s.chosen.origin, s.chosen.reason)));

@@ -155,7 +155,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "WAY", env = "SOCBFS_MEMORY_WAY", hide_env_values = true)]
     memory_way: Option<SharingMode>,
 
-    /// Work-items in a work-group of the device: 1, or a multiple of 32
+    /// Work-items in a work-group of the device, a multiple of 32
     /// [default: from the board file or the calibration, else 1 if the device is a CPU, 256 on a GPU]
     #[arg(long, value_name = "N", env = "SOCBFS_WORK_GROUP", hide_env_values = true, value_parser = parse_work_group)]
     work_group: Option<usize>,
@@ -190,7 +190,7 @@ pub(crate) struct SearchArgs {
 }
 
 fn parse_work_group(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not 1 or a multiple of 32".to_owned())
+    text.parse().ok().filter(|&items| board::is_work_group(items)).ok_or_else(|| "not a multiple of 32".to_owned())
 }
 
 /// Refuses `flags` (names of arguments, `work_group` for `--work-group`) that have no effect on the command. `why` gives the reason and
