@@ -26,12 +26,12 @@ use socbfs::{
     gpu::GpuOptions,
     gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
-    measure,
     memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_boards::measure;
 use socbfs_io::{generate::Generator, validate::SerialBfs};
 use socbfs_tools::bench::{RootSource, roots};
 

@@ -7,7 +7,8 @@
 
 use std::{env, error::Error};
 
-use socbfs::{BuildOptions, DeviceChoice, Layout, Outcome, Runtime, Setting, devices};
+use socbfs::{BuildOptions, DeviceChoice, Layout, Outcome, devices};
+use socbfs_boards::{Runtime, Setting};
 use socbfs_io::Generator;
 
 /// Searches a Kronecker graph with the device that `choice` means. Returns the names of the OpenCL devices (none: the CPU searched

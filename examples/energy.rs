@@ -11,11 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socbfs::{
-    BuildOptions, Layout, Profile, Run, Search, SearchOptions,
-    power::{Energy, Meter, Selection, SystemFiles, discover},
-};
+use socbfs::{BuildOptions, Layout, Run, Search, SearchOptions};
+use socbfs_boards::Profile;
 use socbfs_io::Generator;
+use socbfs_power::{Energy, Meter, Selection, SystemFiles, discover};
 
 /// Searches for the time `window`, measured by the sensors of `selection`. Returns the number of searches and the energy of all of them.
 pub fn measure(selection: Selection, window: Duration) -> Result<(u32, Energy), Box<dyn Error>> {

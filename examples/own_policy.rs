@@ -6,7 +6,8 @@
 
 use std::error::Error;
 
-use socbfs::{BuildOptions, Direction, Layout, LevelPlan, LevelStats, Planner, Policy, Runtime, Search, SearchOptions, Strategy, Uses};
+use socbfs::{BuildOptions, Direction, Layout, LevelPlan, LevelStats, Planner, Policy, Search, SearchOptions, Strategy, Uses};
+use socbfs_boards::Runtime;
 use socbfs_io::Generator;
 
 /// Switches to bottom-up once: at the first level whose frontier has more than a given share of the graph's arcs.

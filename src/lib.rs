@@ -3,8 +3,6 @@
 //! One graph in, one BFS tree out, and an account of the time and the energy that each level took. A search runs on the CPU alone, or on
 //! the CPU and a GPU through OpenCL; at every level a policy chooses the direction (top-down or bottom-up) and where the level runs.
 //!
-//! # On the CPU
-//!
 //! ```
 //! use socbfs::{BuildOptions, Layout, Search, SearchOptions};
 //! use socbfs_io::Generator;
@@ -20,38 +18,18 @@
 //! # }
 //! ```
 //!
-//! # On the CPU and the GPU
+//! # Beside it
 //!
-//! [`Runtime`] prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and the thresholds
-//! between CPU and GPU. Without a device the CPU searches alone, and that is not an error.
-//!
-//! ```
-//! use socbfs::{BuildOptions, DeviceChoice, Layout, Runtime, Setting};
-//! use socbfs_io::Generator;
-//!
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let edges = Generator::graph500(10).generate(&|_| ())?;
-//! let layout = Layout::build(&edges, &BuildOptions::default())?;
-//! let device = Setting::flag(DeviceChoice::Auto); // the largest GPU, if there is one
-//! let runtime = Runtime { device, ..Runtime::detect()? };
-//! let mut prepared = runtime.search(&layout)?;
-//! let outcome = prepared.run(5)?;
-//! let devices: Vec<&str> = prepared.devices.iter().map(|device| device.used.name.as_str()).collect();
-//! println!("{} vertices, policy {}, beside the CPU: {devices:?}", outcome.reached, prepared.choice.policy);
-//! # Ok(())
-//! # }
-//! ```
+//! - `socbfs-boards`: its `Runtime` prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and
+//!   the thresholds between CPU and GPU.
+//! - `socbfs-io`: graph files, generators, validation.
+//! - `socbfs-algo`: many roots in one pass, grids of free cells.
+//! - `socbfs-power`: power sensors, and the energy of a window of time.
 //!
 //! The programs in `examples/` read a file, choose a device, measure the energy of a search, and define a policy.
-//!
-//! # Features
-//!
-//! - `nvml`: discrete GPUs of NVIDIA as power sensors.
 
 // What is hidden is for the crates above, and changes without notice. What most programs need is exported below.
 pub mod bfs;
-#[doc(hidden)]
-pub mod board;
 #[doc(hidden)]
 pub mod cpu;
 #[doc(hidden)]
@@ -63,13 +41,9 @@ pub mod graph;
 #[doc(hidden)]
 pub mod hybrid;
 pub mod machine;
-#[doc(hidden)]
-pub mod measure;
 pub mod memory;
 pub mod opencl;
 pub mod policy;
-#[doc(hidden)]
-pub mod runtime;
 pub mod search;
 pub mod stats;
 pub mod words;
@@ -88,12 +62,6 @@ pub use engine::Team;
 pub use gpu::{GpuOptions, GpuSetup};
 pub use memory::{OutOfMemory, SharingMode};
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
-
-pub use board::{Board, CpuList, DocumentError};
-pub use runtime::{CalibrationChoice, Choice, FoundCalibration, Origin, Prepared, Profile, Runtime, RuntimeError, SearchDevice, Setting};
-
-/// Power sensors, and the energy of a window of time.
-pub use socbfs_power as power;
 
 /// Compiles and runs the README's example as a documentation test.
 #[cfg(doctest)]

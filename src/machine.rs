@@ -118,11 +118,6 @@ pub fn processor(root: &Path) -> Fields {
     Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
-/// Files of other machines, for tests.
-#[cfg(test)]
-#[path = "../tests/fixtures/mod.rs"]
-pub mod fixtures;
-
 /// One cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {

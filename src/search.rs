@@ -44,7 +44,7 @@ pub struct SearchOptions {
     /// Continue on the CPU alone if a device fails during a search, by the same policy if it decides only directions, otherwise by the
     /// default policy.
     pub fall_back: bool,
-    /// Stops searches ([`Search::stopper`]), also those that measure while a [`Runtime`](crate::runtime::Runtime) prepares this one.
+    /// Stops searches ([`Search::stopper`]), also those that measure while a `Runtime` prepares this one.
     pub stopper: Stopper,
 }
 

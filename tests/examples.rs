@@ -2,13 +2,10 @@
 
 use std::{fs, path::Path, time::Duration};
 
-use socbfs::{
-    DeviceChoice, RuntimeError,
-    bfs::Direction,
-    graph::NONE,
-    power::{Selection, SystemFiles, discover},
-};
+use socbfs::{DeviceChoice, bfs::Direction, graph::NONE};
+use socbfs_boards::RuntimeError;
 use socbfs_io::{generate::Generator, validate::validate};
+use socbfs_power::{Selection, SystemFiles, discover};
 
 #[path = "../examples/choose_device.rs"]
 #[allow(dead_code, reason = "its main is for the shell")]

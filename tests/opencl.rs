@@ -4,13 +4,13 @@
 use std::{fs, sync::Arc, time::Instant};
 
 use socbfs::{
-    measure::measure_quickly,
     memory::{Owner, SharedSlice, SharingMode, Slab},
     opencl::{
         ARGUMENT_FREED, Argument, Buffer, Device, HOST_ONLY, HOST_OWNS_ARGUMENT, Kernel, LOCAL_MEMORY_LIMIT, Limits, OTHER_DEVICE,
         OUT_OF_RANGE, OpenClError,
     },
 };
+use socbfs_boards::measure::measure_quickly;
 
 use crate::implementations::{hides_local_memory, on_each, run, skipped};
 
@@ -430,7 +430,7 @@ fn handovers_are_measured_in_every_offered_sharing_mode() {
         assert!(offered.contains(&table.best(1 << 20)));
         assert_eq!(device.used_bytes(), 0, "{name}: nothing stays behind");
         let json = serde_json::to_string(&table).unwrap();
-        assert_eq!(serde_json::from_str::<socbfs::measure::HandoverTable>(&json).unwrap(), table);
+        assert_eq!(serde_json::from_str::<socbfs_boards::measure::HandoverTable>(&json).unwrap(), table);
     });
     // Sizes that do not fit are not measured, and the reason is recorded.
     let limits = Limits { max_alloc_bytes: Some(100_000), ..Limits::default() };

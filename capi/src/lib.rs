@@ -18,18 +18,22 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, Output, Placement, Policy, Run, Runtime,
-    board::{Goal, MOST_THREADS},
+    DeviceChoice, Direction, Layout, LevelRecord, Output, Placement, Policy, Run,
     cpu::CpuEngineError,
+    engine::MOST_THREADS,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
     hybrid::HybridError,
-    power::{Meter, Selection, SystemFiles, Window},
-    runtime::{Origin, Profile, RuntimeError, Setting, Step},
     search::{End, OwnedSearch, SearchError, Stopper},
     words::{with_causes, with_cure},
 };
 use socbfs_algo::{ManySearch, many::LevelNumber};
+use socbfs_boards::{
+    Runtime,
+    board::Goal,
+    runtime::{Origin, Profile, RuntimeError, Setting, Step},
+};
 use socbfs_io::{Fault, InputError, ReadOptions};
+use socbfs_power::{Meter, Selection, SystemFiles, Window};
 
 use self::{
     handle::{array, array_mut, free, give, lock, out, pointer, text},
@@ -1102,12 +1106,12 @@ pub unsafe extern "C" fn socbfs_meter_new_for(runtime: *const socbfs_runtime, me
 /// `meter` is null or points to a pointer.
 unsafe fn start_meter(
     meter: *mut *mut socbfs_meter,
-    profile: impl FnOnce() -> Result<Option<bfs::power::Profile>, Failure>,
+    profile: impl FnOnce() -> Result<Option<socbfs_power::Profile>, Failure>,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let meter = unsafe { out(meter, "meter") }?;
     let profile = profile()?;
-    let started = Selection::automatic(bfs::power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
+    let started = Selection::automatic(socbfs_power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
     let started = started.map_err(|error| Failure::no_sensor(with_cure(&error, error.cure())))?;
     let scope = message::without_zeros(started.scope());
     give(meter, socbfs_meter { meter: Mutex::new((started, None)), scope });

@@ -12,13 +12,11 @@ use super::{
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner},
-    board::NEVER,
     gpu::GpuSetup,
     graph::Vertex,
-    measure::Line,
-    policy::{Band, Bands, PolicyPlanner},
-    runtime::UndividedDevice,
+    policy::{Band, Bands, NEVER, PolicyPlanner},
 };
+use socbfs_boards::{measure::Line, runtime::UndividedDevice};
 
 /// The OpenCL device of a rank.
 #[derive(Debug, Clone)]
@@ -138,7 +136,7 @@ impl Planner for RankPlanner {
 const ROOTS: usize = 3;
 const TURNS: usize = 3;
 /// The fitted bounds are used only if searches with them take less than this share of the time of CPU alone or device alone, whichever is
-/// faster, as in one process ([`thresholds`](socbfs::measure::thresholds)).
+/// faster, as in one process ([`thresholds`](socbfs_boards::measure::thresholds)).
 const GAIN: f64 = 0.97;
 
 /// The fastest searches from each root in one place: their total time; direction, work and nanoseconds of their levels.

@@ -17,7 +17,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bfs::{graph::{GraphError, RowsError, Stopper}, runtime::RuntimeError, search::SearchError, words::{with_causes, with_cure}};
+use bfs::{graph::{GraphError, RowsError, Stopper}, search::SearchError, words::{with_causes, with_cure}};
+use socbfs_boards::runtime::RuntimeError;
 use socbfs_io::{Fault, InputError};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::{

@@ -11,7 +11,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, Runtime, board::Goal, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, power::{Meter, Selection, SystemFiles, Window}, runtime::{Origin, Profile, RuntimeError, Setting}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use socbfs_boards::{Runtime, board::Goal, runtime::{Origin, Profile, RuntimeError, Setting}};
+use socbfs_power::{Meter, Selection, SystemFiles, Window};
 use socbfs_algo::{ManySearch, many::LevelNumber};
 use socbfs_io::ReadOptions;
 use numpy::{
@@ -689,7 +691,7 @@ impl Sensors {
         at_once(|| {
             let meter = lasting(py, timeout, false, |_| {
                 let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?.power();
-                let started = Selection::automatic(bfs::power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
+                let started = Selection::automatic(socbfs_power::discover(&SystemFiles::new("/")), profile.as_ref()).and_then(Meter::start);
                 started.map_err(|error| Failure(PyOSError::new_err(with_cure(&error, error.cure()))))
             })?;
             Ok(Self { scope: meter.scope().to_owned(), meter: Arc::new(Mutex::new((meter, None))), process: process() })

@@ -4,7 +4,7 @@ mod state;
 mod team;
 
 pub use state::{Allocate, Frontier, OnHost, SearchState};
-pub use team::{AffinityGuard, Team};
+pub use team::{AffinityGuard, MOST_THREADS, Team};
 
 /// How often a thread of a [`Team`] looks for work before it looks at the clock. (Not in `team.rs`, since `tests/loom` has its own.)
 const LOOKS: u32 = 64;

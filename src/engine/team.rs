@@ -27,7 +27,9 @@ use nix::{
 };
 
 use super::LOOKS;
-use crate::board::MOST_THREADS;
+
+/// Most threads of a team.
+pub const MOST_THREADS: usize = 4096;
 
 /// How long a thread without work spins before it sleeps: longer than the serial part between two levels.
 const SPIN: Duration = Duration::from_micros(100);

@@ -234,7 +234,7 @@ impl DeviceError {
     }
 
     /// This error with the device's name, as an error of the set-up.
-    pub(crate) fn on(self, device: &str) -> OpenClError {
+    pub fn on(self, device: &str) -> OpenClError {
         OpenClError::Call { device: device.to_owned(), error: self }
     }
 }

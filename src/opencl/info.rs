@@ -29,7 +29,7 @@ pub(crate) const LEAST_GROUP: usize = 32;
 pub(crate) const NO_GROUPS: &str = "it can't run work-groups of 32 work-items, which the kernels need: search on the CPU (--device cpu)";
 
 /// The kind of a device, as it reports it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceKind {
     /// The host's processor.
@@ -39,6 +39,7 @@ pub enum DeviceKind {
     /// An accelerator.
     Accelerator,
     /// Anything else.
+    #[default]
     Other,
 }
 
@@ -54,7 +55,7 @@ impl std::fmt::Display for DeviceKind {
 }
 
 /// An OpenCL device and the properties that it reports.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct DeviceInfo {
     /// Name of the platform (the implementation).
     pub platform: String,

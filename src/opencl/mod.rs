@@ -44,8 +44,6 @@ pub use error::{
     ARGUMENT_FREED, DEVICE_TIMEOUT, DeviceError, FORKED, HOST_ONLY, HOST_OWNS_ARGUMENT, LOCAL_MEMORY_LIMIT, NO_DEVICE, OTHER_DEVICE,
     OUT_OF_RANGE, OpenClError, SEARCH_FAILED, WRONG_NUMBERS,
 };
-#[cfg(test)]
-pub(crate) use info::tests::invented;
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub(crate) use info::{LEAST_GROUP, NO_GROUPS};
 pub use kept::kept_bytes;

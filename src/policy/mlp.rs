@@ -17,7 +17,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::{bfs::LevelStats, board::with_line};
+use crate::bfs::LevelStats;
 
 /// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
@@ -480,6 +480,12 @@ impl Frontiers {
     pub fn growth_before(&self) -> i64 {
         self.growth_before
     }
+}
+
+/// What is wrong in a text, after its line there.
+fn with_line(error: &toml::de::Error, text: &str) -> String {
+    let line = |place: usize| 1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count();
+    error.span().map_or_else(String::new, |at| format!("line {}: ", line(at.start))) + error.message().trim()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod auto;
+mod band;
 mod cost_model;
 mod fixed;
 pub mod mlp;
@@ -22,6 +23,7 @@ use std::borrow::Cow;
 
 pub use adaptive::{Adaptive, Bands};
 pub use auto::Auto;
+pub use band::{Band, NEVER};
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
 pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
 pub use mlp::Mlp;
@@ -36,7 +38,6 @@ pub use sampled::SampledCosts;
 
 pub use crate::bfs::Uses;
 use crate::bfs::{GpuKernel, Planner, Strategy};
-pub use crate::board::{Band, NEVER};
 
 /// Defines [`Policy`] from the list: its variants, and access to the rule of each.
 macro_rules! policies {
@@ -214,12 +215,13 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// A planner of the program's own as a policy, for what takes a policy: a [`Runtime`](crate::runtime::Runtime), a comparison with the
+    /// A planner of the program's own as a policy, for what takes a policy: a `Runtime` of the crate `socbfs-boards`, a comparison with the
     /// oracle, a search over ranks. Each search has a copy of the planner. Records name it `planner:`, and the type.
     ///
     /// ```
     /// use socbfs_io::Generator;
-    /// use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Policy, Runtime, Strategy};
+    /// use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Policy, Strategy};
+    /// use socbfs_boards::Runtime;
     ///
     /// /// Bottom-up at the two levels in the middle.
     /// #[derive(Clone)]

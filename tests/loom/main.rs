@@ -21,9 +21,6 @@ use team::Team;
 use top_down::TopDown;
 
 /// What the sources import of other rooms.
-mod board {
-    pub const MOST_THREADS: usize = 64;
-}
 mod engine {
     pub use crate::team::Team;
 }

@@ -231,7 +231,7 @@ fn bench_without_a_sensor_reports_no_energy_and_changes_nothing_else() {
     let said = words(stderr(&rails));
     assert!(said.contains("ina2xx:0-0045 found, but no board profile says which of them to add up"), "{said}");
     // The profile counts more than is found, which is reported too.
-    let board = format!("{}/boards/odroid-xu3.toml", crate::REPOSITORY);
+    let board = format!("{}/boards/profiles/odroid-xu3.toml", crate::REPOSITORY);
     let short = good(&["energy", "--board", &board, "--energy", "auto", "--sysfs-root", &board_with_rails(&folder), "--", "true"]);
     assert!(
         stderr(&short).contains("warning: the energy is without that of memory, gpu: the board profile counts it"),

@@ -8,9 +8,11 @@ use std::{fs, path::Path};
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
 use socbfs::{
     bfs::{LevelStats, Planner},
+    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::NetworkKind},
+};
+use socbfs_boards::{
     board::{self, Board, CpuList},
     measure::Calibration,
-    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::NetworkKind},
 };
 use socbfs_tools::{
     bench::read_plans,

@@ -12,11 +12,9 @@ use std::{
 };
 
 use proptest::prelude::*;
-use socbfs::{
-    board::{Cluster, Goal},
-    power::Watts,
-    stats::Summary,
-};
+use socbfs::stats::Summary;
+use socbfs_boards::board::{Cluster, Goal};
+use socbfs_power::Watts;
 use socbfs_tools::{
     board::operating_points,
     record::{EnergySummary, Environment, PointMeasured, PointRecord, SweepRecord},
@@ -665,7 +663,7 @@ fn two_sweeps_at_a_time_are_refused() {
 fn usable() -> Vec<usize> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
-    list.trim().parse::<socbfs::board::CpuList>().unwrap().numbers().to_vec()
+    list.trim().parse::<socbfs_boards::board::CpuList>().unwrap().numbers().to_vec()
 }
 
 /// A machine of one cluster, whose power follows the clock until `stop`: an INA219 at the board's input.
@@ -791,7 +789,7 @@ fn cpu_seconds(task: &Path) -> Option<f64> {
 fn allowed(task: &Path) -> Option<Vec<usize>> {
     let status = fs::read_to_string(task.join("status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-    Some(list.trim().parse::<socbfs::board::CpuList>().ok()?.numbers().to_vec())
+    Some(list.trim().parse::<socbfs_boards::board::CpuList>().ok()?.numbers().to_vec())
 }
 
 #[test]

@@ -121,7 +121,7 @@ fn tables_fit_80_columns_and_have_all_columns_on_request() {
     let sensors = lines(&["sensors", "--sysfs-root", &wide, "--board", &board]);
     assert!(sensors.iter().any(|line| line.contains("VDD_OF_A_BIG_CLUSTER")), "{sensors:#?}");
     assert!(sensors.iter().any(|line| line.starts_with("sensor ") && line.ends_with(" covers") && !line.contains("label")), "{sensors:#?}");
-    for board in socbfs::board::shipped() {
+    for board in socbfs_boards::board::shipped() {
         let shown = lines(&["board", "show", board, "--device", "cpu", "--policy", rule]);
         assert!(shown.iter().any(|line| line.starts_with("    [names the board in records; ")), "{shown:#?}");
     }

@@ -4,11 +4,8 @@
 //! would cost anywhere, the plan follows from counts alone. Costs are linear in these counts, except for the number of neighbours that an
 //! unvisited vertex looks at: one at least, and its whole list at most.
 
-use super::Adaptive;
-use crate::{
-    bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely},
-    board::NEVER,
-};
+use super::{super::NEVER, Adaptive};
+use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely};
 
 /// The opposite direction.
 fn other(direction: Direction) -> Direction {
@@ -92,9 +89,8 @@ pub(super) mod tests {
     use super::*;
     use crate::{
         bfs::GpuKernel,
-        board::Band,
         policy::{
-            Bands, ChangeCost, CostModel, SampledCosts, StrategyCost,
+            Band, Bands, ChangeCost, CostModel, SampledCosts, StrategyCost,
             rule::{History, LevelDevice, Rule},
         },
     };

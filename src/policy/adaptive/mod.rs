@@ -23,14 +23,11 @@ mod ahead;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ChangeCost, CostModel, Policy, PolicyError, SampledCosts, StrategyCost,
+    Band, ChangeCost, CostModel, NEVER, Policy, PolicyError, SampledCosts, StrategyCost,
     cost_model::{Bounds, expected_probes},
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
 };
-use crate::{
-    bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy, Surely},
-    board::{Band, NEVER},
-};
+use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy, Surely};
 
 /// In the order of [`Among`].
 pub(super) const KNOWN: &[Known] = &[
@@ -282,7 +279,7 @@ impl Adaptive {
     }
 
     /// Fills in the values given here, and those of `other` in place of absent ones.
-    pub(crate) fn fill(&mut self, other: Bands) {
+    pub fn fill(&mut self, other: Bands) {
         if self.among == Among::CpuAndBoth {
             // Its one share is that of both directions.
             self.bands.bottom_up.gpu_permille = self.bands.bottom_up.gpu_permille.or(self.bands.top_down.gpu_permille);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use socbfs::power::{Energy, Meter, RailEnergy};
+use socbfs_power::{Energy, Meter, RailEnergy};
 
 use super::energy::{EnergyError, EnergyOptions, check_levels, searches};
 use crate::record::{EnergyRecord, EnergyWindow, MeasuredEnergy, RootRecord};
@@ -17,7 +17,7 @@ struct RankSensors {
     unavailable: Option<(String, Option<String>)>,
     scope: String,
     /// The sensors that it counts, each with the part of the board that it measures.
-    sensors: Vec<(String, socbfs::power::Component)>,
+    sensors: Vec<(String, socbfs_power::Component)>,
     /// Time for which the rank measures the idle machine.
     idle_seconds: f64,
 }
@@ -60,7 +60,7 @@ fn counting(all: &[RankSensors]) -> Result<Counting, Box<EnergyRecord>> {
             scopes.push(&rank.scope);
         }
     }
-    let mut taken: Vec<(usize, &str, &socbfs::power::Component)> = Vec::new();
+    let mut taken: Vec<(usize, &str, &socbfs_power::Component)> = Vec::new();
     let mut ranks = Vec::with_capacity(all.len());
     for (number, rank) in all.iter().enumerate() {
         let mut counts = Vec::new();
@@ -199,7 +199,7 @@ pub fn measure_cluster_energy<R: Ranks>(
 mod tests {
     use std::{fs, path::Path};
 
-    use socbfs::power::{Selection, SystemFiles, discover};
+    use socbfs_power::{Selection, SystemFiles, discover};
 
     use super::*;
     use crate::{bench::measure_cluster, calibrate::PowerWindows};
@@ -329,7 +329,7 @@ mod tests {
             host,
             unavailable,
             scope: scope.into(),
-            sensors: sensors.iter().map(|&sensor| (sensor.to_owned(), socbfs::power::Component::rail(sensor))).collect(),
+            sensors: sensors.iter().map(|&sensor| (sensor.to_owned(), socbfs_power::Component::rail(sensor))).collect(),
             idle_seconds: 0.0,
         }
     }
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn different_sensors_of_one_part_of_a_board_are_counted_once() {
-        let package = || socbfs::power::Component::package(0);
+        let package = || socbfs_power::Component::package(0);
         let rank = |sensor: &str, part| RankSensors {
             sensors: vec![(sensor.to_owned(), part)],
             ..sensors_of("x", "1", "cpu-package", &["replaced"])

@@ -4,7 +4,7 @@ use crate::record::{
     DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy, RootRecord,
     StrategyPower, StrategyTime,
 };
-use socbfs::power::{Energy, Joules, Meter, Watts};
+use socbfs_power::{Energy, Joules, Meter, Watts};
 
 use super::MeasureError;
 use crate::calibrate::{Contestant, PowerWindows};
@@ -464,15 +464,15 @@ fn apply(
 mod tests {
     use std::{fs, path::Path, time::Duration};
 
-    use socbfs::power::{DomainPower, Selection, SystemFiles, discover};
+    use socbfs_power::{DomainPower, Selection, SystemFiles, discover};
 
     use super::*;
     use crate::bench::runner::validated;
-    use socbfs::power::Domain;
     use socbfs::{
         graph::{BuildOptions, EdgeList, Listing},
         policy::LevelDevice,
     };
+    use socbfs_power::Domain;
 
     /// A machine with one INA219 that reads 18 W.
     fn machine(root: &Path) -> SystemFiles {

@@ -11,15 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socbfs::{
-    Run,
-    bfs::LevelRecord,
-    graph::Vertex,
-    power::{Change, Joules, Meter, TooSlow, monotonic},
-    search::Search,
-    stats::median,
-};
+use socbfs::{Run, bfs::LevelRecord, graph::Vertex, search::Search, stats::median};
 use socbfs_io::generate::hash::Numbers;
+use socbfs_power::{Change, Joules, Meter, TooSlow, monotonic};
 
 use super::MeasureError;
 
@@ -387,10 +381,10 @@ fn estimates(fits: &[Fit], seconds: &[f64]) -> Vec<Option<LevelEnergy>> {
 mod tests {
     use socbfs::{
         graph::{BuildOptions, EdgeList, Listing},
-        power::{Channel, Component, Domain, Family, Pace, Reading, Scope, Selection, Sensor, Signal, Sink, Source},
         search::SearchOptions,
     };
     use socbfs_io::generate::Generator;
+    use socbfs_power::{Channel, Component, Domain, Family, Pace, Reading, Scope, Selection, Sensor, Signal, Sink, Source};
 
     use super::*;
 
@@ -552,11 +546,7 @@ mod tests {
             sink.put(
                 0,
                 at,
-                if self.0 == Signal::Power {
-                    Reading::Power(socbfs::power::Watts(20.0))
-                } else {
-                    Reading::Counter(at / 1_000_000 * 20_000)
-                },
+                if self.0 == Signal::Power { Reading::Power(socbfs_power::Watts(20.0)) } else { Reading::Counter(at / 1_000_000 * 20_000) },
             );
         }
     }

@@ -13,9 +13,11 @@ use socbfs::{
     bfs::LevelRecord,
     cpu::Simd,
     graph::{Layout, Order},
+    search::Outcome,
+};
+use socbfs_boards::{
     measure::ParallelKey,
     runtime::{Choice, FoundCalibration, Runtime, Setting},
-    search::Outcome,
 };
 
 /// Name of the record format, in every record.

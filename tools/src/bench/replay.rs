@@ -4,11 +4,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{SCHEMA, SCHEMA_VERSION, read_record};
-use socbfs::{
-    bfs::LevelRecord,
-    graph::Vertex,
-    runtime::{RecordedGraph, RecordedPlans},
-};
+use socbfs::{bfs::LevelRecord, graph::Vertex};
+use socbfs_boards::runtime::{RecordedGraph, RecordedPlans};
 
 /// Why a record can't be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

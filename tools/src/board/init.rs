@@ -7,10 +7,8 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use socbfs::{
-    board::{Board, Cluster, Detection, Document, DocumentError, GENERIC, SCHEMA, shipped_text},
-    machine,
-};
+use socbfs::machine;
+use socbfs_boards::board::{Board, Cluster, Detection, Document, DocumentError, GENERIC, SCHEMA, shipped_text};
 
 use super::topology;
 
@@ -174,7 +172,7 @@ mod tests {
 
     use super::*;
     use crate::fixtures::machine;
-    use socbfs::board::detect;
+    use socbfs_boards::board::detect;
 
     type Plain = Board<toml::Table>;
 
@@ -193,7 +191,7 @@ mod tests {
             let path = entry.unwrap().path();
             let machine = path.file_stem().unwrap().to_str().unwrap();
             let (text, board) = fixture(machine);
-            assert_ne!(board.detect, socbfs::board::Detect::default(), "{text}");
+            assert_ne!(board.detect, socbfs_boards::board::Detect::default(), "{text}");
             // Every value has a comment with its source.
             for entry in Plain::entries(&text, "new.toml").unwrap() {
                 assert!(entry.source.is_some(), "{machine}: {}", entry.key);
@@ -236,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_board_that_only_the_model_names_is_detected_by_it() {
-        let evidence = socbfs::board::Evidence {
+        let evidence = socbfs_boards::board::Evidence {
             device_tree: vec!["amlogic, g12b".into()],
             model: Some("Khadas VIM3".into()),
             cpu_model: Some("ARMv8 Processor rev 3".into()),
@@ -260,7 +258,7 @@ mod tests {
 
     #[test]
     fn firmware_strings_may_contain_any_character() {
-        let evidence = socbfs::board::Evidence {
+        let evidence = socbfs_boards::board::Evidence {
             dmi_product: Some("To be \"filled\"\nby \\ O.E.M. é\u{7f}".into()),
             dmi_vendor: Some("# *".into()),
             ..Default::default()

@@ -9,10 +9,8 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use socbfs::{
-    board::{DocumentError, line_at},
-    machine,
-};
+use socbfs::machine;
+use socbfs_boards::board::{DocumentError, line_at};
 
 /// The files of a manifest, one a line, with at most one `*` in a name. They identify the machine, or show its sensors, clocks,
 /// temperatures and load.
@@ -156,7 +154,7 @@ pub fn unpack(text: &str, file: &str, folder: &Path) -> Result<(), ManifestError
 
 #[cfg(test)]
 mod tests {
-    use socbfs::power::{Channel, SystemFiles, discover};
+    use socbfs_power::{Channel, SystemFiles, discover};
 
     use super::*;
 

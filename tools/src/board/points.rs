@@ -2,7 +2,7 @@
 
 use super::{rewritten, tune::one_line};
 use crate::record::{BestPoint, PointRecord, SweepRecord};
-use socbfs::board::{Board, DocumentError, OperatingPoint};
+use socbfs_boards::board::{Board, DocumentError, OperatingPoint};
 
 /// The profile `text` with the points `best` of `record` in its tables `[[operating_points]]`; `file` names it in errors.
 ///

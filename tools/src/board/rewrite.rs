@@ -1,6 +1,7 @@
 //! A profile with other values, in which every value keeps its source.
 
-use socbfs::board::{Board, DocumentError, NEVER, covers};
+use socbfs::policy::NEVER;
+use socbfs_boards::board::{Board, DocumentError, covers};
 use toml::Table;
 
 /// The text of `board`: the profile `before` with new values at and below the paths of `changes`. Beside each value is a comment that says
@@ -63,7 +64,7 @@ max_alloc_bytes = 4294967296
     #[test]
     fn new_values_are_no_estimates_and_all_keep_their_sources() {
         let set = |board: &mut Board<Table>| {
-            board.adaptive = socbfs::board::Adaptive::default();
+            board.adaptive = socbfs_boards::board::Adaptive::default();
             (board.adaptive.top_down.gpu_from, board.adaptive.bottom_up.split_from) = (Some(7), Some(NEVER));
         };
         let text = changed(set, "adaptive").unwrap();

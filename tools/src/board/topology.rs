@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use socbfs::{
-    board::{Cluster, CpuList},
-    machine::{self, line, number},
-};
+use socbfs::machine::{self, line, number};
+use socbfs_boards::board::{Cluster, CpuList};
 
 /// The properties that all cores of a cluster share.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,11 +6,13 @@ use crate::{
     record::Environment,
 };
 use socbfs::{
-    board::{self, Band, Board, Handover, NEVER, OpenClDevice},
     graph::Layout,
     memory::SharingMode,
     opencl::OpenClError,
-    policy::Policy,
+    policy::{Band, NEVER, Policy},
+};
+use socbfs_boards::{
+    board::{self, Board, Handover, OpenClDevice},
     runtime::{OnStep, Origin, Prepared, Profile, Runtime, RuntimeError, Setting, Step, during},
 };
 

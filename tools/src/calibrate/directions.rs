@@ -3,9 +3,9 @@
 use crate::record::LevelTable;
 use socbfs::{
     bfs::{Direction, Strategy},
-    measure::DirectionCosts,
     policy::{CostModel, SampledCosts},
 };
+use socbfs_boards::measure::DirectionCosts;
 
 /// The cost of bottom-up levels relative to top-down ones on the device of these tables, in thousandths of that ratio by [`SampledCosts`].
 /// `None` if no level ran near the point at which the direction changes.

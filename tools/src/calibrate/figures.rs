@@ -4,10 +4,10 @@ use super::fit::corun;
 use crate::record::LevelTable;
 use socbfs::{
     bfs::{Direction, LevelStats, Strategy},
-    measure::{CoRun, StrategyNumbers},
     policy::CostModel,
     stats::Summary,
 };
+use socbfs_boards::measure::{CoRun, StrategyNumbers};
 
 /// The number of edges that Zhang 2018 takes as the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
 /// vertices bottom-up (equation 4).

@@ -1,6 +1,6 @@
 //! Policies scored on held-out graphs: the contest whose winner `auto` uses.
 
-use socbfs::measure::{Candidate, Contest, Decider};
+use socbfs_boards::measure::{Candidate, Contest, Decider};
 
 use super::{
     fit::{fit, fit_zhang},

@@ -11,13 +11,12 @@ use std::time::{Duration, Instant};
 use socbfs::{
     Run,
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
-    board::StrategyWatts,
     graph::Vertex,
-    measure::watts_of,
     policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::Summary,
 };
+use socbfs_boards::{board::StrategyWatts, measure::watts_of};
 
 /// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
 /// changes to any other strategy.

@@ -32,7 +32,7 @@ pub use work_group::{best_work_group, measure_work_groups};
 
 /// A calibration with every table and key that exists.
 #[cfg(test)]
-pub(crate) fn example() -> socbfs::measure::Calibration {
+pub(crate) fn example() -> socbfs_boards::measure::Calibration {
     let text = include_str!("../../../tests/fixtures/calibration.toml");
-    socbfs::measure::Calibration::parse(text, "calibration.toml").unwrap()
+    socbfs_boards::measure::Calibration::parse(text, "calibration.toml").unwrap()
 }

@@ -7,10 +7,10 @@ use socbfs::{
     Run,
     cpu::ParallelThresholds,
     graph::{BuildOptions, Layout, Vertex},
-    measure::{ParallelKey, ParallelTimes},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_boards::measure::{ParallelKey, ParallelTimes};
 use socbfs_io::generate::Generator;
 
 /// Rounds of a comparison. Each round has a search with each of the two values; the fastest search from each root counts.

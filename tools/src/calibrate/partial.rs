@@ -1,7 +1,7 @@
 //! The measurements so far, in a file of JSON lines: a header, and one line for each graph, appended as soon as the graph is measured. An
 //! interruption, a kill or a power cut loses at most one graph.
 
-use socbfs::measure::{GroupTimes, Identity, ParallelTimes};
+use socbfs_boards::measure::{GroupTimes, Identity, ParallelTimes};
 use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -223,10 +223,8 @@ mod tests {
     use std::{fs::OpenOptions, io::Write};
 
     use super::*;
-    use socbfs::{
-        cpu::Simd,
-        measure::{OpenClIdentity, ParallelKey},
-    };
+    use socbfs::cpu::Simd;
+    use socbfs_boards::measure::{OpenClIdentity, ParallelKey};
 
     type Opened = (Partial, Vec<MeasuredGraph>, Option<&'static str>);
 

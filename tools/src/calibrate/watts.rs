@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use socbfs::power::{Energy, Meter, Watts};
+use socbfs_power::{Energy, Meter, Watts};
 
 use socbfs::{
     Run,

@@ -7,12 +7,12 @@ use socbfs::{
     bfs::GpuKernel,
     gpu::GpuSetup,
     graph::{BuildOptions, Layout, Vertex},
-    measure::{GAIN, GroupTimes},
     opencl::{Device, OpenClError},
     policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions},
     words::with_causes,
 };
+use socbfs_boards::measure::{GAIN, GroupTimes};
 use socbfs_io::generate::Generator;
 
 /// Sizes compared, those next to the usual one first.

@@ -28,10 +28,12 @@ use crate::{
 use socbfs::{
     bfs::Strategy,
     graph::{BuildOptions, EdgeList, Layout, Vertex},
-    measure,
     policy::{LevelDevice, Policy},
-    runtime::{Origin, Prepared, Runtime, Setting},
     search::{Search, SearchOptions},
+};
+use socbfs_boards::{
+    measure,
+    runtime::{Origin, Prepared, Runtime, Setting},
 };
 use socbfs_cluster::ClusterOptions;
 

@@ -27,10 +27,8 @@ use crate::{
     record::{EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord, Summary},
     report,
 };
-use socbfs::{
-    graph::LayoutStats,
-    runtime::{Prepared, Runtime},
-};
+use socbfs::graph::LayoutStats;
+use socbfs_boards::runtime::{Prepared, Runtime};
 use socbfs_io::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\

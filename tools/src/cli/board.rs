@@ -21,11 +21,13 @@ use crate::{
     report,
 };
 use socbfs::{
-    board::{self, Board, Detection, Entry},
     cpu::Simd,
-    measure::Calibration,
     opencl::DeviceInfo,
     policy::{Adaptive, Objective, Policy},
+};
+use socbfs_boards::{
+    board::{self, Board, Detection, Entry},
+    measure::Calibration,
     runtime::Bound,
     runtime::{CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
 };

@@ -18,11 +18,10 @@ use crate::{
     report,
 };
 use socbfs::{
-    board::Evidence,
     opencl::{self, DeviceChoice, OpenClError},
-    runtime::Runtime,
     words::{bytes, mteps},
 };
+use socbfs_boards::{board::Evidence, runtime::Runtime};
 
 /// Share of the free memory that a graph may take: the rest is for the driver's copies and for other programs.
 const MEMORY_SHARE: f64 = 0.75;
@@ -154,7 +153,7 @@ fn drivers(choice: &DeviceChoice) -> Drivers {
 
 fn one_line(run: &Record) -> String {
     let speed = run.summary.as_ref().filter(|_| run.valid).map_or_else(|| "no speed".to_owned(), |s| mteps(s.teps.harmonic_mean));
-    let power = run.energy.summary().map_or_else(String::new, |e| format!(", {}", socbfs::power::Watts(e.watts.mean)));
+    let power = run.energy.summary().map_or_else(String::new, |e| format!(", {}", socbfs_power::Watts(e.watts.mean)));
     format!("scale {}: {speed}{power}", run.graph.scale)
 }
 

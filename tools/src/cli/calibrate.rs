@@ -28,21 +28,23 @@ use crate::{
     record::{Build, Environment},
     report::{self, CalibrationReport},
 };
-use socbfs::power::Meter;
 use socbfs::{
     bfs::Strategy,
-    board::DocumentError,
     files,
     graph::{BuildOptions, Layout, Vertex},
-    measure,
-    measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
     policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::NetworkKind},
-    runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
     search::Search,
     stats::Summary,
     words::{counted, seconds},
 };
+use socbfs_boards::{
+    board::DocumentError,
+    measure,
+    measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
+    runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
+};
 use socbfs_io::generate::Generator;
+use socbfs_power::Meter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -514,7 +516,8 @@ pub(super) fn clock(seconds: f64) -> String {
 mod tests {
     use super::*;
     use crate::calibrate::example;
-    use socbfs::{measure::OpenClIdentity, memory::SharingMode};
+    use socbfs::memory::SharingMode;
+    use socbfs_boards::measure::OpenClIdentity;
 
     #[test]
     fn times_are_read_with_their_units() {

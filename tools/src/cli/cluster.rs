@@ -29,14 +29,13 @@ use crate::{
 };
 use socbfs::{
     bfs::Strategy,
-    board::NEVER,
     cpu::Simd,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     opencl::DeviceChoice,
-    policy::{Bands, Objective, Policy, Published},
-    runtime::{CalibrationChoice, Origin, Runtime, Setting},
+    policy::{Bands, NEVER, Objective, Policy, Published},
     search::SearchError,
 };
+use socbfs_boards::runtime::{CalibrationChoice, Origin, Runtime, Setting};
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
     RankTree, Ranks, gather, max, measured_bands, read, read_on_first, texts, values,

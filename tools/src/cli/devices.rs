@@ -8,10 +8,8 @@ use crate::shell::{
     output::{print, print_json},
     progress::Bar,
 };
-use socbfs::{
-    measure::{HandoverTable, measure, measure_quickly},
-    opencl::{self, Device, DeviceInfo, Limits, OpenClError},
-};
+use socbfs::opencl::{self, Device, DeviceInfo, Limits, OpenClError};
+use socbfs_boards::measure::{HandoverTable, measure, measure_quickly};
 
 const EXAMPLES: &str = "\
 Examples:

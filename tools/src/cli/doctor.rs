@@ -12,7 +12,7 @@ use std::{
 
 use clap::Args;
 use serde::Deserialize;
-use socbfs::power::{SystemFiles, discover};
+use socbfs_power::{SystemFiles, discover};
 
 use super::sensors::{automatic, started};
 use crate::doctor::{
@@ -30,9 +30,9 @@ use crate::shell::{
     output::{both, print_coloured, print_json},
     progress::Bar,
 };
-use socbfs::{
+use socbfs::opencl::{end_with, exact_choices, named_library, try_driver};
+use socbfs_boards::{
     board,
-    opencl::{end_with, exact_choices, named_library, try_driver},
     runtime::{self, RuntimeError},
 };
 

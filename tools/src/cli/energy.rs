@@ -4,7 +4,7 @@ use std::{ffi::OsString, fmt::Write as _, io, os::unix::process::ExitStatusExt, 
 
 use clap::Args;
 use serde::Serialize;
-use socbfs::power::{Energy, RailEnergy, SignalKind, Skipped};
+use socbfs_power::{Energy, RailEnergy, SignalKind, Skipped};
 
 use crate::report;
 use crate::shell::{

@@ -20,8 +20,9 @@ use crate::{
         progress::Bar,
     },
 };
-use socbfs::{files, runtime::Profile};
+use socbfs::files;
 use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
+use socbfs_boards::runtime::Profile;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -28,10 +28,12 @@ use crate::{
 };
 use socbfs::{
     bfs::Strategy,
-    board::StrategyWatts,
     graph::{EdgeList, Vertex},
-    measure::strategy_watts,
     policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective, Policy},
+};
+use socbfs_boards::{
+    board::StrategyWatts,
+    measure::strategy_watts,
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 

@@ -23,10 +23,8 @@ use crate::{
     bench::{available_memory, kronecker_bytes},
     record::{Analysis, Paper, PaperComparison},
 };
-use socbfs::{
-    board::{Goal, OperatingPoint},
-    words::general,
-};
+use socbfs::words::general;
+use socbfs_boards::board::{Goal, OperatingPoint};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -334,7 +332,7 @@ mod tests {
     #[test]
     fn the_operating_point_stands_beside_the_figures_of_energy() {
         let text = "schema = 1\n[board]\nname = 'b'\n[[operating_points]]\ngoal = 'efficient'\ncpus = '0-3'\nmteps = 210.0\nwatts = 5.0\n";
-        let points = socbfs::board::Board::<toml::Table>::parse(text, "b.toml").unwrap().operating_points;
+        let points = socbfs_boards::board::Board::<toml::Table>::parse(text, "b.toml").unwrap().operating_points;
         for (paper, count) in [(Paper::Zhang, 4), (Paper::Remis, 2)] {
             let graphs = Graphs { searched: Vec::new(), missing: Vec::new(), efficient: efficient(&points) };
             let mut analysis = Analysis::new(crate::record::Environment::default(), Vec::new());

@@ -26,10 +26,10 @@ use crate::{
 use socbfs::{
     files,
     graph::Vertex,
-    runtime::{Prepared, Runtime},
     search::{Outcome, Search},
     words::{counted, seconds},
 };
+use socbfs_boards::runtime::{Prepared, Runtime};
 use socbfs_io::{
     Format,
     validate::{ValidateError, validate_forest},

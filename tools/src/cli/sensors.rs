@@ -9,7 +9,7 @@ use std::{
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use socbfs::power::{
+use socbfs_power::{
     Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, SystemFiles, discover, open_named,
 };
 
@@ -22,7 +22,8 @@ use crate::shell::{
     output::{print, print_json, results},
     shown,
 };
-use socbfs::{machine::is_live, runtime};
+use socbfs::machine::is_live;
+use socbfs_boards::runtime;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -227,7 +228,7 @@ fn table(all: &Sensors) -> String {
 fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
     if !all.sensors.is_empty() {
         let row = |sensor: &Usable| {
-            let (label, watts) = (sensor.label.as_deref().unwrap_or(""), sensor.watts.map(|watts| socbfs::power::Watts(watts).to_string()));
+            let (label, watts) = (sensor.label.as_deref().unwrap_or(""), sensor.watts.map(|watts| socbfs_power::Watts(watts).to_string()));
             let [watts, refresh] = [watts.unwrap_or_else(|| "n/a".to_owned()), format!("{} ms", sensor.refresh_ms)];
             [&*sensor.sensor, label, &*sensor.domain, &*watts, &*refresh, &*sensor.scope].map(Cell::word).to_vec()
         };

@@ -31,9 +31,9 @@ use socbfs::{
     machine::is_live,
     opencl::DeviceChoice,
     policy::Objective,
-    runtime::{Origin, Profile, Runtime, RuntimeError},
     words::{self, counted},
 };
+use socbfs_boards::runtime::{Origin, Profile, Runtime, RuntimeError};
 use socbfs_io::Format;
 
 const EXAMPLES: &str = "\
@@ -247,7 +247,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
         graph: None,
         roots: usize::from(arguments.roots),
         scope: meter.as_ref().ok().map(|meter| meter.scope().to_owned()),
-        sensors: meter.as_ref().map_or_else(|_| Vec::new(), socbfs::power::Meter::sensors),
+        sensors: meter.as_ref().map_or_else(|_| Vec::new(), socbfs_power::Meter::sensors),
         idle_watts: None,
         default: axes.point(&Axes::default_spot()),
         grid: axes.grid(),
@@ -307,7 +307,7 @@ fn measure(
     config: &Runtime,
     source: &Source,
     axes: &Axes,
-    meter: Option<&socbfs::power::Meter>,
+    meter: Option<&socbfs_power::Meter>,
     clocks: Option<Clocks>,
     kept: Vec<PointRecord>,
     so_far: &SoFar<SweepRecord>,

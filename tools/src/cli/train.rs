@@ -25,9 +25,11 @@ use crate::{
 };
 use socbfs::{
     bfs::Strategy,
-    measure::Trained,
     opencl::DeviceChoice,
     policy::{Mlp, Objective, Policy, mlp::NetworkKind},
+};
+use socbfs_boards::{
+    measure::Trained,
     runtime::{self, CalibrationChoice, FoundCalibration, Origin, Prepared, Runtime, Setting},
 };
 

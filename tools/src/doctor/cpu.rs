@@ -6,10 +6,8 @@ use std::{
 };
 
 use super::{Check, Finding, Subject};
-use socbfs::{
-    board::CpuList,
-    machine::{is_gpu, line, list, list_numbered, name, number},
-};
+use socbfs::machine::{is_gpu, line, list, list_numbered, name, number};
+use socbfs_boards::board::CpuList;
 
 pub(super) const CHECKS: &[Check] = &[("cpus", online), ("governor", governor), ("clock-limit", limit), ("gpu-governor", gpu_governor)];
 

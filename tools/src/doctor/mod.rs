@@ -24,7 +24,8 @@ pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, open_device};
 pub use sensors::SensorProbe;
 
-use socbfs::{board::Detection, machine::is_live};
+use socbfs::machine::is_live;
+use socbfs_boards::board::Detection;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -204,7 +205,7 @@ fn board(detection: &Detection, named: Option<&str>) -> Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::board::detect;
+    use socbfs_boards::board::detect;
 
     /// A folder with the files of a test's machine.
     pub(super) struct Machine(tempfile::TempDir);

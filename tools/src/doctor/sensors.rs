@@ -1,7 +1,7 @@
 //! Power sensors and the permission to read them.
 
 use serde::Serialize;
-use socbfs::power::Skipped;
+use socbfs_power::Skipped;
 
 use super::{Check, Finding, NOT_TRIED, Subject};
 use socbfs::machine::number;
@@ -103,20 +103,20 @@ mod tests {
     #[test]
     fn unreadable_sensors_are_reported_with_their_cure() {
         let skipped = |cure: Option<&str>| {
-            let channel = socbfs::power::Channel {
-                family: socbfs::power::Family::Powercap,
+            let channel = socbfs_power::Channel {
+                family: socbfs_power::Family::Powercap,
                 id: "intel-rapl:0".into(),
                 label: None,
-                domain: socbfs::power::Domain::Package,
-                scope: socbfs::power::Scope::CpuPackage,
-                part: socbfs::power::Component::package(0),
-                signal: socbfs::power::Signal::Power,
+                domain: socbfs_power::Domain::Package,
+                scope: socbfs_power::Scope::CpuPackage,
+                part: socbfs_power::Component::package(0),
+                signal: socbfs_power::Signal::Power,
                 refresh: std::time::Duration::ZERO,
                 place: "energy_uj".into(),
             };
             let problem = match cure {
-                Some(cure) => socbfs::power::Unusable::Permission { place: "energy_uj".into(), cure: cure.into() },
-                None => socbfs::power::Unusable::Still { milliseconds: 1000 },
+                Some(cure) => socbfs_power::Unusable::Permission { place: "energy_uj".into(), cure: cure.into() },
+                None => socbfs_power::Unusable::Still { milliseconds: 1000 },
             };
             Skipped::new(&channel, &problem)
         };

@@ -3,11 +3,10 @@
 use serde::{Deserialize, Serialize};
 use socbfs::{
     bfs::{Direction, GpuKernel},
-    board::StrategyWatts,
     graph::Vertex,
-    measure::HandoverTable,
     memory::SharingMode,
 };
+use socbfs_boards::{board::StrategyWatts, measure::HandoverTable};
 
 use super::{Environment, Evaluation, GivenUp, GraphRecord, LayoutRecord, PoliciesEnergy};
 #[cfg(test)]

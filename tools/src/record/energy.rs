@@ -3,10 +3,8 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use socbfs::{
-    bfs::Direction,
-    power::{Domain, Energy, Joules, Skipped, Watts},
-};
+use socbfs::bfs::Direction;
+use socbfs_power::{Domain, Energy, Joules, Skipped, Watts};
 
 /// The energy part of a record: measured energy, or why there is none.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -7,10 +7,12 @@ use socbfs::{
     bfs::LevelRecord,
     cpu::Simd,
     graph::{LayoutStats, Order, StepRecord, Vertex},
-    measure::{Decider, Measured},
     policy::{ModelTerms, Objective},
-    runtime::{Bound, Origin, SearchDevice},
     stats::RateSummary,
+};
+use socbfs_boards::{
+    measure::{Decider, Measured},
+    runtime::{Bound, Origin, SearchDevice},
 };
 
 use super::{ClusterRecord, EnergyRecord, Environment};

@@ -3,10 +3,8 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
-use socbfs::{
-    board::{CpuList, Goal},
-    power::Watts,
-};
+use socbfs_boards::board::{CpuList, Goal};
+use socbfs_power::Watts;
 
 use super::{EnergySummary, Environment, GraphRecord};
 

@@ -1,7 +1,7 @@
 //! The benchmark of a board over several scales: its document, and its markdown, for example for an issue.
 
 use serde_json::Value;
-use socbfs::power::Watts;
+use socbfs_power::Watts;
 
 use super::{
     cells::{Cell, Facts, NONE, Table, fact, number},

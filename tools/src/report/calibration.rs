@@ -5,10 +5,8 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use super::cells::{Cell, Table, aligned, written};
-use socbfs::{
-    measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers},
-    words::{counted, mteps, seconds},
-};
+use socbfs::words::{counted, mteps, seconds};
+use socbfs_boards::measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers};
 
 /// The result of `socbfs calibrate`, as its `--json` writes it.
 #[derive(Debug, Serialize)]

@@ -10,11 +10,11 @@ use serde::Serialize;
 
 use super::cells::{Cell, Table, folded_by, hanging, written};
 use socbfs::{
-    measure::{HandoverTable, HandoverTimes, WayTimes},
     memory::SharingMode,
     opencl::{DeviceInfo, PlatformInfo},
     words::{bytes, counted, significant},
 };
+use socbfs_boards::measure::{HandoverTable, HandoverTimes, WayTimes};
 
 /// Width of the column of names.
 const NAMES: usize = 16;
@@ -200,7 +200,7 @@ fn micro(ns: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::measure::HandoverTimes;
+    use socbfs_boards::measure::HandoverTimes;
 
     #[test]
     fn missing_opencl_is_reported_as_information() {

@@ -1,6 +1,6 @@
 //! The facts of an energy measurement.
 
-use socbfs::power::{Joules, Watts};
+use socbfs_power::{Joules, Watts};
 
 use super::{
     cells::{Cell, Facts, fact, joules},

@@ -54,7 +54,7 @@ pub fn json(record: &impl Serialize, out: &mut dyn Write) -> io::Result<()> {
 pub(crate) mod tests {
     use std::path::Path;
 
-    use socbfs::power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
+    use socbfs_power::{Domain, DomainPower, Energy, Family, Joules, RailEnergy, Watts};
 
     use super::*;
     use crate::{
@@ -148,7 +148,7 @@ pub(crate) mod tests {
                 policy: "auto".into(),
                 chosen: ChosenPolicy {
                     policy: "auto".into(),
-                    origin: socbfs::runtime::Origin::BuiltIn,
+                    origin: socbfs_boards::runtime::Origin::BuiltIn,
                     reason: "only the CPU searches".into(),
                     bands: Vec::new(),
                 },
@@ -184,7 +184,7 @@ pub(crate) mod tests {
             counted: true,
             joules: Some(Joules(10.0 * watts)),
             watts: Some(Watts(watts)),
-            signal: socbfs::power::SignalKind::Counter,
+            signal: socbfs_power::SignalKind::Counter,
             samples: 21,
             rate_hertz: 2.1,
             refresh_ms: 1.0,

@@ -7,9 +7,9 @@ use crate::{
 };
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
-    runtime::Bound,
     words::{counted, general, grouped, seconds},
 };
+use socbfs_boards::runtime::Bound;
 
 /// A line for each level: the counts that the policy saw, its decision, the vertices found, and the time. Levels that ran together share
 /// a line, `4-120`, with the counts of the first. `~` marks a count that is an estimate. The counts of `exact`, which is indexed by level,

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use socbfs::board::OperatingPoint;
+use socbfs_boards::board::OperatingPoint;
 
 use super::{error::Failure, output::results};
 use crate::{

@@ -24,16 +24,18 @@ use super::{
 };
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
-    board::{self, CpuList, Goal},
     cpu::Simd,
     files,
     graph::{BuildOptions, Order},
     memory::SharingMode,
     opencl::DeviceChoice,
     policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind},
+    words,
+};
+use socbfs_boards::{
+    board::{self, CpuList, Goal},
     runtime::RecordedPlans,
     runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
-    words,
 };
 #[cfg(feature = "mpi")]
 use socbfs_cluster::Exchange;

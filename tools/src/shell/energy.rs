@@ -3,7 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args, parser::ValueSource};
-use socbfs::power::{Meter, Profile, Scope, SelectError, Selection, Skipped, Source, SystemFiles, discover};
+use socbfs_power::{Meter, Profile, Scope, SelectError, Selection, Skipped, Source, SystemFiles, discover};
 
 use super::{
     config::{self, Root, root},
@@ -20,10 +20,10 @@ use crate::{
 };
 use socbfs::{
     graph::Layout,
-    runtime,
     search::{Search, SearchOptions},
     words::general,
 };
+use socbfs_boards::runtime;
 
 /// Where to look for sensors, and which of them to use.
 #[derive(Debug, Clone, Args)]
@@ -338,7 +338,7 @@ mod tests {
             let windows = WindowArgs { sensors, energy_seconds: 1.0, energy_repeats: 1 };
             let arguments = EnergyArgs { windows, green: true };
             let text = format!("schema = 1\n[board]\nname = 'b'\n{profile}");
-            let board = socbfs::board::Board::parse(&text, "b.toml").unwrap();
+            let board = socbfs_boards::board::Board::parse(&text, "b.toml").unwrap();
             let origin = runtime::Origin::Board;
             let board = runtime::Profile { board, text: text.into(), place: "b.toml".into(), origin, reason: "asked for".into() };
             (arguments.check(&board), arguments.windows(&board).1.window.seconds)

@@ -2,7 +2,8 @@
 
 use std::{error::Error, io};
 
-use socbfs::{files, runtime::RuntimeError, words::with_causes};
+use socbfs::{files, words::with_causes};
+use socbfs_boards::runtime::RuntimeError;
 
 /// Why a command ended without success.
 #[derive(Debug)]
@@ -125,7 +126,7 @@ plain!(
     socbfs_cluster::ClusterError,
     crate::calibrate::ComparisonError,
     crate::calibrate::PartialError,
-    socbfs::board::CpuListError,
+    socbfs_boards::board::CpuListError,
     socbfs::policy::PolicyError,
     crate::report::ArrayError,
     crate::bench::MeasureError,

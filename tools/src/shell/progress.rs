@@ -15,7 +15,8 @@ use std::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{say, shown};
-use socbfs::{runtime::Step, words::seconds};
+use socbfs::words::seconds;
+use socbfs_boards::runtime::Step;
 use socbfs_io as input;
 
 /// Time before a bar appears: shorter work shows none.

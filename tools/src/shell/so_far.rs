@@ -26,10 +26,8 @@ use crate::{
     calibrate::{Header, OTHER_BUILD, Partial},
     record::Environment,
 };
-use socbfs::{
-    runtime::{self, CalibrationChoice, Runtime},
-    words::{counted, with_causes},
-};
+use socbfs::words::{counted, with_causes};
+use socbfs_boards::runtime::{self, CalibrationChoice, Runtime};
 
 /// Writes a record to the outputs for JSON and for a page, and prints it.
 type Publish<R> = Box<dyn Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send>;

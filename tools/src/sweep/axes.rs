@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use socbfs::board::{Cluster, CpuList};
+use socbfs_boards::board::{Cluster, CpuList};
 
 use super::clocks::{Domain, is_memory};
 use crate::record::OperatingPoint;

@@ -22,10 +22,8 @@ use nix::{
     sys::wait::{WaitPidFlag, WaitStatus, waitpid},
     unistd::{AccessFlags, ForkResult, Pid, Whence, access, fork, ftruncate, lseek, pipe2, write},
 };
-use socbfs::{
-    board::Cluster,
-    machine::{is_gpu, is_live, line, list, list_numbered, name, number},
-};
+use socbfs::machine::{is_gpu, is_live, line, list, list_numbered, name, number};
+use socbfs_boards::board::Cluster;
 
 /// Steps of a clock whose driver does not list its frequencies.
 const STEPS: u64 = 8;

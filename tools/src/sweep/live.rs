@@ -11,15 +11,17 @@ use nix::{
     unistd::Pid,
 };
 use socbfs::{
-    board::CpuList,
     engine::AffinityGuard,
     graph::{EdgeList, Layout, Vertex},
     machine::{self, line, list_numbered, number, text},
     opencl::DeviceChoice,
     policy::{Policy, PolicyError},
-    power::{Energy, Meter},
+};
+use socbfs_boards::{
+    board::CpuList,
     runtime::{Prepared, Runtime, RuntimeError, Setting},
 };
+use socbfs_power::{Energy, Meter};
 
 use super::{
     axes::{Axes, Spot},

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::axes::{Axes, Spot};
 use crate::record::{BestPoint, OperatingPoint, PointRecord};
-use socbfs::board::Goal;
+use socbfs_boards::board::Goal;
 
 /// How good a point is: higher is better, for each of [`Goal::ALL`]. Without a power only the speed is known.
 pub type Score = [Option<f64>; 3];

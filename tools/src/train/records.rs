@@ -14,10 +14,10 @@ use crate::{
 };
 use socbfs::{
     bfs::{Direction, LevelStats},
-    board::CpuList,
     files,
     graph::{BuildOptions, Order, Vertex},
 };
+use socbfs_boards::board::CpuList;
 
 /// The schema of the file that this version reads and writes.
 const SCHEMA: u32 = 1;

@@ -12,9 +12,9 @@ use crate::{
 };
 use socbfs::{
     bfs::GpuKernel,
-    measure::{HandoverTimes, WayTimes},
     words::{bytes, counted, general, grouped, seconds},
 };
+use socbfs_boards::measure::{HandoverTimes, WayTimes};
 
 const MS: f64 = 1e6;
 
@@ -484,7 +484,8 @@ fn paper(found: &PaperComparison) -> Section {
 mod tests {
     use super::*;
     use crate::record::RedundantLevel;
-    use socbfs::{measure::HandoverTable, memory::SharingMode};
+    use socbfs::memory::SharingMode;
+    use socbfs_boards::measure::HandoverTable;
 
     #[test]
     fn sharing_modes_are_compared_at_a_size_that_all_of_them_reached() {

@@ -119,10 +119,10 @@ fn energy(run: &Record) -> Figure {
         },
     );
     let start = measured.idle.begin_monotonic_seconds;
-    let windows: Vec<(&socbfs::power::Energy, Option<&EnergyWindow>)> =
+    let windows: Vec<(&socbfs_power::Energy, Option<&EnergyWindow>)> =
         std::iter::once((&measured.idle, None)).chain(measured.windows.iter().map(|window| (&window.energy, Some(window)))).collect();
-    let line = |name: &str, windows: &[(&socbfs::power::Energy, Option<&EnergyWindow>)]| {
-        let ends = |(window, _): &(&socbfs::power::Energy, _)| {
+    let line = |name: &str, windows: &[(&socbfs_power::Energy, Option<&EnergyWindow>)]| {
+        let ends = |(window, _): &(&socbfs_power::Energy, _)| {
             let (begin, watts) = (window.begin_monotonic_seconds - start, window.watts?.0);
             Some([(begin, watts), (begin + window.seconds, watts)])
         };

@@ -4,11 +4,9 @@ use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, text as shown};
 use crate::record::{BestPoint, PointMeasured, PointRecord, SweepRecord};
-use socbfs::{
-    board::Goal,
-    power::{Joules, Watts},
-    words::{counted, general, mteps, seconds},
-};
+use socbfs::words::{counted, general, mteps, seconds};
+use socbfs_boards::board::Goal;
+use socbfs_power::{Joules, Watts};
 
 const SOURCE: &str = "socbfs sweep";
 

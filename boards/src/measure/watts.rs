@@ -1,6 +1,7 @@
 //! Power by strategy.
 
-use crate::{bfs::Strategy, board::StrategyWatts};
+use crate::board::StrategyWatts;
+use socbfs::bfs::Strategy;
 
 /// The power of `strategy` in `watts` (`None`: not known).
 pub fn watts_of(watts: &StrategyWatts, strategy: Strategy) -> Option<f64> {

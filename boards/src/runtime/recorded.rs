@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::{
+use socbfs::{
     bfs::LevelRecord,
     graph::{Layout, Vertex},
     policy::Replay,
@@ -123,7 +123,7 @@ impl RecordedPlans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use socbfs::{
         bfs::Strategy,
         graph::{BuildOptions, EdgeList, Listing},
     };

@@ -9,9 +9,11 @@ use std::{
 use super::{Costs, Origin, Runtime, RuntimeError};
 use crate::{
     board::DocumentError,
+    measure::{Calibration, Identity, OpenClIdentity},
+};
+use socbfs::{
     cpu::Simd,
     machine,
-    measure::{Calibration, Identity, OpenClIdentity},
     memory::SharingMode,
     opencl::DeviceInfo,
     policy::{Objective, Policy},
@@ -197,11 +199,12 @@ impl Runtime {
 mod tests {
     use super::*;
     use crate::measure::example;
+    use crate::runtime::testing::invented;
     use crate::{
         board::Board,
-        opencl::{DeviceKind, invented},
         runtime::{Profile, Setting},
     };
+    use socbfs::opencl::DeviceKind;
 
     #[test]
     fn a_choice_is_auto_off_or_a_file() {

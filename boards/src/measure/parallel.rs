@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::GAIN;
-use crate::{board::MOST_PIECE, cpu::ParallelThresholds};
+use crate::board::MOST_PIECE;
+use socbfs::cpu::ParallelThresholds;
 
 /// A threshold of [`ParallelThresholds`], named as its key in the table `[cpu]` of a board file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::searched::{Took, fastest, own_ns, probes, roots, timed};
-use crate::{
+use socbfs::{
     bfs::{Direction, LevelStats, Placement, Strategy},
     policy::{CostModel, LevelDevice, Policy, SampledCosts},
     search::{Search, SearchError},
@@ -116,10 +116,11 @@ pub fn measure_bottom_up_on_cpu(search: &mut Search<'_>) -> Result<Option<u32>, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        graph::{BuildOptions, EdgeList, Layout, Listing, testing::random_edges},
+    use socbfs::{
+        graph::{BuildOptions, Layout},
         search::SearchOptions,
     };
+    use socbfs_io::Generator;
 
     /// 1000 words, 10,000 unvisited vertices that look at two neighbours each: bottom-up costs 500 + 2500 + 7000 arcs.
     fn stats(frontier_edges: u64) -> LevelStats {
@@ -138,7 +139,8 @@ mod tests {
     /// The measurement leaves a search that finds the same as before, whatever it chose.
     #[test]
     fn the_costs_on_the_cpu_are_among_those_tried() {
-        let layout = Layout::build(&random_edges(4096, 16 * 4096, 4), &BuildOptions::default()).unwrap();
+        let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
         let before = search.run(5).unwrap();
         let chosen = measure_bottom_up_on_cpu(&mut search).unwrap();
@@ -149,11 +151,8 @@ mod tests {
 
     #[test]
     fn small_graphs_and_roads_are_not_measured() {
-        let grid =
-            (0..300 * 300u32).flat_map(|v| [[v, v + 1], [v, v + 300]]).filter(|&[v, to]| to < 300 * 300 && (to != v + 1 || to % 300 > 0));
-        let grid = EdgeList::new(300 * 300, grid.collect(), Listing::Once).unwrap();
-        for edges in [random_edges(256, 16 * 256, 4), grid] {
-            let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
+        for generator in [Generator::graph500(8), Generator::Grid { width: 300, height: 300, deletion: 0.0, seed: 1 }] {
+            let layout = Layout::build(&generator.generate(&|_| ()).unwrap(), &BuildOptions::default()).unwrap();
             let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
             assert_eq!(measure_bottom_up_on_cpu(&mut search).unwrap(), None);
         }

@@ -8,8 +8,9 @@ use super::{
     CalibrationChoice, Profile, RecordedPlans, RuntimeError,
     prepare::{MEMORY_WAY, WORK_GROUP},
 };
-use crate::{
-    board::{CpuList, Goal, MOST_THREADS, OperatingPoint},
+use crate::board::{CpuList, Goal, OperatingPoint};
+use socbfs::engine::MOST_THREADS;
+use socbfs::{
     cpu::Simd,
     graph::{Stopper, Vertex},
     memory::SharingMode,
@@ -117,9 +118,9 @@ pub struct Runtime {
     /// What the cost model minimises.
     pub objective: Setting<Objective>,
     /// Whether devices measure the times of their kernels, which records then contain
-    /// ([`LevelRecord::device_ns`](crate::bfs::LevelRecord::device_ns)).
+    /// ([`LevelRecord::device_ns`](socbfs::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
-    /// Stops the measurements with which searches are prepared. The searches keep it ([`Search::stopper`](crate::search::Search::stopper)).
+    /// Stops the measurements with which searches are prepared. The searches keep it ([`Search::stopper`](socbfs::search::Search::stopper)).
     pub stopper: Stopper,
 }
 
@@ -319,7 +320,8 @@ fn list(cpus: &[usize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bfs::Strategy, board::Board};
+    use crate::board::Board;
+    use socbfs::bfs::Strategy;
 
     fn profile(text: &'static str) -> Profile {
         let board = Board::parse(text, "b.toml").unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
+use socbfs::{
     bfs::{LevelRecord, LevelStats},
     graph::{NONE, Vertex},
     policy::{LevelDevice, Policy, expected_probes},

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
-    bfs::{Direction, Strategy},
     board,
     measure::{Decider, Measured, watts_of},
+};
+use socbfs::{
+    bfs::{Direction, Strategy},
     opencl::DeviceChoice,
     policy::{
         Adaptive, Band, Bands, ChangeCost, CostModel, Mlp, ModelTerms, NEVER, Objective, Policy, SampledCosts, StrategyCost,
@@ -365,15 +367,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::measure::example;
     use crate::{
         board::{Board, Evidence, Goal, KEYS, key},
+        measure::ParallelKey,
+        runtime::{Profile, Setting},
+    };
+    use crate::{measure::example, runtime::testing::invented};
+    use socbfs::{
         cpu::ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
-        measure::ParallelKey,
         memory::SharingMode,
-        opencl::{DeviceInfo, DeviceKind, invented},
-        runtime::{Profile, Setting},
+        opencl::{DeviceInfo, DeviceKind},
     };
 
     fn runtime(text: &str, policy: Option<&str>) -> Runtime {

@@ -6,9 +6,11 @@ use std::path::Path;
 use super::{FoundCalibration, Origin, Runtime, Setting};
 use crate::{
     board::CpuList,
+    measure::{ParallelKey, best_parallel},
+};
+use socbfs::{
     cpu::ParallelThresholds,
     machine::{Cache, caches},
-    measure::{ParallelKey, best_parallel},
 };
 
 impl Runtime {

@@ -8,9 +8,9 @@ use std::{fmt::Write as _, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained};
-use crate::{
+use crate::board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries};
+use socbfs::{
     bfs::Strategy,
-    board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries},
     cpu::Simd,
     memory::SharingMode,
     policy::{CostModel, CostModelError, mlp::NetworkKind},
@@ -195,7 +195,7 @@ pub struct MeasuredDevice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
     /// The cost of bottom-up levels relative to top-down ones, in thousandths of that ratio by
-    /// [`SampledCosts`](crate::policy::SampledCosts).
+    /// [`SampledCosts`](socbfs::policy::SampledCosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottom_up_permille: Option<u32>,
     /// The costs of handovers, by sharing mode and size.
@@ -509,11 +509,11 @@ fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::policy::ChangeCost;
+    use socbfs::policy::ChangeCost;
 
     /// A calibration with every table and key that exists.
     pub(crate) fn with_device() -> Calibration {
-        Calibration::parse(include_str!("../../tests/fixtures/calibration.toml"), "calibration.toml").unwrap()
+        Calibration::parse(include_str!("../../../tests/fixtures/calibration.toml"), "calibration.toml").unwrap()
     }
 
     fn without_device() -> Calibration {

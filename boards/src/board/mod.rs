@@ -16,17 +16,17 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::words;
+use socbfs::words;
 
 pub use check::{Violation, check_work_group, is_work_group};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
-pub use document::{Document, Entry, covers, line_at, with_line};
+pub use document::{Document, Entry, covers, line_at};
 pub use error::DocumentError;
 pub use keys::{KEYS, Key, key};
 pub use schema::{
-    Adaptive, Band, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, NEVER, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk,
-    Speeds, StrategyWatts, UnknownGoal, Via,
+    Adaptive, Board, Cluster, Cpu, Detect, Goal, Handover, Identity, OpenCl, OpenClDevice, OperatingPoint, Power, Quirk, Speeds,
+    StrategyWatts, UnknownGoal, Via,
 };
 pub use versioned::{Kind, entries};
 
@@ -52,8 +52,6 @@ const FORMER: &[(&str, &str)] = &[
     ("power.watts.idle", "remove it; nothing reads the power of the idle machine"),
 ];
 
-/// Most threads that a profile or a flag may set.
-pub const MOST_THREADS: usize = 4096;
 /// Most vertices of a batch: 64 MiB of numbers.
 pub const MOST_BATCH: usize = 1 << 24;
 /// Most vertices of a piece of a bottom-up level. Larger pieces would be too few to share between threads.
@@ -65,7 +63,7 @@ pub const GENERIC: &str = "generic";
 /// A list of these profiles: name and text.
 macro_rules! profiles {
     ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../boards/", $name, ".toml")))),+]
+        &[$(($name, include_str!(concat!("../../profiles/", $name, ".toml")))),+]
     };
 }
 
@@ -185,6 +183,7 @@ pub(crate) mod tests {
 
     use super::*;
     use serde::{Deserialize, Serialize};
+    use socbfs::policy::NEVER;
 
     /// Replaces a policy in tests: a table with one key.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -343,7 +342,7 @@ scale = 0.5
     #[test]
     fn every_file_in_boards_is_compiled_in() {
         let mut files = 0;
-        for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/boards")).unwrap() {
+        for entry in fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/profiles")).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "toml") {
                 let name = path.file_stem().unwrap().to_str().unwrap();
@@ -368,8 +367,8 @@ scale = 0.5
 
     #[test]
     fn the_documentation_names_every_key_and_sensor() {
-        let documentation = include_str!("../../boards/README.md");
-        let sensors = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/energy.md")).unwrap();
+        let documentation = include_str!("../../README.md");
+        let sensors = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/energy.md")).unwrap();
         for family in socbfs_power::Family::ALL {
             let is_named = |page: &str| page.contains(&format!("`{family}"));
             assert!(is_named(documentation) && is_named(&sensors), "{family}");

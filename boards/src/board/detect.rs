@@ -7,7 +7,7 @@ use serde::{Serialize, de::IgnoredAny};
 use socbfs_power::Pattern;
 
 use super::{Board, Detect, DocumentError, GENERIC, SHIPPED};
-use crate::machine::{self, line, processor};
+use socbfs::machine::{self, line, processor};
 
 /// The system's description of the machine. A file that can't be read gives no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn fixture(name: &str) -> Detection {
-        detect(machine::fixtures::machine(&format!("board/{name}")).path()).unwrap()
+        detect(crate::fixtures::machine(&format!("board/{name}")).path()).unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{Document, Kind, document::line_at};
-use crate::words;
+use socbfs::words;
 
 /// A reason why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]

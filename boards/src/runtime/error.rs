@@ -3,8 +3,9 @@
 use std::io;
 
 use super::{Origin, ReplayError};
-use crate::{
-    board::{self, DocumentError, MOST_THREADS, Quirk},
+use crate::board::{self, DocumentError, Quirk};
+use socbfs::engine::MOST_THREADS;
+use socbfs::{
     memory::SharingMode,
     opencl::OpenClError,
     policy::{Objective, PolicyError},

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::{Band, Board, MOST_BATCH, MOST_PIECE, MOST_THREADS, NEVER, OpenClDevice, Quirk, SCHEMA};
+use socbfs::{
+    engine::MOST_THREADS,
+    policy::{Band, NEVER},
+};
+
+use super::{Board, MOST_BATCH, MOST_PIECE, OpenClDevice, Quirk, SCHEMA};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,7 +149,7 @@ impl<P> Board<P> {
             if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from && up_to < NEVER) {
                 return refuse(format!("{table}.up_to"), format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
             }
-            band.check_share(table)?;
+            check_share(band, table)?;
         }
         for (value, key) in [(self.adaptive.handover.fixed_us, "fixed_us"), (self.adaptive.handover.mega_vertex_us, "mega_vertex_us")] {
             if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
@@ -228,13 +233,11 @@ impl<P> Board<P> {
     }
 }
 
-impl Band {
-    /// Refuses a share that leaves one of the two devices without work. `table` is the name of the band's table.
-    pub(crate) fn check_share(&self, table: &str) -> Check {
-        match self.gpu_permille.filter(|share| !(1..1000).contains(share)) {
-            Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
-            None => Ok(()),
-        }
+/// Refuses a share that leaves one of the two devices without work. `table` is the name of the band's table.
+pub(crate) fn check_share(band: &Band, table: &str) -> Check {
+    match band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
+        Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
+        None => Ok(()),
     }
 }
 

@@ -3,10 +3,8 @@
 use std::{borrow::Cow, path::Path};
 
 use super::{Origin, RuntimeError};
-use crate::{
-    board::{self, Board, GENERIC},
-    policy::Policy,
-};
+use crate::board::{self, Board, GENERIC};
+use socbfs::policy::Policy;
 
 /// Root folder of the running system.
 const ROOT: &str = "/";
@@ -89,7 +87,7 @@ mod tests {
 
     #[test]
     fn the_profile_of_the_machine_is_detected() {
-        let fixture = |name: &str| Profile::detected_below(crate::machine::fixtures::machine(&format!("board/{name}")).path()).unwrap();
+        let fixture = |name: &str| Profile::detected_below(crate::fixtures::machine(&format!("board/{name}")).path()).unwrap();
         let known = fixture("rock-5b");
         assert_eq!((known.name(), known.origin), ("rk3588", Origin::Detected));
         assert!(known.reason.contains("rockchip,rk3588"));
@@ -111,7 +109,7 @@ mod tests {
     #[test]
     fn profiles_are_found_by_name_or_by_file() {
         assert_eq!(Profile::named(Path::new("odroid-xu4")).unwrap().name(), "odroid-xu4");
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("boards/odroid-xu3.toml");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("profiles/odroid-xu3.toml");
         let profile = Profile::named(&file).unwrap();
         assert_eq!((profile.name(), profile.origin, Path::new(&profile.place)), ("odroid-xu3", Origin::Board, &*file));
         let unknown = Profile::named(Path::new("odroid-xu5")).unwrap_err();

@@ -32,3 +32,17 @@ pub use prepare::{Machine, OnStep, Prepared, SearchDevice, Step, UndividedDevice
 pub use profile::Profile;
 pub use recorded::{RecordedGraph, RecordedPlans, ReplayError};
 pub use settings::{Origin, Runtime, Setting};
+
+#[cfg(test)]
+mod testing {
+    use socbfs::opencl::{DeviceInfo, DeviceKind};
+
+    /// A device that exists nowhere.
+    pub fn invented(platform: &str, name: &str, kind: DeviceKind, compute_units: u32) -> DeviceInfo {
+        let mut info = DeviceInfo::default();
+        (info.platform, info.name, info.kind, info.compute_units) = (platform.into(), name.into(), kind, compute_units);
+        (info.driver, info.version, info.unified_memory) = ("1".into(), "OpenCL 1.2 x".into(), true);
+        (info.max_work_group, info.global_bytes, info.max_alloc_bytes, info.local_bytes) = (256, 1 << 30, 1 << 28, 32 << 10);
+        info
+    }
+}

@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
-    bfs::GpuKernel,
     board::{OpenClDevice, Quirk},
+    measure::{HandoverTable, Measured, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
+};
+use socbfs::{
+    bfs::GpuKernel,
     gpu::{DeviceUse, GpuSetup},
     gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
-    measure::{HandoverTable, Measured, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
     policy::{Bands, ChangeCost, LevelDevice, SampledCosts},

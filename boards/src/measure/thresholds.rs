@@ -1,7 +1,7 @@
 //! Measures, on the graph that is searched, how much work a level needs for the GPU to be the faster device.
 
 use super::searched::{Took, fastest, own_ns, probes, roots, timed};
-use crate::{
+use socbfs::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::Vertex,
     policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, SampledCosts, StrategyCost},
@@ -254,7 +254,7 @@ fn line(records: &[LevelRecord], direction: Direction) -> Option<Line> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::{LevelPlan, LevelStats};
+    use socbfs::bfs::{LevelPlan, LevelStats};
 
     fn record(direction: Direction, work: u64, elapsed_ns: u64, levels: u32) -> LevelRecord {
         LevelRecord {

@@ -11,7 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
+use socbfs::{
     memory::{ShareError, SharedSlice, SharingMode, available_bytes},
     opencl::{Device, DeviceError},
     policy::ChangeCost,

@@ -205,11 +205,6 @@ pub fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 
-/// What is wrong in a text, after its line there.
-pub fn with_line(error: &toml::de::Error, text: &str) -> String {
-    error.span().map_or_else(String::new, |at| format!("line {}: ", line_at(text, at.start))) + error.message().trim()
-}
-
 /// A value without the line breaks and comments inside it.
 fn one_line(value: &str) -> String {
     if !value.contains('\n') || value.starts_with(['"', '\'']) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{DocumentError, Entry, Violation, document::Document};
-use crate::files;
+use socbfs::files;
 
 /// A kind of file with a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

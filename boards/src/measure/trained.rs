@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    board::Violation,
-    policy::{
-        Mlp,
-        mlp::{NetworkKind, Unit, Weights, WeightsError},
-    },
+use crate::board::Violation;
+use socbfs::policy::{
+    Mlp,
+    mlp::{NetworkKind, Unit, Weights, WeightsError},
 };
 
 /// A network with weights made by `socbfs train`.
