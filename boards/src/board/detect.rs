@@ -67,7 +67,7 @@ enum Fit {
 /// If a compiled-in profile can't be read, which a test rules out.
 ///
 /// ```
-/// use socbfs::board;
+/// use socbfs_boards::board;
 ///
 /// # let machine = tempfile::tempdir()?;
 /// # let root = machine.path();

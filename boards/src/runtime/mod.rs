@@ -2,10 +2,8 @@
 //! the OpenCL device.
 //!
 //! ```
-//! use socbfs::{
-//!     graph::{BuildOptions, EdgeList, Layout, Listing},
-//!     runtime::Runtime,
-//! };
+//! use socbfs::graph::{BuildOptions, EdgeList, Layout, Listing};
+//! use socbfs_boards::Runtime;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let edges = EdgeList::new(5, vec![[0, 1], [1, 2], [2, 3]], Listing::Once)?;
@@ -41,7 +39,8 @@ mod testing {
     pub fn invented(platform: &str, name: &str, kind: DeviceKind, compute_units: u32) -> DeviceInfo {
         let mut info = DeviceInfo::default();
         (info.platform, info.name, info.kind, info.compute_units) = (platform.into(), name.into(), kind, compute_units);
-        (info.driver, info.version, info.unified_memory) = ("1".into(), "OpenCL 1.2 x".into(), true);
+        (info.driver, info.version) = ("1".into(), "OpenCL 1.2 x".into());
+        (info.unified_memory, info.local_is_dedicated) = (true, true);
         (info.max_work_group, info.global_bytes, info.max_alloc_bytes, info.local_bytes) = (256, 1 << 30, 1 << 28, 32 << 10);
         info
     }
