@@ -154,7 +154,7 @@ pub struct Outcome {
     pub mapping: Duration,
 }
 
-/// Where searches begin: one root or a set of sources (original numbers). A vertex and anything that is a slice of vertices convert into it.
+/// Where searches begin: one root or a set of sources (original numbers). A vertex and a slice of vertices convert into it.
 #[derive(Debug, Clone, Copy)]
 pub enum Sources<'a> {
     /// One root.
@@ -223,8 +223,8 @@ pub enum End {
 }
 
 /// Where a search writes its tree: the caller's arrays, with an entry for each vertex. Arrays that are not given are not written. Distances
-/// alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in a deeper search they are computed from
-/// the parents). If the search has a device, the tree is copied from the search's own array. What was reached is counted from `parents` or
+/// alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in a deeper search they are computed
+/// from the parents). If the search has a device, the tree is copied from the search's own array. What was reached is counted from `parents` or
 /// `levels`, and is 0 without them.
 #[derive(Debug, Default)]
 pub struct Output<'a> {

@@ -235,8 +235,8 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.runner.threads()
     }
 
-    /// Searches from a root or from several sources at once, as [`Search::run`](socbfs::Search::run) does, and counts the vertices and edges
-    /// reached. All ranks call it with the same sources, in the same order, and get the same counts. The time is that of
+    /// Searches from a root or from several sources at once, as [`Search::run`](socbfs::Search::run) does, and counts the vertices and
+    /// edges reached. All ranks call it with the same sources, in the same order, and get the same counts. The time is that of
     /// the slowest rank, from a barrier on.
     ///
     /// # Errors

@@ -120,7 +120,8 @@ pub struct Runtime {
     /// Whether devices measure the times of their kernels, which records then contain
     /// ([`LevelRecord::device_ns`](socbfs::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
-    /// Stops the measurements with which searches are prepared. The searches keep it ([`Search::stopper`](socbfs::search::Search::stopper)).
+    /// Stops the measurements with which searches are prepared. The searches keep it
+    /// ([`Search::stopper`](socbfs::search::Search::stopper)).
     pub stopper: Stopper,
 }
 
