@@ -224,8 +224,8 @@ pub enum End {
 
 /// Where a search writes its tree: the caller's arrays, with an entry for each vertex. Arrays that are not given are not written. Distances
 /// alone take no longer than parents: the CPU records them as vertices are found (up to level 254; in a deeper search they are computed
-/// from the parents). If the search has a device, the tree is copied from the search's own array. What was reached is counted from `parents` or
-/// `levels`, and is 0 without them.
+/// from the parents). If the search has a device, the tree is copied from the search's own array. What was reached is counted from
+/// `parents` or `levels`, and is 0 without them.
 #[derive(Debug, Default)]
 pub struct Output<'a> {
     /// Parents: that of a source is the source itself; [`NONE`] where not reached.
