@@ -91,7 +91,7 @@ impl Source {
         source.compression = Compression::of_content(&start);
         let mut rest = source.decompressor(Cursor::new(start).chain(raw))?;
         let mut head = Vec::new();
-        rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+        read_head(&mut rest, &mut head)?;
         if head.is_empty() {
             return Err(Fault::Empty.into());
         }
@@ -102,7 +102,7 @@ impl Source {
         if archive::is_tar(&head) {
             source.is_archive = true;
             rest = archive::matrix(Cursor::new(std::mem::take(&mut head)).chain(rest))?;
-            rest.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
+            read_head(&mut rest, &mut head)?;
         }
         source.rest = (head.len() == HEAD).then_some(rest);
         source.head = head;
@@ -264,6 +264,20 @@ pub(super) fn for_each_block(
     })
 }
 
+/// Reads the first bytes of the content.
+fn read_head(reader: &mut impl Read, head: &mut Vec<u8>) -> io::Result<usize> {
+    reader.take(HEAD as u64).read_to_end(head).map_err(|error| sized(error, HEAD as u64))
+}
+
+fn no_memory(size: u64, reason: impl std::fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {} of text: {reason}", bytes(size)))
+}
+
+/// Reading may need memory of its own, and its error has no size.
+fn sized(error: io::Error, size: u64) -> io::Error {
+    if error.kind() == io::ErrorKind::OutOfMemory && error.get_ref().is_none() { no_memory(size, error) } else { error }
+}
+
 /// Cuts a stream into blocks.
 struct Blocks<R> {
     reader: R,
@@ -282,19 +296,10 @@ impl<R: Read> Blocks<R> {
         block.append(&mut self.carry);
         while !self.ended {
             let want = if block.len() < BLOCK { BLOCK - block.len() } else { block.len() };
-            let available = memory::check_available(want as u64, "a block of text");
             let size = (block.len() + want) as u64;
-            let no_memory =
-                |reason: String| io::Error::new(io::ErrorKind::OutOfMemory, format!("no memory for {} of text: {reason}", bytes(size)));
-            available
-                .map_err(|error| error.to_string())
-                .and_then(|()| block.try_reserve_exact(want).map_err(|error| error.to_string()))
-                .map_err(no_memory)?;
-            // Reading may need memory of its own, and its error has no size.
-            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block).map_err(|error| match error.kind() {
-                io::ErrorKind::OutOfMemory if error.get_ref().is_none() => no_memory(error.to_string()),
-                _ => error,
-            })?;
+            memory::check_available(want as u64, "a block of text").map_err(|error| no_memory(size, error))?;
+            block.try_reserve_exact(want).map_err(|error| no_memory(size, error))?;
+            let read = self.reader.by_ref().take(want as u64).read_to_end(&mut block).map_err(|error| sized(error, size))?;
             self.ended = read < want;
             let end = if self.ended { block.len() } else { self.cut.last(&block) };
             if end > 0 || self.ended {

@@ -62,7 +62,7 @@ impl Temporary {
         Self::make(folder, prefix, |path| OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path))
     }
 
-    /// Calls `make` with one random name after the other until it succeeds, at most [`ATTEMPTS`] times.
+    /// Calls `make` with one random name after the other until it succeeds, at most `ATTEMPTS` times.
     ///
     /// # Errors
     /// The first error of `make` that is not [`io::ErrorKind::AlreadyExists`], or that one if every name exists.

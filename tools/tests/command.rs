@@ -810,7 +810,7 @@ fn outputs_that_a_part_of_train_does_not_make_are_refused() {
     ] {
         refused(&["train", "grid:8x8", "--records", &records, part, flags[0], flags[1]], &[part, flags[0], "cannot be used with"]);
     }
-    refused(&["train", "grid:8x8", "--records", &records, "--judge-only"], &["'--judge-only' cannot be used with '[GRAPH]...'"]);
+    refused(&["train", "grid:8x8", "--records", &records, "--judge-only"], &["'[GRAPH]...' cannot be used with '--judge-only'"]);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
 
@@ -1060,7 +1060,7 @@ fn boards_are_detected_listed_and_shown() {
     let rows = json(&["board", "list", "--sysfs-root", &xu3, "--json"]);
     let detected: Vec<_> =
         rows.as_array().unwrap().iter().filter(|row| row["detected"] == true).map(|row| row["name"].as_str().unwrap()).collect();
-    let boards = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards")).unwrap();
+    let boards = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../boards/profiles")).unwrap();
     let boards = boards.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|extension| extension == "toml")).count();
     assert_eq!((rows.as_array().unwrap().len(), detected), (boards, vec!["odroid-xu3"]));
     let text = stdout(&good(&["board", "list", "--sysfs-root", &xu3])).to_owned();
