@@ -29,6 +29,11 @@ fn agreed<T>(ranks: &impl Ranks, own: Result<T, String>) -> Result<T, ClusterErr
     }
 }
 
+/// Returns rank 0's value on every rank.
+fn of_first<T: serde::Serialize + for<'t> serde::Deserialize<'t>>(ranks: &impl Ranks, own: &Option<T>) -> Result<T, ClusterError> {
+    all_gather(ranks, own)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })
+}
+
 /// Refuses a file that differs from rank 0's. `difference` describes the difference between rank 0's value and the other rank's.
 fn same<T: PartialEq>(ranks: &impl Ranks, path: &Path, all: &[T], difference: impl FnOnce(&T, &T) -> String) -> Result<(), ClusterError> {
     let Some(rank) = all.iter().position(|other| *other != all[0]) else { return Ok(()) };
@@ -59,13 +64,12 @@ const COPIES: &str = "each rank reads its slice of its own copy: copy the file t
 /// # Errors
 /// On every rank [`ClusterError::File`] if one of them can't read the file, and [`ClusterError::OtherFile`] if one has a different file.
 pub fn read(path: &Path, options: &ReadOptions<'_>, ranks: &impl Ranks) -> Result<EdgeSlice, ClusterError> {
-    let of_first = agreed(ranks, (ranks.rank() == 0).then(|| open(path, options)).transpose())?;
-    let known = of_first.as_ref().map(|(file, chosen)| (chosen.clone(), file.can_be_cut(chosen)));
-    let (chosen, can_be_cut) = all_gather(ranks, &known)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })?;
+    let first = agreed(ranks, (ranks.rank() == 0).then(|| open(path, options)).transpose())?;
+    let (chosen, can_be_cut) = of_first(ranks, &first.as_ref().map(|(file, chosen)| (chosen.clone(), file.can_be_cut(chosen))))?;
     if !can_be_cut {
-        return read_shares(path, of_first.map(Ok), options, ranks);
+        return read_shares(path, first.map(Ok), options, ranks);
     }
-    let opened = match of_first {
+    let opened = match first {
         Some((file, _)) => Ok(file),
         // Opening a pipe would wait for its writer.
         None if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) => {
@@ -168,9 +172,9 @@ fn read_shares(
             }
         }
     }
-    let whole = agreed(ranks, whole.transpose())?;
+    let whole: Option<Whole> = agreed(ranks, whole.transpose())?;
     agreed(ranks, failed.map_err(text(path)))?;
-    let whole: Whole = all_gather(ranks, &whole)?.swap_remove(0).ok_or(ClusterError::Message { rank: 0 })?;
+    let whole = of_first(ranks, &whole)?;
     let range = 0..kept.len();
     // The reader has checked that the number fits 32 bits.
     let vertices = usize::try_from(whole.vertices).unwrap_or(usize::MAX);
