@@ -128,8 +128,17 @@ mod tests {
         bfs::{Direction, Engine, LevelPlan, Placement},
         cpu::Simd,
         engine::Team,
-        graph::{BuildOptions, EdgeList, Listing, Order, testing::random_edges},
+        graph::{BuildOptions, EdgeList, Listing, Order},
     };
+
+    fn random_edges(vertices: usize, edges: usize) -> EdgeList {
+        let mut state = 1u64;
+        let mut end = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (((state >> 32) * vertices as u64) >> 32) as Vertex
+        };
+        EdgeList::new(vertices, (0..edges).map(|_| [end(), end()]).collect(), Listing::Once).unwrap()
+    }
 
     fn levels_from(csr: &Csr, root: Vertex) -> Vec<u32> {
         let mut levels = vec![NONE; csr.vertices()];
@@ -163,7 +172,7 @@ mod tests {
     /// Each level, wide or not, finds the vertices at that distance from the root, and every parent is a neighbour one level above.
     #[test]
     fn a_wide_level_finds_exactly_the_next_level() {
-        let graph = random_edges(WIDE_VERTICES, 6 * WIDE_VERTICES, 1);
+        let graph = random_edges(WIDE_VERTICES, 6 * WIDE_VERTICES);
         let layout = Layout::build(&graph, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
         let csr = layout.csr();
         for (threads, simd) in [(1, Simd::Scalar), (1, Simd::detect()), (2, Simd::detect())] {

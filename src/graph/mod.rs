@@ -68,18 +68,3 @@ pub enum GraphError {
     #[error(transparent)]
     OutOfMemory(#[from] crate::memory::OutOfMemory),
 }
-
-#[cfg(test)]
-pub(crate) mod testing {
-    use super::{EdgeList, Listing, Vertex};
-
-    /// A random graph. `skew` 1 draws the ends evenly; with more, vertices of small numbers are drawn more often.
-    pub fn random_edges(vertices: usize, edges: usize, skew: i32) -> EdgeList {
-        let mut state = 1u64;
-        let mut end = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (vertices as f64 * ((state >> 11) as f64 / (1u64 << 53) as f64).powi(skew)) as Vertex
-        };
-        EdgeList::new(vertices, (0..edges).map(|_| [end(), end()]).collect(), Listing::Once).unwrap()
-    }
-}
