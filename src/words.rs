@@ -164,6 +164,11 @@ pub fn nearest<'a>(given: &str, known: impl Iterator<Item = &'a str>) -> Option<
     near.min_by_key(|&(changes, _)| changes).map(|(_, name)| name)
 }
 
+/// Line of a byte offset in a text, from 1.
+pub fn line_at(text: &str, place: usize) -> usize {
+    1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

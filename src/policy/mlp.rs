@@ -17,7 +17,7 @@ use super::{
     Policy, PolicyError, SampledCosts,
     rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::bfs::LevelStats;
+use crate::{bfs::LevelStats, words::line_at};
 
 /// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
@@ -484,8 +484,7 @@ impl Frontiers {
 
 /// What is wrong in a text, after its line there.
 fn with_line(error: &toml::de::Error, text: &str) -> String {
-    let line = |place: usize| 1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count();
-    error.span().map_or_else(String::new, |at| format!("line {}: ", line(at.start))) + error.message().trim()
+    error.span().map_or_else(String::new, |at| format!("line {}: ", line_at(text, at.start))) + error.message().trim()
 }
 
 #[cfg(test)]

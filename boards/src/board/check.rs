@@ -234,7 +234,7 @@ impl<P> Board<P> {
 }
 
 /// Refuses a share that leaves one of the two devices without work. `table` is the name of the band's table.
-pub(crate) fn check_share(band: &Band, table: &str) -> Check {
+fn check_share(band: &Band, table: &str) -> Check {
     match band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
         Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
         None => Ok(()),

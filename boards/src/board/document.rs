@@ -6,6 +6,7 @@ use toml::{
 };
 
 use super::DocumentError;
+use socbfs::words::line_at;
 
 /// A key of a profile that has a value.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -198,11 +199,6 @@ fn node(path: &str, start: usize, value: &Spanned<DeValue<'_>>, nodes: &mut Vec<
 /// Byte offset where the line of `place` begins.
 fn line_start(text: &str, place: usize) -> usize {
     text[..place].rfind('\n').map_or(0, |end| end + 1)
-}
-
-/// Line of a byte offset in a text, from 1.
-pub fn line_at(text: &str, place: usize) -> usize {
-    1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 
 /// A value without the line breaks and comments inside it.

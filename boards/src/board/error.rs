@@ -2,8 +2,8 @@
 
 use std::io;
 
-use super::{Document, Kind, document::line_at};
-use socbfs::words;
+use super::{Document, Kind};
+use socbfs::words::{self, line_at};
 
 /// A reason why a TOML file of some [`Kind`] can't be used.
 #[derive(Debug, thiserror::Error)]

@@ -21,7 +21,7 @@ use socbfs::words;
 pub use check::{Violation, check_work_group, is_work_group};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
-pub use document::{Document, Entry, covers, line_at};
+pub use document::{Document, Entry, covers};
 pub use error::DocumentError;
 pub use keys::{KEYS, Key, key};
 pub use schema::{

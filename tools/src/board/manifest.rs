@@ -10,7 +10,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use socbfs::machine;
-use socbfs_boards::board::{DocumentError, line_at};
+use socbfs::words::line_at;
+use socbfs_boards::board::DocumentError;
 
 /// The files of a manifest, one a line, with at most one `*` in a name. They identify the machine, or show its sensors, clocks,
 /// temperatures and load.
