@@ -21,10 +21,9 @@ use std::{
 
 use serde_json::{Value, json};
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::GpuKernel,
     files::AtomicFile,
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},

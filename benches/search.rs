@@ -12,8 +12,8 @@ use std::{env, thread, time::Duration};
 
 use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use socbfs::{
+    Simd,
     bfs::Strategy,
-    cpu::Simd,
     graph::{BuildOptions, Layout, Vertex},
     policy::{Policy, Published},
     search::{Search, SearchOptions},

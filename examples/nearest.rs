@@ -8,6 +8,7 @@
 use std::{collections::HashMap, env, error::Error, path::Path, time::Instant};
 
 use socbfs::{BuildOptions, Layout, Output, Run, Search, SearchOptions, graph::NONE};
+use socbfs_algo::Components;
 use socbfs_io::{ReadOptions, read};
 
 /// What depots serve.
@@ -30,7 +31,7 @@ pub fn nearest(path: &Path, depots: u32) -> Result<Served, Box<dyn Error>> {
 
     // Which components can be served at all. A graph is prepared once, and answers as many questions as are asked.
     let mut component = vec![0; vertices];
-    let components = search.components_into(&mut component)?;
+    let components = Components::default().find(&search, &mut component)?;
     let mut has_depot = vec![false; components];
     depots.iter().for_each(|&depot| has_depot[component[depot as usize] as usize] = true);
 

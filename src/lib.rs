@@ -23,29 +23,29 @@
 //! - `socbfs-boards`: its `Runtime` prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and
 //!   the thresholds between CPU and GPU.
 //! - `socbfs-io`: graph files, generators, validation.
-//! - `socbfs-algo`: many roots in one pass, grids of free cells.
+//! - `socbfs-algo`: many roots in one pass, connected components, grids of free cells.
 //! - `socbfs-power`: power sensors, and the energy of a window of time.
 //!
 //! The programs in `examples/` read a file, choose a device, measure the energy of a search, and define a policy.
 
 // What is hidden is for the crates above, and changes without notice. What most programs need is exported below.
 pub mod bfs;
-#[doc(hidden)]
-pub mod cpu;
+mod cpu;
 #[doc(hidden)]
 pub mod engine;
 pub mod files;
 #[doc(hidden)]
 pub mod gpu;
 pub mod graph;
-#[doc(hidden)]
-pub mod hybrid;
+mod hybrid;
+pub mod kernels;
 pub mod machine;
 pub mod memory;
 pub mod opencl;
 pub mod policy;
 pub mod search;
 pub mod stats;
+pub mod threads;
 pub mod words;
 
 pub use graph::{
@@ -57,11 +57,12 @@ pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placemen
 pub use policy::Policy;
 pub use search::{End, Outcome, Output, OwnedSearch, Run, Search, SearchError, SearchOptions, Sources};
 
-pub use cpu::{ParallelThresholds, Simd};
-pub use engine::Team;
-pub use gpu::{GpuOptions, GpuSetup};
+pub use cpu::{CpuEngineError, ParallelThresholds, Simd, SimdError};
+pub use gpu::{DeviceUse, GpuEngineError, GpuOptions, GpuSetup, GraphMemory};
+pub use hybrid::EngineError;
 pub use memory::{OutOfMemory, SharingMode};
 pub use opencl::{Device, DeviceChoice, DeviceError, DeviceInfo, DeviceKind, Limits, OpenClError, choose, devices};
+pub use threads::Team;
 
 /// Compiles and runs the README's example as a documentation test.
 #[cfg(doctest)]

@@ -10,12 +10,12 @@ pub use owned::OwnedSearch;
 use crate::{
     bfs::{BfsResult, LevelRecord, Planner, Records, level_loop_until},
     cpu::{ParallelThresholds, Simd},
-    engine::Team,
     gpu::{DeviceUse, GpuSetup},
     graph::{Layout, NONE, Place, Vertex},
-    hybrid::{HybridEngine, HybridError},
+    hybrid::{EngineError, HybridEngine},
     opencl::{DeviceError, WRONG_NUMBERS},
     policy::{LevelDevice, Policy, PolicyPlanner, Uses},
+    threads::Team,
     words::numbered,
 };
 
@@ -92,7 +92,7 @@ pub enum SearchError {
     Threads(String),
     /// Memory, vector instructions or a device are not available.
     #[error(transparent)]
-    Engine(#[from] HybridError),
+    Engine(#[from] EngineError),
     /// The policy needs a device, and there is none.
     #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists the devices, --device chooses one")]
     NoDevice {
@@ -397,6 +397,16 @@ impl<'g> Search<'g> {
         self.deadline = deadline;
     }
 
+    /// Whether a [`Stopper`] or the deadline says that a search should end.
+    pub fn is_stopped(&self) -> bool {
+        self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    }
+
+    /// The threads of the search.
+    pub fn team(&self) -> &Team {
+        self.engine.team()
+    }
+
     /// Changes the policy.
     ///
     /// # Errors
@@ -439,7 +449,7 @@ impl<'g> Search<'g> {
 
     /// Number of threads that the search uses.
     pub fn threads(&self) -> usize {
-        self.engine.threads()
+        self.team().size()
     }
 
     /// Vector instructions that the search uses.
@@ -630,7 +640,7 @@ impl<'g> Search<'g> {
                 levels += u32::from(self.engine.leaf_is_deepest() == Some(true));
             }
         } else {
-            if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            if self.is_stopped() {
                 return Ok(None);
             }
             self.records.clear();
@@ -778,38 +788,6 @@ impl<'g> Search<'g> {
     pub fn sources_into(&mut self, sources: &mut [Vertex]) {
         assert_eq!(sources.len(), self.parents().len(), "one source per vertex");
         self.engine.label(None, sources, self.deepest, self.outside);
-    }
-
-    /// Finds the connected components; in a directed graph the weak ones, for which arcs count in both directions. Writes the number of
-    /// each vertex's component to `labels`, by original vertex, and returns how many components there are. They are numbered from 0 in the
-    /// order of their first vertices; a vertex without an edge is a component. All threads of the search take part, and no device. The
-    /// first call allocates 16 bytes for each vertex of the layout (32 in roads and grids), later ones nothing. The tree of the last search
-    /// stays as it is.
-    ///
-    /// # Errors
-    /// [`SearchError::Length`] if `labels` has not one entry per vertex, [`SearchError::Engine`] if memory is refused, and
-    /// [`SearchError::Stopped`].
-    ///
-    /// ```
-    /// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing}};
-    /// # let edges = EdgeList::new(6, vec![[4, 5], [0, 2], [2, 3]], Listing::Once)?;
-    /// # let layout = Layout::build(&edges, &BuildOptions::default())?;
-    /// # let mut search = Search::new(&layout, &SearchOptions::default())?;
-    /// // The path 0 - 2 - 3, the edge 4 - 5, and vertex 1 without an edge.
-    /// let mut labels = [0; 6];
-    /// assert_eq!(search.components_into(&mut labels)?, 3);
-    /// assert_eq!(labels, [0, 1, 0, 0, 2, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn components_into(&mut self, labels: &mut [Vertex]) -> Result<usize, SearchError> {
-        let (given, wanted) = (labels.len(), self.layout.vertices());
-        if given != wanted {
-            return Err(SearchError::Length { what: "labels", given, wanted });
-        }
-        let (stopper, deadline) = (&self.stopper, self.deadline);
-        let is_stopped = || stopper.is_stopped() || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let found = self.engine.components_into(labels, is_stopped);
-        found.map_err(HybridError::from)?.ok_or(SearchError::Stopped(NONE))
     }
 
     fn read_off(&self, levels: &mut [u32]) {

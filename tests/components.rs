@@ -8,6 +8,7 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     search::{Search, SearchError, SearchOptions},
 };
+use socbfs_algo::Components;
 
 use crate::searches::edges as random;
 
@@ -45,11 +46,12 @@ fn compare(n: usize, edges: Vec<[u32; 2]>, threads: &[usize]) {
         for &(order, keep_leaves) in tried {
             let layout = Layout::build(&edges, &BuildOptions { directed, order, keep_leaves, ..BuildOptions::default() }).unwrap();
             for &threads in threads {
-                let mut search = Search::new(&layout, &SearchOptions { threads, ..SearchOptions::default() }).unwrap();
+                let search = Search::new(&layout, &SearchOptions { threads, ..SearchOptions::default() }).unwrap();
+                let mut components = Components::default();
                 // Twice, since the second call finds what the first has left.
                 for _ in 0..2 {
                     let mut labels = vec![7; n];
-                    assert_eq!(search.components_into(&mut labels).unwrap(), count, "{order:?} directed {directed} {threads} threads");
+                    assert_eq!(components.find(&search, &mut labels).unwrap(), count, "{order:?} directed {directed} {threads} threads");
                     assert!(labels == wanted, "{order:?} directed {directed} {threads} threads");
                 }
             }
@@ -102,19 +104,20 @@ fn components_refuse_wrong_lengths_stop_and_leave_the_tree() {
     let edges = EdgeList::new(100, (1..90).map(|v| [v - 1, v]).collect(), Listing::Once).unwrap();
     let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
     let mut search = Search::new(&layout, &SearchOptions::default()).unwrap();
+    let mut components = Components::default();
     let wrong = SearchError::Length { what: "labels", given: 99, wanted: 100 }.to_string();
-    assert_eq!(search.components_into(&mut [0; 99]).unwrap_err().to_string(), wrong);
+    assert_eq!(components.find(&search, &mut [0; 99]).unwrap_err().to_string(), wrong);
     search.run(3).unwrap();
     let mut labels = [0; 100];
-    assert_eq!(search.components_into(&mut labels).unwrap(), 11);
+    assert_eq!(components.find(&search, &mut labels).unwrap(), 11);
     assert_eq!((search.parents()[0], search.parents()[89], search.parents()[90]), (1, 88, NONE));
     search.set_deadline(Some(Instant::now()));
-    let stopped = search.components_into(&mut labels).unwrap_err();
+    let stopped = components.find(&search, &mut labels).unwrap_err();
     assert!(matches!(stopped, SearchError::Stopped(NONE)));
     assert_eq!(stopped.to_string(), "the search was stopped before it finished");
     search.set_deadline(None);
     search.stopper().stop();
-    assert!(matches!(search.components_into(&mut labels), Err(SearchError::Stopped(NONE))));
+    assert!(matches!(components.find(&search, &mut labels), Err(SearchError::Stopped(NONE))));
     search.stopper().reset();
-    assert_eq!(search.components_into(&mut labels).unwrap(), 11);
+    assert_eq!(components.find(&search, &mut labels).unwrap(), 11);
 }

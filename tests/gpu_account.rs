@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{GpuKernel, LevelPlan, LevelRecord, Placement, Strategy},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

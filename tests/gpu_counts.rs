@@ -3,9 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{Direction, GpuKernel},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},

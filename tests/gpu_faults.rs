@@ -21,10 +21,8 @@ use nix::{
     unistd::{ForkResult, Pid, fork},
 };
 use socbfs::{
+    GpuOptions, GpuSetup, ParallelThresholds,
     bfs::{Direction, GpuKernel, Placement},
-    cpu::ParallelThresholds,
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},

@@ -8,9 +8,8 @@ use std::{sync::Arc, time::Instant};
 
 use proptest::prelude::*;
 use socbfs::{
+    GpuOptions, GpuSetup, GraphMemory,
     bfs::{Direction, GpuKernel, Placement, Planner as _, Strategy},
-    gpu::GpuSetup,
-    gpu::{GpuOptions, GraphMemory},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::Placement,
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{Buffer, Device, Limits},

@@ -8,13 +8,16 @@ mod searches;
 
 use counting::calls;
 use socbfs::{
+    Simd,
     bfs::{LevelRecord, Strategy},
-    cpu::Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     policy::{Known, Policy, Replay},
     search::{Output, Run, Search, SearchOptions},
 };
-use socbfs_algo::grid::{Cell, Connectivity, Grid, GridOptions, GridSearch};
+use socbfs_algo::{
+    Components,
+    grid::{Cell, Connectivity, Grid, GridOptions, GridSearch},
+};
 
 /// Searches over a grid that changes in between, and what they are asked for, call the allocator only the first time.
 fn grids() {
@@ -76,6 +79,7 @@ fn main() {
                             }
                             let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
                             let mut search = Search::new(&layout, &options).unwrap();
+                            let mut components = Components::default();
                             // The first search must not allocate either, and neither may later ones.
                             for root in [0, 17, 19_999] {
                                 let mut good = false;
@@ -99,7 +103,7 @@ fn main() {
                             assert!(good && calls_made == 0, "{kind} {policy} {threads} threads {simd}, into arrays");
                             // Nor does a search for components: its memory is mapped when it is first needed.
                             let mut found = 0;
-                            let calls_made = calls(|| found = search.components_into(&mut arrays[0]).unwrap_or_default());
+                            let calls_made = calls(|| found = components.find(&search, &mut arrays[0]).unwrap_or_default());
                             assert!(found > 0 && calls_made == 0, "{kind} {threads} threads, components");
                             combinations += 1;
                         }

@@ -13,8 +13,7 @@ use counting::calls;
 use implementations::{on_each, run, skipped};
 use searches::{is_one_of_few, is_rusticl, is_slow, is_tried, policies_in_turn};
 use socbfs::{
-    gpu::GpuOptions,
-    gpu::GpuSetup,
+    GpuOptions, GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},

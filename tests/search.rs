@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use socbfs::{
+    ParallelThresholds, Simd,
     bfs::{LevelRecord, Strategy},
-    cpu::{ParallelThresholds, Simd},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     policy::{Known, Policy, Replay},
     search::{End, Run, Search, SearchError, SearchOptions},

@@ -8,9 +8,7 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 use socbfs::{
-    Output, Run,
-    cpu::{ParallelThresholds, Simd},
-    gpu::{GpuOptions, GpuSetup},
+    GpuOptions, GpuSetup, Output, ParallelThresholds, Run, Simd,
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::Limits,

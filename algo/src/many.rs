@@ -27,12 +27,11 @@ use std::{
 };
 
 use socbfs::{
-    cpu::share,
-    engine::Team,
+    EngineError,
     graph::{Layout, NONE, Place, Vertex},
-    hybrid::HybridError,
     memory::{self, Plain, Shared, Slab, as_wide_atomics, prefetch},
     search::{SearchError, Stopper, threads_of},
+    threads::{Team, share},
 };
 
 pub use level_rows::LevelNumber;
@@ -449,17 +448,17 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let team = Team::new(threads_of(threads, cpus), cpus).map_err(SearchError::Threads)?;
         let borrowed = layout.borrow();
         // Pages are provided when they are written, so a lack of memory would end the program in the middle of a search.
-        let check = |bytes: u64| memory::check_available(bytes, "many searches at once").map_err(HybridError::from);
+        let check = |bytes: u64| memory::check_available(bytes, "many searches at once").map_err(EngineError::from);
         let fits_alone = check(alone::BYTES.saturating_mul(borrowed.padded() as u64).saturating_mul(team.size() as u64)).is_ok();
-        let singles = if fits_alone && alone::is_deep(borrowed).map_err(HybridError::from)? { team.size() } else { 0 };
+        let singles = if fits_alone && alone::is_deep(borrowed).map_err(EngineError::from)? { team.size() } else { 0 };
         let vertices = if singles > 0 { 0 } else { borrowed.csr().vertices() };
         check(BYTES.saturating_mul(vertices as u64))?;
-        let words = || Slab::zeroed(vertices, "bits of many searches").map_err(HybridError::from);
-        let queue = || Slab::zeroed(vertices, "frontier queue").map_err(HybridError::from);
+        let words = || Slab::zeroed(vertices, "bits of many searches").map_err(EngineError::from);
+        let queue = || Slab::zeroed(vertices, "frontier queue").map_err(EngineError::from);
         let (seen, frontier, next) = (words()?, words()?, words()?);
         let (queue, next_queue) = (queue()?, queue()?);
-        let planes = Slab::zeroed(vertices.saturating_mul(PLANES), "levels of many searches").map_err(HybridError::from)?;
-        let single = |_| Alone::new(borrowed).map(Mutex::new).map_err(HybridError::from);
+        let planes = Slab::zeroed(vertices.saturating_mul(PLANES), "levels of many searches").map_err(EngineError::from)?;
+        let single = |_| Alone::new(borrowed).map(Mutex::new).map_err(EngineError::from);
         let alone = (0..singles).map(single).collect::<Result<_, _>>()?;
         let words = Words { seen, frontier, next, queue, next_queue };
         Ok(Self { layout, team, words, planes, alone, stopper: Stopper::default(), deadline: None })

@@ -402,7 +402,7 @@ enum socbfs_code socbfs_search_sources(const struct socbfs_search *search,
 
 // Finds the connected components, in a directed graph the weak ones. Writes the number of each vertex's component to `labels` and how many
 // there are to `count`, which may be NULL. Components are numbered from 0 in the order of their first vertices. The threads of the search
-// take part, and no device. The first call allocates 16 bytes for each vertex that is searched, or twice as many. The result of the last
+// take part, and no device. The first call allocates 20 bytes for each vertex that is searched, or twice as many. The result of the last
 // search stays.
 //
 // # Safety

@@ -18,15 +18,13 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, Output, Placement, Policy, Run,
-    cpu::CpuEngineError,
-    engine::MOST_THREADS,
+    CpuEngineError, DeviceChoice, Direction, EngineError, Layout, LevelRecord, Output, Placement, Policy, Run,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
-    hybrid::HybridError,
     search::{End, OwnedSearch, SearchError, Stopper},
+    threads::MOST_THREADS,
     words::{with_causes, with_cure},
 };
-use socbfs_algo::{ManySearch, many::LevelNumber};
+use socbfs_algo::{Components, ManySearch, many::LevelNumber};
 use socbfs_boards::{
     Runtime,
     board::Goal,
@@ -93,6 +91,7 @@ pub struct socbfs_runtime {
 /// Searches one graph any number of times.
 pub struct socbfs_search {
     search: Mutex<OwnedSearch>,
+    components: Mutex<Components>,
     stopper: Stopper,
     /// Why the search continues without its device, once a program has asked.
     fallen_back: OnceLock<CString>,
@@ -610,7 +609,8 @@ pub unsafe extern "C" fn socbfs_search_new(
         // Searches are stopped by socbfs_search_stop alone.
         let stopper = Stopper::default();
         owned.with(|search| search.set_stopper(stopper.clone()));
-        give(search, socbfs_search { search: Mutex::new(owned), stopper, fallen_back: OnceLock::new() });
+        let components = Mutex::default();
+        give(search, socbfs_search { search: Mutex::new(owned), components, stopper, fallen_back: OnceLock::new() });
         Ok(())
     })
 }
@@ -795,7 +795,7 @@ pub unsafe extern "C" fn socbfs_search_sources(search: *const socbfs_search, sou
 
 /// Finds the connected components, in a directed graph the weak ones. Writes the number of each vertex's component to `labels` and how many
 /// there are to `count`, which may be NULL. Components are numbered from 0 in the order of their first vertices. The threads of the search
-/// take part, and no device. The first call allocates 16 bytes for each vertex that is searched, or twice as many. The result of the last
+/// take part, and no device. The first call allocates 20 bytes for each vertex that is searched, or twice as many. The result of the last
 /// search stays.
 ///
 /// # Safety
@@ -810,7 +810,8 @@ pub unsafe extern "C" fn socbfs_search_components(
     entry(|| {
         // SAFETY: the caller's promise.
         let (search, labels) = unsafe { (pointer(search, "search")?, array_mut(labels, length, "labels")?) };
-        let found = lock(&search.search)?.with(|search| search.components_into(labels))?;
+        let mut components = lock(&search.components)?;
+        let found = lock(&search.search)?.with(|search| components.find(search, labels))?;
         // SAFETY: the caller's promise.
         if let Some(count) = unsafe { count.as_mut() } {
             *count = found;
@@ -1193,7 +1194,7 @@ impl From<SearchError> for Failure {
             | SearchError::Length { .. }
             | SearchError::TooDeep { .. }
             | SearchError::NotRecorded(_) => socbfs_code::SOCBFS_ARGUMENT,
-            SearchError::Threads(_) | SearchError::Engine(HybridError::Cpu(CpuEngineError::Threads(_))) => socbfs_code::SOCBFS_MEMORY,
+            SearchError::Threads(_) | SearchError::Engine(EngineError::Cpu(CpuEngineError::Threads(_))) => socbfs_code::SOCBFS_MEMORY,
             _ => socbfs_code::SOCBFS_DEVICE,
         };
         Self { code, message: with_causes("", &error) }

@@ -23,14 +23,15 @@ use super::{
     search::{Found, Runner, advance},
 };
 use socbfs::{
+    DeviceUse, GpuEngineError, GpuSetup,
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
-    cpu::{BottomUp, SharedBuffers, SimdKernels, share, share_and_sum},
-    engine::{OnHost, Team},
-    gpu::{DeviceUse, GpuSetup},
-    gpu::{GpuEngineError, PartFrontier, PartGpu, PartState, check_parents},
+    engine::OnHost,
+    gpu::{PartFrontier, PartGpu, PartState, check_parents},
     graph::{NONE, Vertex},
+    kernels::{BottomUp, SimdKernels},
     memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,
+    threads::{SharedBuffers, Team, share, share_and_sum},
     words::with_causes,
 };
 

@@ -50,8 +50,7 @@ pub use self::{
 pub use mpi::MpiRanks;
 
 use socbfs::{
-    cpu::SimdError,
-    gpu::GpuEngineError,
+    GpuEngineError, SimdError,
     graph::{GraphError, Vertex},
     memory::OutOfMemory,
     words::{naming, numbered},

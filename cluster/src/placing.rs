@@ -11,8 +11,8 @@ use super::{
     search::ClusterSearch,
 };
 use socbfs::{
+    GpuSetup,
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner},
-    gpu::GpuSetup,
     graph::Vertex,
     policy::{Band, Bands, NEVER, PolicyPlanner},
 };

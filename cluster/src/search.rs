@@ -14,10 +14,8 @@ use super::{
     ranks::{Ranks, gathered, max, sum, texts},
 };
 use socbfs::{
-    End, Sources,
+    DeviceUse, End, Simd, Sources,
     bfs::{Direction, Engine, LevelRecord, LevelStats, Records, level_loop},
-    cpu::Simd,
-    gpu::DeviceUse,
     graph::{NONE, Vertex},
     memory::OutOfMemory,
     policy::{LevelDevice, Policy, PolicyPlanner},

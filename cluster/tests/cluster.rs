@@ -3,8 +3,8 @@
 
 use proptest::prelude::*;
 use socbfs::{
+    Simd,
     bfs::Strategy,
-    cpu::Simd,
     graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
     policy::Policy,
     search::{Search, SearchOptions},

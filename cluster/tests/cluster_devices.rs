@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{GpuKernel, Strategy},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

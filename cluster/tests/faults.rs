@@ -4,9 +4,8 @@
 use std::{error::Error, fs, sync::Arc};
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::GpuKernel,
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     policy::{Band, Bands},

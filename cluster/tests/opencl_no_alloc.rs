@@ -14,9 +14,8 @@ use std::sync::Arc;
 use implementations::on_each;
 use searches::is_slow;
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{GpuKernel, Placement},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},

@@ -11,10 +11,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, engine::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
+use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, threads::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
 use socbfs_boards::{Runtime, board::Goal, runtime::{Origin, Profile, RuntimeError, Setting}};
 use socbfs_power::{Meter, Selection, SystemFiles, Window};
-use socbfs_algo::{ManySearch, many::LevelNumber};
+use socbfs_algo::{Components, ManySearch, many::LevelNumber};
 use socbfs_io::ReadOptions;
 use numpy::{
     Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods, dtype,
@@ -180,6 +180,7 @@ struct Searched {
     /// Searches that no thread uses at the moment.
     idle: Lock<Vec<OwnedSearch>>,
     idle_many: Lock<Vec<ManySearch<Arc<Layout>>>>,
+    idle_components: Lock<Vec<Components>>,
 }
 
 /// Device, policy, board, threads, operating point.
@@ -282,7 +283,7 @@ impl Core {
                 let text = format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more");
                 return Err(Failure(PyValueError::new_err(text)));
             }
-            Ok(Searched { layout: Arc::new(layout), runtime, idle: Lock::new(Vec::new()), idle_many: Lock::new(Vec::new()) })
+            Ok(Searched { layout: Arc::new(layout), runtime, idle: Lock::new(Vec::new()), idle_many: Lock::new(Vec::new()), idle_components: Lock::new(Vec::new()) })
         })?;
         Ok(Self(Arc::new(made)))
     }
@@ -518,11 +519,13 @@ impl Core {
             let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
             let (count, labels) = lasting(py, timeout, is_short, move |stopper| {
                 let mut owned = searched.take(stopper)?;
+                let mut components = searched.idle_components.with(Vec::pop).unwrap_or_default();
                 let found = owned.with(|search| {
                     search.set_stopper(stopper.clone());
-                    search.components_into(labels.entries())
+                    components.find(search, labels.entries())
                 });
                 searched.idle.with(|idle| idle.push(owned));
+                searched.idle_components.with(|idle| idle.push(components));
                 Ok((found?, labels.array))
             })?;
             Ok((count, labels.into_py()))

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
-    share::{share, share_and_sum},
     simd::{MapBack, Visited},
     tuning::{MAPPED, SHARED_WORDS, WORDS},
 };
@@ -12,17 +11,13 @@ use crate::{
     engine::Frontier,
     graph::{NONE, Vertex},
     memory::{Shared, as_atomics},
+    threads::{share, share_and_sum},
 };
 
 impl CpuEngine<'_> {
-    /// Writes the parents in the order of the original vertices, if that order differs.
-    pub fn map_back(&mut self) {
-        self.map_back_to(true);
-    }
-
-    /// As [`CpuEngine::map_back`]. Unless `all` was searched, the frontier is at the greatest depth that was asked for, and the leaves of
-    /// its vertices get no parent.
-    pub(crate) fn map_back_to(&mut self, all: bool) {
+    /// Writes the parents in the order of the original vertices, if that order differs. Unless `all` was searched, the frontier is at the
+    /// greatest depth that was asked for, and the leaves of its vertices get no parent.
+    pub(crate) fn map_back(&mut self, all: bool) {
         if self.layout.internal_places().is_empty() {
             return;
         }
@@ -34,7 +29,7 @@ impl CpuEngine<'_> {
     }
 
     /// Writes the parents in the order of the original vertices into the caller's array, one entry for each. `all`: see
-    /// [`CpuEngine::map_back_to`].
+    /// [`CpuEngine::map_back`].
     pub(crate) fn parents_into(&mut self, out: &mut [Vertex], all: bool) {
         assert_eq!(out.len(), self.layout.vertices(), "one parent for each vertex");
         if !self.layout.internal_places().is_empty() {

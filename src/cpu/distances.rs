@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 use super::{
     CpuEngine,
-    share::share,
     tuning::{MAPPED, RESET, SHARED_WORDS, WORDS},
 };
 use crate::{
     engine::Frontier,
     graph::{Layout, NONE, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_byte_atomics},
+    threads::share,
 };
 
 /// The level of a vertex that was not found.

@@ -3,13 +3,13 @@
 
 use super::{
     CpuEngine,
-    share::share,
     tuning::{HOST_WORDS, SHARED_HOST_WORDS},
 };
 use crate::{
     engine::Frontier,
     graph::{NONE, Vertex},
     memory::Shared,
+    threads::share,
 };
 
 impl CpuEngine<'_> {

@@ -1,13 +1,11 @@
 //! The CPU engine: TC and BC on a team of threads. `run` runs one level, with the kernels in `top_down` and `bottom_up`.
 
 mod bottom_up;
-mod components;
 mod convert;
 mod distances;
 mod estimate;
 mod leaves;
 mod run;
-mod share;
 mod simd;
 mod sources;
 mod split;
@@ -18,9 +16,8 @@ mod wide;
 use std::{convert::Infallible, time::Instant};
 
 pub use self::{
-    bottom_up::BottomUp,
+    bottom_up::{BottomUp, FoundCounts},
     distances::SPREAD,
-    share::{SharedBuffers, share, share_and_sum},
     simd::SimdKernels,
     split::thousandths,
     top_down::expand_rows,
@@ -29,12 +26,13 @@ pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
-use self::{components::Components, distances::Distances, sources::LeafSources};
+use self::{distances::Distances, sources::LeafSources};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
-    engine::{Frontier, OnHost, SearchState, Team},
+    engine::{Frontier, SearchState},
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, Shared, Slab, prefetch},
+    threads::{Team, share},
 };
 
 /// Runs levels on a team of CPU threads. Holds the memory and counters of one search at a time.
@@ -88,24 +86,16 @@ pub struct CpuEngine<'g> {
     distances: Distances,
     /// A number for each place of the layout, of the length of `state.parent`. Allocated when labels are first asked for.
     table: Slab<Vertex>,
-    /// The memory of a search for components, from the first one on.
-    components: Option<Components>,
     /// When the last search began, if there are threads to wake.
     begun: Option<Instant>,
 }
 
 impl<'g> CpuEngine<'g> {
-    /// Allocates the search state for `layout`.
+    /// Allocates what a search over `layout` needs beside its `state`.
     ///
     /// # Errors
     /// [`OutOfMemory`], or [`SimdError`] if `simd` is not available here.
-    pub fn new(layout: &'g Layout, team: Team, simd: Simd) -> Result<Self, CpuEngineError> {
-        let state = SearchState::new(layout, &OnHost, true)?;
-        Self::with_state(layout, team, ParallelThresholds::default(), simd, state)
-    }
-
-    /// As [`CpuEngine::new`], over `state` and with the given thresholds.
-    pub(super) fn with_state(
+    pub(super) fn new(
         layout: &'g Layout,
         team: Team,
         parallel: ParallelThresholds,
@@ -162,26 +152,19 @@ impl<'g> CpuEngine<'g> {
             without_frontier: None,
             distances: Distances::new(layout)?,
             table: Slab::default(),
-            components: None,
             begun: None,
             team,
         })
     }
 
-    /// Number of threads.
-    pub fn threads(&self) -> usize {
-        self.team.size()
+    /// The threads.
+    pub fn team(&self) -> &Team {
+        &self.team
     }
 
     /// Vector instructions in use.
     pub fn simd(&self) -> Simd {
         self.simd
-    }
-
-    /// Takes the table of labels, to be put back after use.
-    fn take_table(&mut self) -> Result<Slab<Vertex>, OutOfMemory> {
-        let entries = self.layout.first_leaf() + self.layout.leaves().host_of().len();
-        if self.table.is_empty() { Slab::zeroed(entries, "labels") } else { Ok(std::mem::take(&mut self.table)) }
     }
 
     /// Parents by original vertex, after [`CpuEngine::map_back`].
@@ -335,4 +318,16 @@ pub enum CpuEngineError {
     /// Threads could not be started.
     #[error("{0}")]
     Threads(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::OnHost;
+
+    /// An engine with a state of its own.
+    pub(super) fn engine(layout: &Layout, threads: usize, simd: Simd) -> CpuEngine<'_> {
+        let state = SearchState::new(layout, &OnHost, true).unwrap();
+        CpuEngine::new(layout, Team::new(threads, &[]).unwrap(), ParallelThresholds::default(), simd, state).unwrap()
+    }
 }

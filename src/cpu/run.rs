@@ -11,7 +11,6 @@ use crossbeam_utils::CachePadded;
 use super::{
     CpuEngine,
     bottom_up::{BottomUp, FoundCounts},
-    share::{Pieces, SharedBuffers, share_and_sum},
     top_down::{self, TopDown},
     tuning::{
         CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_UNVISITED, SHARED_UNVISITED_AWAKE,
@@ -23,6 +22,7 @@ use crate::{
     engine::Frontier,
     graph::Vertex,
     memory::{Shared, as_atomics},
+    threads::{Pieces, SharedBuffers, share_and_sum},
 };
 
 impl CpuEngine<'_> {

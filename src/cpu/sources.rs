@@ -5,12 +5,13 @@
 
 use std::{ops::Range, sync::atomic::Ordering::Relaxed};
 
-use super::{CpuEngine, share::share, tuning::SHARED_WORDS};
+use super::{CpuEngine, tuning::SHARED_WORDS};
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_atomics},
+    threads::share,
 };
 
 /// Forests of at most this depth are labelled by walks of equal length, where the layout keeps the original order.
@@ -182,7 +183,11 @@ impl CpuEngine<'_> {
     /// lead round in a cycle, which only a faulty device writes.
     pub(crate) fn label(&mut self, parents: Option<&[Vertex]>, labels: &mut [Vertex], deepest: u32, is_here: bool, outside: bool) {
         if is_here && !self.layout.internal_places().is_empty() {
-            if let Ok(mut table) = self.take_table() {
+            if self.table.is_empty() {
+                self.table = Slab::zeroed(self.layout.first_leaf() + self.layout.leaves().host_of().len(), "labels").unwrap_or_default();
+            }
+            if !self.table.is_empty() {
+                let mut table = std::mem::take(&mut self.table);
                 self.label_places(&mut table, labels);
                 self.table = table;
                 if outside {

@@ -5,12 +5,13 @@ use std::{
     sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-use super::{CpuEngine, share::share};
+use super::CpuEngine;
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
     graph::{NONE, Vertex},
     memory::Shared,
+    threads::share,
 };
 
 /// Vertices or words that a thread takes at a time.
@@ -257,8 +258,7 @@ mod tests {
     use super::*;
     use crate::{
         bfs::{Direction, Engine, LevelPlan, Placement},
-        cpu::Simd,
-        engine::Team,
+        cpu::{Simd, tests::engine},
         graph::{BuildOptions, EdgeList, Layout, Listing},
     };
 
@@ -280,7 +280,7 @@ mod tests {
         let layout = Layout::build(&EdgeList::new(N as usize + 2, edges, Listing::Once).unwrap(), &BuildOptions::default()).unwrap();
         let apart = layout.to_internal(N) as usize;
         for threads in [1, 2] {
-            let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
+            let mut cpu = engine(&layout, threads, Simd::detect());
             let plan = LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu };
             let Ok(_) = cpu.begin(&[0]);
             let (mut reached, mut levels_entered) = (1, 0);

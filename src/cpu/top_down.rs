@@ -12,10 +12,10 @@ use std::{
     sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
 };
 
-use super::share::Pieces;
 use crate::{
     graph::{Csr, NONE, ROW_CONTINUES, Vertex},
     memory::{Shared, prefetch},
+    threads::Pieces,
 };
 
 /// Vertices that a thread collects before it appends them to the next queue at once (GAP's QueueBuffer).
@@ -317,9 +317,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        engine::Team,
         graph::{BuildOptions, EdgeList, Layout, Listing, Order},
         memory::as_atomics,
+        threads::Team,
     };
 
     /// Lists cut at any place lead to the same vertices as whole lists, and each repeat is counted once.

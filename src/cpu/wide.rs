@@ -15,7 +15,6 @@ use std::{
 
 use super::{
     CpuEngine,
-    share::{Pieces, share_and_sum},
     simd::{NOT_MET, Settle},
     tuning::{WIDE_ARCS, WIDE_VERTICES, WIDE_WORDS},
 };
@@ -24,6 +23,7 @@ use crate::{
     engine::Frontier,
     graph::{Csr, Layout, NONE, Vertex},
     memory::{OutOfMemory, Shared, Slab, as_short_atomics, prefetch},
+    threads::{Pieces, share_and_sum},
 };
 
 /// How far ahead of the vertex being expanded offsets are prefetched, in vertices.
@@ -126,8 +126,7 @@ mod tests {
     use super::*;
     use crate::{
         bfs::{Direction, Engine, LevelPlan, Placement},
-        cpu::Simd,
-        engine::Team,
+        cpu::{Simd, tests::engine},
         graph::{BuildOptions, EdgeList, Listing, Order},
     };
 
@@ -176,7 +175,7 @@ mod tests {
         let layout = Layout::build(&graph, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
         let csr = layout.csr();
         for (threads, simd) in [(1, Simd::Scalar), (1, Simd::detect()), (2, Simd::detect())] {
-            let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), simd).unwrap();
+            let mut cpu = engine(&layout, threads, simd);
             // The second search uses the notes that the first left behind.
             for root in [7, 70_000] {
                 let levels = levels_from(csr, root);
@@ -214,7 +213,7 @@ mod tests {
         let options = BuildOptions { order: Order::Original, keep_leaves: true, ..BuildOptions::default() };
         let layout = Layout::build(&graph, &options).unwrap();
         for threads in [1, 2] {
-            let mut cpu = CpuEngine::new(&layout, Team::new(threads, &[]).unwrap(), Simd::detect()).unwrap();
+            let mut cpu = engine(&layout, threads, Simd::detect());
             let Ok(_) = cpu.begin(&[0]);
             let edges = cpu.stats().frontier_edges;
             assert!(cpu.level_is_wide(1, edges));

@@ -9,9 +9,9 @@ use super::{Helper, HybridEngine, locked};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelWork, Placement},
     cpu::{CpuEngine, thousandths},
-    engine::Team,
     gpu::check_found,
     opencl::{Device, DeviceError},
+    threads::Team,
 };
 
 impl HybridEngine<'_> {

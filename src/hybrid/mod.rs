@@ -21,37 +21,20 @@ use std::{
 use crate::{
     bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
     cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd},
-    engine::{OnHost, SearchState, Team},
+    engine::{OnHost, SearchState},
     gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, is_forked},
     policy::{SampledCosts, Uses},
+    threads::Team,
     words::naming,
 };
-
-/// What a search needs its devices for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct HybridUse {
-    /// Levels run on the first device alone: the state lies in memory that it shares.
-    pub alone: bool,
-    /// Searches begin on the device.
-    pub at_home_on_gpu: bool,
-    /// Levels are split, or CPU and device search separately: each device has its own state.
-    pub together: bool,
-}
-
-impl HybridUse {
-    /// Whether an engine set up for this can do what `other` asks.
-    pub fn covers(self, other: Self) -> bool {
-        (self.alone || !other.alone) && (self.together || !other.together)
-    }
-}
 
 /// A reason why a hybrid engine can't be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum HybridError {
+pub enum EngineError {
     /// The engine of the CPU can't be set up.
     #[error(transparent)]
     Cpu(#[from] CpuEngineError),
@@ -66,7 +49,7 @@ pub enum HybridError {
     },
 }
 
-impl HybridError {
+impl EngineError {
     /// Whether the cause is a lack of memory of the host.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
@@ -78,7 +61,7 @@ impl HybridError {
     }
 }
 
-impl From<OutOfMemory> for HybridError {
+impl From<OutOfMemory> for EngineError {
     fn from(error: OutOfMemory) -> Self {
         Self::Cpu(error.into())
     }
@@ -137,7 +120,7 @@ impl<'g> HybridEngine<'g> {
     /// An engine of the CPU and the devices of `setups`.
     ///
     /// # Errors
-    /// [`HybridError`] if memory, kernels or vector instructions are not available.
+    /// [`EngineError`] if memory, kernels or vector instructions are not available.
     pub fn new(
         layout: &'g Layout,
         team: Team,
@@ -145,7 +128,7 @@ impl<'g> HybridEngine<'g> {
         simd: Simd,
         setups: &[GpuSetup],
         uses: Uses,
-    ) -> Result<Self, HybridError> {
+    ) -> Result<Self, EngineError> {
         // Only levels that are split run on several devices. The state that a device shares with the CPU is on the first.
         let setups = if uses.together { setups } else { &setups[..setups.len().min(1)] };
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
@@ -154,10 +137,10 @@ impl<'g> HybridEngine<'g> {
             Some(setup) if uses.alone => {
                 let allocate = OnDevice { device: &setup.device, way: setup.way };
                 let state = SearchState::new(layout, &allocate, true)
-                    .map_err(|error| HybridError::Gpu { device: of(setup), source: error.into() })?;
-                CpuEngine::with_state(layout, team, parallel, simd, state)?
+                    .map_err(|error| EngineError::Gpu { device: of(setup), source: error.into() })?;
+                CpuEngine::new(layout, team, parallel, simd, state)?
             }
-            _ => CpuEngine::with_state(layout, team, parallel, simd, SearchState::new(layout, &OnHost, true)?)?,
+            _ => CpuEngine::new(layout, team, parallel, simd, SearchState::new(layout, &OnHost, true)?)?,
         };
         cpu.counts_alone = setups.is_empty();
         let units = |setup: &GpuSetup| u64::from(setup.device.compute_units());
@@ -171,7 +154,7 @@ impl<'g> HybridEngine<'g> {
                 options = others;
                 made = with(options);
             }
-            let (gpu, own) = made.map_err(|source| HybridError::Gpu { device: of(setup), source })?;
+            let (gpu, own) = made.map_err(|source| EngineError::Gpu { device: of(setup), source })?;
             let words = if own.is_some() { layout.padded() / 64 + 1 } else { 0 };
             let seen = Slab::zeroed(words, "bitmaps")?;
             helpers.push(Helper { gpu, options, own, seen, seen_is_known: false, weight: 1000 * units(setup) / all.max(1) });
@@ -254,9 +237,9 @@ impl<'g> HybridEngine<'g> {
         self.uses
     }
 
-    /// Number of CPU threads.
-    pub fn threads(&self) -> usize {
-        self.cpu.threads()
+    /// The threads of the CPU.
+    pub fn team(&self) -> &Team {
+        self.cpu.team()
     }
 
     /// Vector instructions in use.
@@ -322,11 +305,6 @@ impl<'g> HybridEngine<'g> {
         self.cpu.label(parents, labels, deepest, self.helpers.is_empty(), outside);
     }
 
-    /// Writes the component of every original vertex (see [`CpuEngine::components_into`]).
-    pub(crate) fn components_into(&mut self, labels: &mut [Vertex], is_stopped: impl Fn() -> bool) -> Result<Option<usize>, OutOfMemory> {
-        self.cpu.components_into(labels, is_stopped)
-    }
-
     /// Ends a search: puts the parents into the order of the original vertices, and on the host.
     ///
     /// # Errors
@@ -343,7 +321,7 @@ impl<'g> HybridEngine<'g> {
             }
             match engine.helpers.first_mut() {
                 Some(helper) if engine.on_device => helper.gpu.map_back(engine.cpu.state())?,
-                _ => engine.cpu.map_back_to(all),
+                _ => engine.cpu.map_back(all),
             }
             if engine.helpers.is_empty() {
                 return Ok(());
@@ -596,7 +574,7 @@ mod tests {
             OpenClError::OutOfMemory { what: "a test", bytes: 1, device: device.clone(), why: "full".into() }.into(),
         ];
         for source in sources {
-            let text = with_causes("", &HybridError::Gpu { device: device.clone(), source });
+            let text = with_causes("", &EngineError::Gpu { device: device.clone(), source });
             assert_eq!(text.matches(&device).count(), 1, "{text}");
         }
     }

@@ -1,6 +1,6 @@
 //! The check of all devices before the first search.
 
-use super::{GpuSetup, HybridEngine, HybridError};
+use super::{EngineError, GpuSetup, HybridEngine};
 use crate::{
     bfs::{Direction, Engine, GpuKernel, LevelPlan, Placement},
     gpu::{GpuEngine, GpuEngineError},
@@ -14,7 +14,7 @@ const LEVELS_CHECKED: usize = 4;
 impl HybridEngine<'_> {
     /// Runs the first levels of one search with every kernel, and compares the numbers of vertices found with those of the CPU. Drivers of
     /// boards have bugs, and wrong results must be noticed before a validation.
-    pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), HybridError> {
+    pub(super) fn check_devices(&mut self, setups: &[GpuSetup]) -> Result<(), EngineError> {
         let csr = self.layout.csr();
         let Some(root) = (0..csr.vertices() as Vertex).max_by_key(|&v| csr.degree(v)) else { return Ok(()) };
         if setups.is_empty() || csr.degree(root) == 0 {
@@ -23,7 +23,7 @@ impl HybridEngine<'_> {
         let wanted = self.first_levels(root);
         for (index, setup) in setups.iter().enumerate() {
             let info = setup.device.info();
-            self.check_device(index, setup, root, &wanted).map_err(|source| HybridError::Gpu { device: info.name.clone(), source })?;
+            self.check_device(index, setup, root, &wanted).map_err(|source| EngineError::Gpu { device: info.name.clone(), source })?;
         }
         Ok(())
     }

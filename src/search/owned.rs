@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Search;
-use crate::{engine::AffinityGuard, graph::Layout};
+use crate::{graph::Layout, threads::AffinityGuard};
 
 /// A [`Search`] and a share of the layout that it borrows. If the search binds its threads to CPUs, the calling thread is bound only while
 /// it searches, since it belongs to the program.

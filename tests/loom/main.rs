@@ -21,8 +21,8 @@ use team::Team;
 use top_down::TopDown;
 
 /// What the sources import of other rooms.
-mod engine {
-    pub use crate::team::Team;
+mod threads {
+    pub use crate::share::Pieces;
 }
 mod graph {
     pub type Vertex = u32;
@@ -128,13 +128,13 @@ mod memory {
 #[path = "../../src/memory/prefetch.rs"]
 mod prefetch;
 #[allow(dead_code)]
-#[path = "../../src/cpu/share.rs"]
+#[path = "../../src/threads/share.rs"]
 mod share;
 #[allow(dead_code)]
 #[path = "../../src/graph/stop.rs"]
 mod stop;
 #[allow(dead_code, unused_unsafe)]
-#[path = "../../src/engine/team.rs"]
+#[path = "../../src/threads/team.rs"]
 mod team;
 #[allow(dead_code)]
 #[path = "../../src/cpu/top_down.rs"]

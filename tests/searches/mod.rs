@@ -8,9 +8,8 @@ use std::{
 };
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{GpuKernel, LevelPlan, LevelStats, Placement, Planner, Uses},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},

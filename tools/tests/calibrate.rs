@@ -14,8 +14,8 @@ use nix::{
 };
 use serde_json::Value;
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Planner, Strategy},
-    gpu::{GpuOptions, GpuSetup},
     graph::{BuildOptions, Layout},
     memory::SharingMode,
     opencl::{Device, Limits},

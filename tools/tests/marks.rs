@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use socbfs::{
+    GpuOptions, GpuSetup,
     bfs::{GpuKernel, LevelRecord, Placement},
-    gpu::GpuOptions,
-    gpu::GpuSetup,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::Limits,

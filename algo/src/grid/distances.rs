@@ -7,7 +7,7 @@ use super::{
     lanes::{self, Lanes, SHORTS},
     wave::{DECODED, Tile, TileState, UNTOUCHED, plane},
 };
-use socbfs::{cpu::Simd, memory::Plain};
+use socbfs::{Simd, memory::Plain};
 
 /// A type of distances.
 pub(super) trait Distance: Plain + Eq + Into<u32> {

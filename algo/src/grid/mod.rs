@@ -23,7 +23,7 @@ pub use search::{Distances, GridEnd, GridLevel, GridOptions, GridOutcome, GridSe
 use std::ops::Range;
 
 use socbfs::{
-    cpu::SimdError,
+    SimdError,
     memory::{OutOfMemory, Slab},
 };
 

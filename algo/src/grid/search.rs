@@ -13,11 +13,11 @@ use super::{
     wave::{AT_BORDER, BORDER_CELL, CORNERS, EIGHT, FOUR, Level, Part, TileState, Visit, kernels},
 };
 use socbfs::{
-    cpu::{Simd, share, share_and_sum},
-    engine::Team,
+    Simd,
     graph::{NONE, Stopper},
     memory::{Shared, Slab, as_atomics, check_available},
     search::threads_of,
+    threads::{Team, share, share_and_sum},
 };
 
 /// Threads share a level that visits at least this many tiles, and the decoding of as many. (Two threads need 21 us for a level of 700

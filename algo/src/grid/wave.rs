@@ -13,7 +13,7 @@ use super::{
     lanes::{self, Lanes},
 };
 use socbfs::{
-    cpu::Simd,
+    Simd,
     memory::{OutOfMemory, Shared, Slab},
 };
 

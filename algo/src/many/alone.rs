@@ -14,11 +14,11 @@ use std::sync::{
 
 use super::{Limits, ManyOutcome};
 use socbfs::{
-    cpu::{expand_rows, share},
-    engine::Team,
     graph::{Layout, NONE, Vertex},
+    kernels::expand_rows,
     memory::{OutOfMemory, Slab},
     search::{SearchError, Stopper},
+    threads::{Team, share},
 };
 
 /// Trees that a thread keeps before it hands them over: the rows of a caller's array are then written for several searches at once.

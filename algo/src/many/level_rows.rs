@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
 use socbfs::{
-    cpu::{SPREAD, share},
-    engine::Team,
     graph::{Layout, NONE, Place, Vertex},
+    kernels::SPREAD,
     memory::{Plain, Shared, prefetch},
+    threads::{Team, share},
 };
 
 /// Words per vertex for its levels.

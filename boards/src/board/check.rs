@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use socbfs::{
-    engine::MOST_THREADS,
     policy::{Band, NEVER},
+    threads::MOST_THREADS,
 };
 
 use super::{Board, MOST_BATCH, MOST_PIECE, OpenClDevice, Quirk, SCHEMA};

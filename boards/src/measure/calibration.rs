@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained};
 use crate::board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries};
 use socbfs::{
+    Simd,
     bfs::Strategy,
-    cpu::Simd,
     memory::SharingMode,
     policy::{CostModel, CostModelError, mlp::NetworkKind},
 };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::GAIN;
 use crate::board::MOST_PIECE;
-use socbfs::cpu::ParallelThresholds;
+use socbfs::ParallelThresholds;
 
 /// A threshold of [`ParallelThresholds`], named as its key in the table `[cpu]` of a board file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -12,8 +12,7 @@ use crate::{
     measure::{Calibration, Identity, OpenClIdentity},
 };
 use socbfs::{
-    cpu::Simd,
-    machine,
+    Simd, machine,
     memory::SharingMode,
     opencl::DeviceInfo,
     policy::{Objective, Policy},

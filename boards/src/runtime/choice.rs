@@ -374,7 +374,7 @@ mod tests {
     };
     use crate::{measure::example, runtime::testing::invented};
     use socbfs::{
-        cpu::ParallelThresholds,
+        ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
         memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind},

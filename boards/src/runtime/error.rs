@@ -4,7 +4,7 @@ use std::io;
 
 use super::{Origin, ReplayError};
 use crate::board::{self, DocumentError, Quirk};
-use socbfs::engine::MOST_THREADS;
+use socbfs::threads::MOST_THREADS;
 use socbfs::{
     memory::SharingMode,
     opencl::OpenClError,

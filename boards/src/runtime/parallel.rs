@@ -9,7 +9,7 @@ use crate::{
     measure::{ParallelKey, best_parallel},
 };
 use socbfs::{
-    cpu::ParallelThresholds,
+    ParallelThresholds,
     machine::{Cache, caches},
 };
 

@@ -10,9 +10,8 @@ use crate::{
     measure::{HandoverTable, Measured, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
 };
 use socbfs::{
+    DeviceUse, GpuOptions, GpuSetup, GraphMemory,
     bfs::GpuKernel,
-    gpu::{DeviceUse, GpuSetup},
-    gpu::{GpuOptions, GraphMemory},
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},

@@ -9,9 +9,9 @@ use super::{
     prepare::{MEMORY_WAY, WORK_GROUP},
 };
 use crate::board::{CpuList, Goal, OperatingPoint};
-use socbfs::engine::MOST_THREADS;
+use socbfs::threads::MOST_THREADS;
 use socbfs::{
-    cpu::Simd,
+    Simd,
     graph::{Stopper, Vertex},
     memory::SharingMode,
     opencl::DeviceChoice,

@@ -10,8 +10,8 @@ use serde::{
 use serde_json::{Map, Value};
 
 use socbfs::{
+    Simd,
     bfs::LevelRecord,
-    cpu::Simd,
     graph::{Layout, Order},
     search::Outcome,
 };

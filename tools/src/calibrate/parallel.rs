@@ -4,8 +4,7 @@ use std::time::Instant;
 
 use super::comparison::ComparisonError;
 use socbfs::{
-    Run,
-    cpu::ParallelThresholds,
+    ParallelThresholds, Run,
     graph::{BuildOptions, Layout, Vertex},
     policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},

@@ -223,7 +223,7 @@ mod tests {
     use std::{fs::OpenOptions, io::Write};
 
     use super::*;
-    use socbfs::cpu::Simd;
+    use socbfs::Simd;
     use socbfs_boards::measure::{OpenClIdentity, ParallelKey};
 
     type Opened = (Partial, Vec<MeasuredGraph>, Option<&'static str>);

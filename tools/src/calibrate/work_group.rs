@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use super::comparison::ComparisonError;
 use socbfs::{
+    GpuSetup,
     bfs::GpuKernel,
-    gpu::GpuSetup,
     graph::{BuildOptions, Layout, Vertex},
     opencl::{Device, OpenClError},
     policy::{LevelDevice, Policy},

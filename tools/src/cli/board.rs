@@ -21,7 +21,7 @@ use crate::{
     report,
 };
 use socbfs::{
-    cpu::Simd,
+    Simd,
     opencl::DeviceInfo,
     policy::{Adaptive, Objective, Policy},
 };

@@ -28,8 +28,8 @@ use crate::{
     report::{self, Column, read_array, write_array},
 };
 use socbfs::{
+    Simd,
     bfs::Strategy,
-    cpu::Simd,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     opencl::DeviceChoice,
     policy::{Bands, NEVER, Objective, Policy, Published},

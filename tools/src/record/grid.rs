@@ -3,7 +3,7 @@
 use std::{borrow::Cow, path::PathBuf};
 
 use serde::Serialize;
-use socbfs::cpu::Simd;
+use socbfs::Simd;
 use socbfs_algo::grid::{Cell, Connectivity, GridLevel, GridOutcome};
 
 use super::{EnergyRecord, Environment};

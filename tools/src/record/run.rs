@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use socbfs::{
+    Simd,
     bfs::LevelRecord,
-    cpu::Simd,
     graph::{LayoutStats, Order, StepRecord, Vertex},
     policy::{ModelTerms, Objective},
     stats::RateSummary,

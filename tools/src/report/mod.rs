@@ -65,8 +65,8 @@ pub(crate) mod tests {
         },
     };
     use socbfs::{
+        Simd,
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
-        cpu::Simd,
         graph::{LayoutStats, Order, StepRecord},
         policy::Objective,
     };

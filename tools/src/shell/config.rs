@@ -24,8 +24,7 @@ use super::{
 };
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
-    cpu::Simd,
-    files,
+    Simd, files,
     graph::{BuildOptions, Order},
     memory::SharingMode,
     opencl::DeviceChoice,

@@ -11,11 +11,11 @@ use nix::{
     unistd::Pid,
 };
 use socbfs::{
-    engine::AffinityGuard,
     graph::{EdgeList, Layout, Vertex},
     machine::{self, line, list_numbered, number, text},
     opencl::DeviceChoice,
     policy::{Policy, PolicyError},
+    threads::AffinityGuard,
 };
 use socbfs_boards::{
     board::CpuList,

@@ -13,22 +13,18 @@
 //!
 //! "Less" is by number, but in the order `rcm`, where hubs come late, the greater number is the lesser vertex.
 //!
-//! Space, from the first call on: 16 bytes per vertex of the layout, 32 if it has rows.
+//! Space, from the first call on: 20 bytes per vertex of the layout, 36 if it has rows.
 
 use std::{
     ops::Range,
     sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
-use super::{
-    CpuEngine,
-    share::{share, share_and_sum},
-    tuning::{MAPPED, SHARED_WORDS},
-};
-use crate::{
-    engine::Team,
-    graph::{Layout, NONE, Order, ROW_CONTINUES, Vertex},
-    memory::{OutOfMemory, Shared, Slab, as_atomics},
+use socbfs::{
+    EngineError, Layout, NONE, OutOfMemory, Search, SearchError, Team, Vertex,
+    graph::{Order, ROW_CONTINUES},
+    memory::{Shared, Slab, as_atomics},
+    threads::{share, share_and_sum},
 };
 
 /// Vertices whose pairs and roots have a place together.
@@ -46,9 +42,27 @@ const NEARLY_ALL: usize = SAMPLED - SAMPLED / 16;
 /// Pairs for which there is room, for each vertex of a layout with rows (mean degree up to 4.5).
 const PAIRS_OF_ROW: usize = 3;
 
-/// The memory of a search for components.
-#[derive(Debug)]
-pub(super) struct Components {
+/// Entries that a thread maps at a time, and the fewest for which threads share the work.
+const MAPPED: usize = 64 << 10;
+
+/// Finds the connected components of a graph; in a directed graph the weak ones, for which arcs count in both directions.
+///
+/// ```
+/// # use socbfs::{BuildOptions, Layout, Search, SearchOptions, graph::{EdgeList, Listing}};
+/// # use socbfs_algo::Components;
+/// # let edges = EdgeList::new(6, vec![[4, 5], [0, 2], [2, 3]], Listing::Once)?;
+/// # let layout = Layout::build(&edges, &BuildOptions::default())?;
+/// # let search = Search::new(&layout, &SearchOptions::default())?;
+/// // The path 0 - 2 - 3, the edge 4 - 5, and vertex 1 without an edge.
+/// let mut labels = [0; 6];
+/// assert_eq!(Components::default().find(&search, &mut labels)?, 3);
+/// assert_eq!(labels, [0, 1, 0, 0, 2, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Components {
+    /// A number for each place of the layout: the trees.
+    tree: Slab<Vertex>,
     /// Pairs of vertices to be joined: as much room for each block as for any other.
     pairs: Slab<[Vertex; 2]>,
     /// Roots in the same arrangement, and at last the number of each component.
@@ -57,59 +71,59 @@ pub(super) struct Components {
     counts: Slab<[u32; 2]>,
 }
 
-impl Components {
-    fn new(layout: &Layout) -> Result<Self, OutOfMemory> {
-        let (vertices, leaves, what) = (layout.csr().vertices(), layout.leaves(), "components");
-        Ok(Self {
-            pairs: Slab::zeroed(vertices * pairs_of(layout), what)?,
-            roots: Slab::zeroed(layout.first_leaf() + leaves.pairs().len(), what)?,
-            counts: Slab::zeroed(vertices.div_ceil(BLOCK), what)?,
-        })
-    }
-}
-
 /// Pairs for which there is room, for each vertex.
 fn pairs_of(layout: &Layout) -> usize {
     if layout.rows().is_empty() { 1 } else { PAIRS_OF_ROW }
 }
 
-impl CpuEngine<'_> {
-    /// Writes the number of each vertex's component, in the order of their first vertices, and returns how many there are (`None`:
-    /// `is_stopped` said so). Only the first call allocates.
-    pub(crate) fn components_into(&mut self, labels: &mut [Vertex], is_stopped: impl Fn() -> bool) -> Result<Option<usize>, OutOfMemory> {
-        assert_eq!(labels.len(), self.layout.vertices(), "one label per vertex");
-        let mut components = match self.components.take() {
-            Some(components) => components,
-            None => Components::new(self.layout)?,
-        };
-        let mut tree = self.take_table()?;
-        let count = if self.layout.order() == Order::Rcm {
-            self.number::<true>(&mut components, &mut tree, labels, &is_stopped)
-        } else {
-            self.number::<false>(&mut components, &mut tree, labels, &is_stopped)
-        };
-        (self.components, self.table) = (Some(components), tree);
-        Ok(count)
+impl Components {
+    /// Makes room for a layout, unless it is there.
+    fn fit(&mut self, layout: &Layout) -> Result<(), OutOfMemory> {
+        let (vertices, leaves, what) = (layout.csr().vertices(), layout.leaves(), "components");
+        let (tree, pairs) = (layout.first_leaf() + leaves.host_of().len(), vertices * pairs_of(layout));
+        let (roots, counts) = (layout.first_leaf() + leaves.pairs().len(), vertices.div_ceil(BLOCK));
+        if [tree, pairs, roots, counts] != [self.tree.len(), self.pairs.len(), self.roots.len(), self.counts.len()] {
+            *self = Self {
+                tree: Slab::zeroed(tree, what)?,
+                pairs: Slab::zeroed(pairs, what)?,
+                roots: Slab::zeroed(roots, what)?,
+                counts: Slab::zeroed(counts, what)?,
+            };
+        }
+        Ok(())
     }
 
-    /// As [`components_into`](Self::components_into). `tree` has a number for each place of the layout.
-    fn number<const REVERSED: bool>(
-        &self,
-        components: &mut Components,
-        tree: &mut [Vertex],
-        labels: &mut [Vertex],
-        is_stopped: &impl Fn() -> bool,
-    ) -> Option<usize> {
-        let (layout, searched) = (self.layout, self.layout.csr().vertices());
-        let (places, leaves) = (layout.internal_places(), layout.leaves());
-        let (of_searched, others) = tree.split_at_mut(searched);
+    /// Writes the number of each vertex's component to `labels`, by original vertex, and returns how many components there are. They are
+    /// numbered from 0 in the order of their first vertices; a vertex without an edge is a component. It works on the layout of `search`
+    /// with its threads, and ends early as its searches do. The first call allocates 20 bytes for each vertex of the layout (36 in roads
+    /// and grids), later ones for the same layout nothing.
+    ///
+    /// # Errors
+    /// [`SearchError::Length`] if `labels` has not one entry per vertex, [`SearchError::Engine`] if memory is refused, and
+    /// [`SearchError::Stopped`].
+    pub fn find(&mut self, search: &Search<'_>, labels: &mut [Vertex]) -> Result<usize, SearchError> {
+        let layout = search.layout();
+        let (given, wanted) = (labels.len(), layout.vertices());
+        if given != wanted {
+            return Err(SearchError::Length { what: "labels", given, wanted });
+        }
+        self.fit(layout).map_err(EngineError::from)?;
+        let found = if layout.order() == Order::Rcm { self.number::<true>(search, labels) } else { self.number::<false>(search, labels) };
+        found.ok_or(SearchError::Stopped(NONE))
+    }
+
+    /// As [`find`](Self::find); `None` if it was stopped.
+    fn number<const REVERSED: bool>(&mut self, search: &Search<'_>, labels: &mut [Vertex]) -> Option<usize> {
+        let (layout, team, is_stopped) = (search.layout(), search.team(), &|| search.is_stopped());
+        let (searched, places, leaves) = (layout.csr().vertices(), layout.internal_places(), layout.leaves());
+        let (of_searched, others) = self.tree.split_at_mut(searched);
         let joining = Joining::<REVERSED> {
             layout,
-            team: &self.team,
+            team,
             trees: Trees(as_atomics(of_searched)),
-            pairs: Shared::new(&mut components.pairs),
-            roots: Shared::new(&mut components.roots),
-            counts: Shared::new(&mut components.counts),
+            pairs: Shared::new(&mut self.pairs),
+            roots: Shared::new(&mut self.roots),
+            counts: Shared::new(&mut self.counts),
         };
         let roots = joining.join(is_stopped)?;
         if is_stopped() {
@@ -127,13 +141,18 @@ impl CpuEngine<'_> {
             let trees = joining.trees;
             joining.each_vertex(&|v, root| trees.point(v as Vertex, root));
             let of_leaves = as_atomics(&mut others[first_leaf - searched..]);
-            share(&self.team, of_leaves.len(), MAPPED.end, of_leaves.len() < SHARED_WORDS * 64, &|_, range| {
+            share(team, of_leaves.len(), MAPPED, of_leaves.len() < MAPPED, &|_, range| {
                 for (of_leaf, &host) in of_leaves[range.clone()].iter().zip(&leaves.host_of()[range]) {
                     of_leaf.store(trees.at(host), Relaxed);
                 }
             });
             others[alone - searched] = alone as Vertex;
-            self.map_into(tree, Shared::new(labels));
+            let (tree, numbers) = (&self.tree, as_atomics(labels));
+            share(team, numbers.len(), MAPPED, numbers.len() < MAPPED, &|_, range| {
+                for (number, &place) in numbers[range.clone()].iter().zip(&places[range]) {
+                    number.store(tree[place as usize], Relaxed);
+                }
+            });
             for (number, &[leaf, other]) in (first_leaf as Vertex..).zip(leaves.pairs()) {
                 // Each pair is listed from both ends.
                 if leaf < other {
@@ -141,7 +160,7 @@ impl CpuEngine<'_> {
                 }
             }
         }
-        let numbers = &mut components.roots[..];
+        let numbers = &mut self.roots[..];
         numbers.fill(NONE);
         let mut next = 0;
         for label in labels {
@@ -458,7 +477,7 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
     fn blocks(&self, work: &(dyn Fn(Block<'_>) -> [u64; 2] + Sync)) -> [u64; 2] {
         let (pairs, roots, counts, vertices) = (self.pairs, self.roots, self.counts, self.trees.0.len());
         let pairs_of = pairs_of(self.layout);
-        let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < SHARED_WORDS * 64, &|_, range| {
+        let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < MAPPED, &|_, range| {
             let mut sums = [0; 2];
             for block in range {
                 let block = if REVERSED { vertices.div_ceil(BLOCK) - 1 - block } else { block };

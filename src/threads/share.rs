@@ -7,7 +7,8 @@ use std::{
 
 use crossbeam_utils::CachePadded;
 
-use crate::{engine::Team, graph::Vertex, memory::Slab};
+use super::Team;
+use crate::{graph::Vertex, memory::Slab};
 
 /// One buffer per thread.
 pub struct SharedBuffers<'a>(pub &'a [Slab<Vertex>]);
@@ -73,7 +74,7 @@ pub fn share_and_sum(
 
 /// `0..len`, handed out piece by piece to several threads.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     /// Where the next piece begins, on a cache line that holds nothing else: every thread writes it.
     next: CachePadded<AtomicUsize>,
     len: usize,
@@ -83,14 +84,14 @@ pub(super) struct Pieces {
 }
 
 impl Pieces {
-    pub(super) fn new(len: usize, most: usize, threads: usize) -> Self {
+    pub(crate) fn new(len: usize, most: usize, threads: usize) -> Self {
         let least = if threads == 1 { most } else { (most / 8).max(1) };
         Self { next: CachePadded::new(AtomicUsize::new(0)), len, sizes: (least, most), threads }
     }
 
     /// Returns the next piece; each piece is handed out once.
     #[inline]
-    pub(super) fn next(&self) -> Option<Range<usize>> {
+    pub(crate) fn next(&self) -> Option<Range<usize>> {
         // The size may be based on an old value of `next`. Even so, `fetch_add` reserves the whole piece.
         let left = self.len.saturating_sub(self.next.load(Relaxed));
         let (least, most) = self.sizes;
@@ -135,7 +136,7 @@ mod tests {
         {
             // Words of 2^16 vertices, of Kronecker 20 without its leaves, and of 2^21.
             for (words, most) in [(1 << 10, 1.09), (7907, 1.01), (1 << 15, 1.005)] {
-                let pieces = Pieces::new(words, crate::cpu::tuning::WORDS, speeds.len());
+                let pieces = Pieces::new(words, 64, speeds.len());
                 let mut free = vec![0.0; speeds.len()];
                 let first = |free: &[f64]| (0..free.len()).min_by(|&a, &b| free[a].total_cmp(&free[b])).unwrap();
                 let mut core = first(&free);
