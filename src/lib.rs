@@ -39,7 +39,6 @@ pub mod gpu;
 pub mod graph;
 mod hybrid;
 pub mod kernels;
-pub mod machine;
 pub mod memory;
 pub mod opencl;
 pub mod policy;

@@ -8,7 +8,7 @@ use super::{
     ClusterError,
     ranks::{Ranks, texts},
 };
-use socbfs::machine;
+use socbfs_machine as machine;
 
 /// The machine that a rank runs on. Ranks of one machine see the same sensors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl Eq for Host {}
 impl Host {
     /// The machine whose files are below `root`.
     pub fn read(root: &Path) -> Self {
-        let text = |path: &str| machine::text(&root.join(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
+        let text = |path: &str| machine::text(root.join(path)).map(|text| text.trim().to_owned()).unwrap_or_default();
         Self { name: text("proc/sys/kernel/hostname"), boot: text("proc/sys/kernel/random/boot_id") }
     }
 

@@ -25,6 +25,6 @@ pub use pattern::{Pattern, PatternError};
 pub use problem::Unusable;
 pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped, open_named};
 pub use source::Source;
-pub use tree::{SystemFiles, open_regular};
+pub use tree::SystemFiles;
 pub use units::{Joules, Watts};
 pub use watch::{Change, TooSlow, Watch};

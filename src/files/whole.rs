@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use socbfs_power::open_regular;
+use socbfs_machine::open_regular;
 
 /// The largest configuration that is read (board files, calibrations, weights), in bytes.
 pub const CONFIGURATION: u64 = 16 << 20;

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
-use crate::machine::{self, Fields, number};
+use socbfs_machine::{self as machine, Fields, number};
 
 /// Memory that the system can give this process without swapping, in bytes (`None` if no source reports it): at most what its control group
 /// may still take and what its own limits (`ulimit -v`, `ulimit -d`) leave, and for a 32-bit process at most the addresses it has left.
@@ -82,7 +82,7 @@ const VERSION_1: Files = Files { limit: "memory.limit_in_bytes", usage: "memory.
 
 /// The memory that the control groups of this process leave it; `None` if there is no group with a limit.
 fn group_bytes(root: &Path) -> Option<u64> {
-    let groups = machine::text(&root.join("proc/self/cgroup"))?;
+    let groups = machine::text(root.join("proc/self/cgroup"))?;
     let mut least = None;
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
@@ -112,7 +112,7 @@ fn left_in(folder: &Path, files: &Files) -> Option<u64> {
     // Without a limit, version 2 has "max", which is not a number, and version 1 a number near 2^63.
     let limit = number::<u64>(&folder.join(files.limit)).filter(|limit| *limit < 1 << 60)?;
     let usage = number::<u64>(&folder.join(files.usage))?;
-    let stat = machine::text(&folder.join("memory.stat")).unwrap_or_default();
+    let stat = machine::text(folder.join("memory.stat")).unwrap_or_default();
     let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok()).unwrap_or(0);
     Some(limit.saturating_sub(usage.saturating_sub(cache)))
 }

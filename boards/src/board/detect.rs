@@ -7,7 +7,7 @@ use serde::{Serialize, de::IgnoredAny};
 use socbfs_power::Pattern;
 
 use super::{Board, Detect, DocumentError, GENERIC, SHIPPED};
-use socbfs::machine::{self, line, processor};
+use socbfs_machine::{self as machine, line, processor};
 
 /// The system's description of the machine. A file that can't be read gives no value.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -105,7 +105,7 @@ impl Evidence {
             let places = [root.join("proc/device-tree").join(name), root.join("sys/firmware/devicetree/base").join(name)];
             places.iter().map(|place| strings(place)).find(|strings| !strings.is_empty()).unwrap_or_default()
         };
-        let dmi = |name: &str| line(&root.join("sys/class/dmi/id").join(name));
+        let dmi = |name: &str| line(root.join("sys/class/dmi/id").join(name));
         Self {
             device_tree: tree("compatible"),
             model: tree("model").into_iter().next(),

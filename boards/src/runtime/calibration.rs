@@ -12,11 +12,12 @@ use crate::{
     measure::{Calibration, Identity, OpenClIdentity},
 };
 use socbfs::{
-    Simd, machine,
+    Simd,
     memory::SharingMode,
     opencl::DeviceInfo,
     policy::{Objective, Policy},
 };
+use socbfs_machine as machine;
 
 /// The calibration to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,10 +8,8 @@ use crate::{
     board::CpuList,
     measure::{ParallelKey, best_parallel},
 };
-use socbfs::{
-    ParallelThresholds,
-    machine::{Cache, caches},
-};
+use socbfs::ParallelThresholds;
+use socbfs_machine::{Cache, caches};
 
 impl Runtime {
     /// Each threshold with its origin, in the order of [`ParallelKey::ALL`].

@@ -69,7 +69,7 @@ fn read(mut event: &File) -> Result<Reading, Lost> {
 /// The events of `tree`, one source for each counter.
 pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let device = tree.path("sys/bus/event_source/devices/power");
-    let Some(kind) = number(device.join("type")).and_then(|kind| u32::try_from(kind).ok()) else { return Vec::new() };
+    let Some(kind) = number::<u32>(device.join("type")) else { return Vec::new() };
     let events = tree.list("sys/bus/event_source/devices/power/events", |name| name.starts_with("energy-") && !name.contains('.'));
     let mask = line(device.join("cpumask")).unwrap_or_else(|| "0".to_owned());
     let places = places(tree, &mask);
@@ -102,7 +102,7 @@ fn cpus_of(list: &str) -> impl Iterator<Item = u32> + '_ {
 fn places(tree: &SystemFiles, mask: &str) -> Vec<Place> {
     let topology = |cpu: u32, name: &str| {
         let path = tree.path(format!("sys/devices/system/cpu/cpu{cpu}/topology/{name}"));
-        number(path).and_then(|number| u32::try_from(number).ok()).unwrap_or(0)
+        number(path).unwrap_or(0)
     };
     let mut listed = 0;
     let mut dies = BTreeMap::new();

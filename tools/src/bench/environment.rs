@@ -8,10 +8,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use socbfs::{
-    machine::{self, caches, chosen, line, list_numbered, number},
-    memory::available_bytes_below,
-};
+use socbfs::memory::available_bytes_below;
+use socbfs_machine::{self as machine, caches, chosen, line, list_numbered, number};
 
 impl Build {
     /// The build of this program.
@@ -35,7 +33,7 @@ impl Environment {
             cpu: cpu(root),
             memory_bytes: machine::memory(root).bytes("MemTotal"),
             system: system(root),
-            load: line(&root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse().ok()),
+            load: line(root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse().ok()),
             temperatures: temperatures(root),
             temperatures_after: Vec::new(),
         }
@@ -55,14 +53,14 @@ pub fn power_saving(root: &Path) -> Vec<String> {
     let cpu = root.join("sys/devices/system/cpu");
     let clock = |folder: &Path, [governor, low, high]: [&str; 3], per_mhz: u64| {
         let mhz = |name: &str| number::<u64>(&folder.join(name)).map_or_else(|| "?".to_owned(), |value| (value / per_mhz).to_string());
-        let governor = line(&folder.join(governor))?;
+        let governor = line(folder.join(governor))?;
         Some(format!("{}: governor {governor}, {} to {} MHz", machine::name(folder), mhz(low), mhz(high)))
     };
     let policies = list_numbered(&cpu.join("cpufreq"), "policy");
     let cpus = policies.iter().filter_map(|folder| clock(folder, ["scaling_governor", "scaling_min_freq", "scaling_max_freq"], 1000));
     let devices = machine::list(&root.join("sys/class/devfreq"), |_| true);
     let devices = devices.iter().filter_map(|folder| clock(folder, ["governor", "min_freq", "max_freq"], 1_000_000));
-    let one = |name: &str, path: &str| Some(format!("{name}: {}", line(&cpu.join(path))?));
+    let one = |name: &str, path: &str| Some(format!("{name}: {}", line(cpu.join(path))?));
     let others = [("boost", "cpufreq/boost"), ("no_turbo", "intel_pstate/no_turbo"), ("idle governor", "cpuidle/current_governor")];
     cpus.chain(devices).chain(others.into_iter().filter_map(|(name, path)| one(name, path))).collect()
 }
@@ -70,8 +68,8 @@ pub fn power_saving(root: &Path) -> Vec<String> {
 /// Reads the current temperatures below `root` (`/` for the live system).
 pub fn temperatures(root: &Path) -> Vec<Temperature> {
     let zone = |path: PathBuf| {
-        let millidegrees: f64 = number(&path.join("temp"))?;
-        Some(Temperature { zone: line(&path.join("type"))?, celsius: millidegrees / 1000.0 })
+        let millidegrees: f64 = number(path.join("temp"))?;
+        Some(Temperature { zone: line(path.join("type"))?, celsius: millidegrees / 1000.0 })
     };
     list_numbered(&root.join("sys/class/thermal"), "thermal_zone").into_iter().filter_map(zone).collect()
 }
@@ -84,22 +82,22 @@ pub fn available_memory(root: &Path) -> Option<u64> {
 fn cpu(root: &Path) -> Cpu {
     let folder = root.join("sys/devices/system/cpu");
     let cpus = list_numbered(&folder, "cpu");
-    let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| line(&cpu.join("cpufreq/scaling_governor"))).collect();
+    let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| line(cpu.join("cpufreq/scaling_governor"))).collect();
     governors.sort();
     governors.dedup();
     Cpu {
         model: machine::cpu_model(root),
-        online: line(&folder.join("online")),
+        online: line(folder.join("online")),
         usable: std::thread::available_parallelism().map_or(1, usize::from),
         caches: caches(&folder.join("cpu0/cache")),
-        max_khz: cpus.iter().filter_map(|cpu| number(&cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
+        max_khz: cpus.iter().filter_map(|cpu| number(cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
         governors,
         simd: simd(),
     }
 }
 
 fn system(root: &Path) -> System {
-    let release = machine::text(&root.join("etc/os-release")).unwrap_or_default();
+    let release = machine::text(root.join("etc/os-release")).unwrap_or_default();
     let name = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
     System {
         name: name.map(|name| name.trim_matches('"').to_owned()),
@@ -137,7 +135,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use socbfs::machine::Cache;
+    use socbfs_machine::Cache;
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join(path);

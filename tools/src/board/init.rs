@@ -7,8 +7,8 @@ use std::{
 
 use serde::de::IgnoredAny;
 
-use socbfs::machine;
 use socbfs_boards::board::{Board, Cluster, Detection, Document, DocumentError, GENERIC, SCHEMA, shipped_text};
+use socbfs_machine as machine;
 
 use super::topology;
 

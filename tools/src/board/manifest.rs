@@ -9,9 +9,9 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use socbfs::machine;
 use socbfs::words::line_at;
 use socbfs_boards::board::DocumentError;
+use socbfs_machine as machine;
 
 /// The files of a manifest, one a line, with at most one `*` in a name. They identify the machine, or show its sensors, clocks,
 /// temperatures and load.
@@ -44,7 +44,7 @@ pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
     // Most systems have the device tree at both paths.
     let is_twin = |path: &str| path.starts_with("sys/firmware/") && root.join("proc/device-tree/compatible").exists();
     for path in FILES.lines().flat_map(|file| matching(root, file)).filter(|path| !is_twin(path)) {
-        if let Some(text) = machine::text(&root.join(&path)) {
+        if let Some(text) = machine::text(root.join(&path)) {
             entries.insert(path, Entry::Text(text));
         }
     }
@@ -57,7 +57,7 @@ pub fn manifest(root: &Path) -> Result<String, toml::ser::Error> {
             entries.insert(format!("{path}/device"), Entry::Link { link: format!("../{device}") });
         }
         // The device itself is not in the manifest.
-        let label = ["device/of_node/label", "of_node/label"].iter().find_map(|label| machine::text(&folder.join(label)));
+        let label = ["device/of_node/label", "of_node/label"].iter().find_map(|label| machine::text(folder.join(label)));
         if let Some(label) = label {
             entries.entry(format!("{path}/label")).or_insert(Entry::Text(label));
         }

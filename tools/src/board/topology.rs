@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use socbfs::machine::{self, line, number};
 use socbfs_boards::board::{Cluster, CpuList};
+use socbfs_machine::{self as machine, line, number};
 
 /// The properties that all cores of a cluster share.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,10 +21,10 @@ struct Kind {
 pub(crate) fn clusters(root: &Path) -> Vec<Cluster> {
     let folder = root.join("sys/devices/system/cpu");
     let Some(online) = number::<CpuList>(&folder.join("online")) else { return Vec::new() };
-    let parts = core_names(&machine::text(&root.join("proc/cpuinfo")).unwrap_or_default());
+    let parts = core_names(&machine::text(root.join("proc/cpuinfo")).unwrap_or_default());
     let hybrid: Vec<(&'static str, CpuList)> = [("performance", "cpu_core"), ("efficient", "cpu_atom")]
         .into_iter()
-        .filter_map(|(name, device)| Some((name, number(&root.join("sys/devices").join(device).join("cpus"))?)))
+        .filter_map(|(name, device)| Some((name, number(root.join("sys/devices").join(device).join("cpus"))?)))
         .collect();
 
     let mut groups: Vec<(Kind, Vec<usize>)> = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn clusters(root: &Path) -> Vec<Cluster> {
         let kind = Kind {
             hybrid: hybrid.iter().find(|(_, cpus)| cpus.numbers().contains(&cpu)).map(|(name, _)| *name),
             max_mhz: number::<u32>(&folder.join(format!("cpu{cpu}/cpufreq/cpuinfo_max_freq"))).map(|khz| khz.div_ceil(1000)),
-            capacity: number(&folder.join(format!("cpu{cpu}/cpu_capacity"))),
+            capacity: number(folder.join(format!("cpu{cpu}/cpu_capacity"))),
             core_type,
         };
         // On x86, some cores of one kind have a higher clock than the others, but all belong to one cluster.
@@ -55,7 +55,7 @@ pub(crate) fn clusters(root: &Path) -> Vec<Cluster> {
     let cluster = |((kind, cpus), name): ((Kind, Vec<usize>), String)| {
         let siblings = |cpu: &usize| {
             let names = ["core_cpus_list", "thread_siblings_list"]; // the newer name first
-            names.iter().find_map(|name| line(&folder.join(format!("cpu{cpu}/topology/{name}")))).unwrap_or_else(|| cpu.to_string())
+            names.iter().find_map(|name| line(folder.join(format!("cpu{cpu}/topology/{name}")))).unwrap_or_else(|| cpu.to_string())
         };
         let cores = cpus.iter().map(siblings).collect::<BTreeSet<_>>().len();
         Cluster {

@@ -22,8 +22,8 @@ use crate::shell::{
     output::{print, print_json, results},
     shown,
 };
-use socbfs::machine::is_live;
 use socbfs_boards::runtime;
+use socbfs_machine::is_live;
 
 const EXAMPLES: &str = "\
 Examples:

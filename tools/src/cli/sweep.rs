@@ -28,13 +28,13 @@ use crate::{
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
 use socbfs::{
-    machine::is_live,
     opencl::DeviceChoice,
     policy::Objective,
     words::{self, counted},
 };
 use socbfs_boards::runtime::{Origin, Profile, Runtime, RuntimeError};
 use socbfs_io::Format;
+use socbfs_machine::is_live;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,20 +6,20 @@ use std::{
 };
 
 use super::{Check, Finding, Subject};
-use socbfs::machine::{is_gpu, line, list, list_numbered, name, number};
 use socbfs_boards::board::CpuList;
+use socbfs_machine::{is_gpu, line, list, list_numbered, name, number};
 
 pub(super) const CHECKS: &[Check] = &[("cpus", online), ("governor", governor), ("clock-limit", limit), ("gpu-governor", gpu_governor)];
 
 /// The number of CPUs that are online on the machine with the files below `root` (`None`: they do not say).
 pub fn online_cpus(root: &Path) -> Option<usize> {
-    let online: CpuList = line(&root.join("sys/devices/system/cpu/online"))?.parse().ok()?;
+    let online: CpuList = line(root.join("sys/devices/system/cpu/online"))?.parse().ok()?;
     Some(online.numbers().len())
 }
 
 fn online(subject: &Subject<'_>) -> Finding {
     let folder = subject.root.join("sys/devices/system/cpu");
-    let cpus = |name: &str| line(&folder.join(name))?.parse::<CpuList>().ok();
+    let cpus = |name: &str| line(folder.join(name))?.parse::<CpuList>().ok();
     let (Some(present), Some(online)) = (cpus("present"), cpus("online")) else {
         return Finding::unknown("the system does not report its CPUs (no sys/devices/system/cpu)");
     };
@@ -30,7 +30,7 @@ fn online(subject: &Subject<'_>) -> Finding {
         let limited = if usable < count { format!(", this process may use {usable}") } else { String::new() };
         return Finding::ok(format!("{count} online, none switched off{limited}"));
     }
-    if line(&folder.join("smt/control")).is_some_and(|control| control.contains("off")) {
+    if line(folder.join("smt/control")).is_some_and(|control| control.contains("off")) {
         return Finding::ok(format!("{count} online; simultaneous multithreading is switched off"));
     }
     let numbers = off.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
@@ -55,7 +55,7 @@ const NO_CPUFREQ: &str = "the kernel does not set the clock here (no cpufreq): a
 fn governor(subject: &Subject<'_>) -> Finding {
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
     for policy in policies(subject) {
-        if let Some(governor) = line(&policy.join("scaling_governor")) {
+        if let Some(governor) = line(policy.join("scaling_governor")) {
             *found.entry(governor).or_default() += 1;
         }
     }
@@ -108,7 +108,7 @@ fn limit(subject: &Subject<'_>) -> Finding {
 fn gpu_governor(subject: &Subject<'_>) -> Finding {
     let found: Vec<(String, String)> = list(&subject.root.join("sys/class/devfreq"), is_gpu)
         .iter()
-        .filter_map(|device| Some((name(device), line(&device.join("governor"))?)))
+        .filter_map(|device| Some((name(device), line(device.join("governor"))?)))
         .collect();
     let Some((device, governor)) = found.iter().find(|(_, governor)| governor != "performance").or(found.first()) else {
         return Finding::unknown("the kernel shows no clock of a GPU (no sys/class/devfreq)");

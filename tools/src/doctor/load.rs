@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{Finding, Subject};
 use crate::bench::TICKS_PER_SECOND;
-use socbfs::machine::{line, list, text};
+use socbfs_machine::{line, list, text};
 
 /// A load above this share of the CPUs means that other programs are running.
 const BUSY_SHARE: f64 = 0.5;
@@ -54,7 +54,7 @@ pub fn busiest(root: &Path, interval: Duration) -> Vec<Busy> {
 fn times(root: &Path) -> Vec<(u32, String, u64)> {
     list(&root.join("proc"), |name| name.bytes().all(|byte| byte.is_ascii_digit()))
         .iter()
-        .filter_map(|folder| stat(&text(&folder.join("stat"))?))
+        .filter_map(|folder| stat(&text(folder.join("stat"))?))
         .collect()
 }
 
@@ -76,7 +76,7 @@ pub(super) fn check(subject: &Subject<'_>) -> Finding {
             "top    # then end them, or wait until they are done",
         );
     }
-    let load = line(&subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
+    let load = line(subject.root.join("proc/loadavg")).and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
     match load {
         None => Finding::unknown("the system does not report it (no proc/loadavg)"),
         // The average decides only if processes were not observed. It includes programs that have ended and, in a container, those of the

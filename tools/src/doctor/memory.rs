@@ -2,11 +2,8 @@
 
 use super::{Check, Finding, Subject};
 use crate::bench::kronecker_bytes;
-use socbfs::{
-    machine::{self, chosen},
-    memory::available_of,
-    words::bytes,
-};
+use socbfs::{memory::available_of, words::bytes};
+use socbfs_machine::{self as machine, chosen};
 
 /// Least share of the memory that should be free.
 const FREE_SHARE: f64 = 0.25;

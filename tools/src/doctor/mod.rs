@@ -24,8 +24,8 @@ pub use load::{Busy, busiest};
 pub use opencl::{DeviceProbe, OpenClProbe, open_device};
 pub use sensors::SensorProbe;
 
-use socbfs::machine::is_live;
 use socbfs_boards::board::Detection;
+use socbfs_machine::is_live;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{Finding, NOT_TRIED, Subject};
-use socbfs::machine::{list, list_numbered, name, numbered, text};
+use socbfs_machine::{list, list_numbered, name, numbered, text};
 
 /// The result of querying the OpenCL library.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ fn access(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
 
 /// The name of the group `gid` in etc/group.
 fn group_name(root: &Path, gid: u32) -> Option<String> {
-    let groups = text(&root.join("etc/group"))?;
+    let groups = text(root.join("etc/group"))?;
     groups.lines().find_map(|line| {
         let mut fields = line.split(':');
         let (name, _, number) = (fields.next()?, fields.next()?, fields.next()?);

@@ -4,7 +4,7 @@ use serde::Serialize;
 use socbfs_power::Skipped;
 
 use super::{Check, Finding, NOT_TRIED, Subject};
-use socbfs::machine::number;
+use socbfs_machine::number;
 
 /// What `--energy auto` would measure, or why it would measure nothing; and, for the doctor, all sensors.
 #[derive(Debug, Clone, Default, Serialize)]

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 
 use super::{Check, Finding, Subject};
 use crate::bench::slows;
-use socbfs::machine::{is_live, line, list, list_numbered, number};
+use socbfs_machine::{is_live, line, list, list_numbered, number};
 
 /// A zone counts as near a trip point from this many degrees below it: a search of some seconds warms a small chip by more.
 const NEAR: f64 = 5.0;
@@ -37,7 +37,7 @@ impl Zone {
                 trip = Some((at, kind));
             }
         }
-        Some(Self { name: line(&path.join("type")).unwrap_or_else(|| "a zone".to_owned()), celsius, trip })
+        Some(Self { name: line(path.join("type")).unwrap_or_else(|| "a zone".to_owned()), celsius, trip })
     }
 
     /// Degrees below the trip point.
@@ -67,7 +67,7 @@ fn zones(subject: &Subject<'_>) -> Finding {
 fn throttled(subject: &Subject<'_>) -> Finding {
     let (mut looked, mut before, mut cure) = (0, Vec::new(), COOL);
     for device in list_numbered(&subject.root.join("sys/class/thermal"), "cooling_device") {
-        let Some(kind) = line(&device.join("type")).filter(|kind| slows(kind)) else { continue };
+        let Some(kind) = line(device.join("type")).filter(|kind| slows(kind)) else { continue };
         let (Some(state), Some(most)) = (number::<u64>(&device.join("cur_state")), number::<u64>(&device.join("max_state"))) else {
             continue;
         };
@@ -88,7 +88,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
     }
     let counts: Vec<u64> = list_numbered(&subject.root.join("sys/devices/system/cpu"), "cpu")
         .iter()
-        .flat_map(|cpu| ["core", "package"].map(|part| number(&cpu.join(format!("thermal_throttle/{part}_throttle_count")))))
+        .flat_map(|cpu| ["core", "package"].map(|part| number(cpu.join(format!("thermal_throttle/{part}_throttle_count")))))
         .flatten()
         .collect();
     if let Some(most) = counts.iter().max() {
@@ -109,7 +109,7 @@ fn throttled(subject: &Subject<'_>) -> Finding {
 ///
 /// Source: Raspberry Pi documentation, `vcgencmd get_throttled`.
 fn raspberry(root: &Path) -> Option<u64> {
-    let file = line(&root.join("sys/devices/platform/soc/soc:firmware/get_throttled"));
+    let file = line(root.join("sys/devices/platform/soc/soc:firmware/get_throttled"));
     // A program is run on the running system only. Below another root, files and programs may be those of another machine.
     let programs = ["/usr/bin/vcgencmd", "/opt/vc/bin/vcgencmd"].map(Path::new);
     let text = file.or_else(|| said_by(programs.into_iter().find(|path| is_live(root) && path.exists())?))?;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use socbfs::machine::Cache;
+use socbfs_machine::Cache;
 
 /// Machine, system, build, command and time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

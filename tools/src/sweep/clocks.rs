@@ -22,8 +22,8 @@ use nix::{
     sys::wait::{WaitPidFlag, WaitStatus, waitpid},
     unistd::{AccessFlags, ForkResult, Pid, Whence, access, fork, ftruncate, lseek, pipe2, write},
 };
-use socbfs::machine::{is_gpu, is_live, line, list, list_numbered, name, number};
 use socbfs_boards::board::Cluster;
+use socbfs_machine::{is_gpu, is_live, line, list, list_numbered, name, number};
 
 /// Steps of a clock whose driver does not list its frequencies.
 const STEPS: u64 = 8;
@@ -98,7 +98,7 @@ pub fn domains(root: &Path, clusters: &[Cluster]) -> Vec<Domain> {
         let (Some(cluster), [Some(low), Some(high)]) = (clusters.iter().find(of), range) else { continue };
         let mut listed = frequencies(&file("scaling_available_frequencies"));
         // Those that the chip keeps for a while only, unless they are switched off.
-        if number(&file("boost")).or_else(|| number(&file("../boost"))) != Some(0) {
+        if number(file("boost")).or_else(|| number(file("../boost"))) != Some(0) {
             listed.extend(frequencies(&file("scaling_boost_frequencies")));
         }
         let limits = ["scaling_min_freq", "scaling_max_freq"].map(file);

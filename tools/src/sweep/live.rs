@@ -12,7 +12,6 @@ use nix::{
 };
 use socbfs::{
     graph::{EdgeList, Layout, Vertex},
-    machine::{self, line, list_numbered, number, text},
     opencl::DeviceChoice,
     policy::{Policy, PolicyError},
     threads::AffinityGuard,
@@ -21,6 +20,7 @@ use socbfs_boards::{
     board::CpuList,
     runtime::{Prepared, Runtime, RuntimeError, Setting},
 };
+use socbfs_machine::{self as machine, line, list_numbered, number, text};
 use socbfs_power::{Energy, Meter};
 
 use super::{
@@ -252,7 +252,7 @@ fn keep_off(searching: &[usize], usable: &[usize]) {
         let _ = set.set(cpu); // fails for numbers that no machine has
     }
     for task in list_numbered(std::path::Path::new("/proc/self/task"), "") {
-        let reads = line(&task.join("comm")).is_some_and(|name| name.starts_with(Meter::THREADS));
+        let reads = line(task.join("comm")).is_some_and(|name| name.starts_with(Meter::THREADS));
         if let Some(thread) = machine::name(&task).parse().ok().filter(|_| reads) {
             // If it is refused, the thread reads from where it is.
             let _ = sched_setaffinity(Pid::from_raw(thread), &set);
@@ -275,8 +275,8 @@ struct Witness {
 impl Witness {
     fn look(root: &std::path::Path) -> Self {
         let cooling = list_numbered(&root.join("sys/class/thermal"), "cooling_device").into_iter().filter_map(|device| {
-            let kind = line(&device.join("type"))?;
-            Some((kind, number(&device.join("cur_state"))?)).filter(|(kind, _)| slows(kind))
+            let kind = line(device.join("type"))?;
+            Some((kind, number(device.join("cur_state"))?)).filter(|(kind, _)| slows(kind))
         });
         let count = |cpu: PathBuf| number::<u64>(&cpu.join("thermal_throttle/package_throttle_count"));
         Self {
@@ -311,13 +311,13 @@ fn busy(proc: &std::path::Path) -> Option<[u64; 2]> {
         fields.iter().map(|&field| words.get(field)?.parse::<u64>().ok()).sum::<Option<u64>>()
     };
     // What follows the name of a process, from its state on: flags are its 6th field, utime and stime the 11th and 12th.
-    let about = |process: &std::path::Path| Some(text(&process.join("stat"))?.rsplit_once(") ")?.1.to_owned());
+    let about = |process: &std::path::Path| Some(text(process.join("stat"))?.rsplit_once(") ")?.1.to_owned());
     let is_kernel = |stat: &String| sum(stat, &[6]).is_some_and(|flags| flags & KERNEL_THREAD != 0);
     let kernel = list_numbered(proc, "").into_iter().filter_map(|process| about(&process)).filter(is_kernel);
     let kernel: Vec<u64> = kernel.filter_map(|stat| sum(&stat, &[11, 12])).collect();
     // user, nice, system. A container hides the threads of the kernel: there only the time outside of the kernel is that of programs.
     let (all, own): (&[usize], &[usize]) = if kernel.is_empty() { (&[1, 2], &[11]) } else { (&[1, 2, 3], &[11, 12]) };
-    let all = sum(&line(&proc.join("stat"))?, all)?.saturating_sub(kernel.iter().sum());
+    let all = sum(&line(proc.join("stat"))?, all)?.saturating_sub(kernel.iter().sum());
     Some([all, sum(&about(&proc.join("self"))?, own)?])
 }
 

@@ -2,14 +2,15 @@
 //! be read gives no value.
 
 use std::{
-    fs,
-    io::Read,
+    fs::{self, File, OpenOptions},
+    io::{self, Read},
+    os::unix::fs::OpenOptionsExt,
     path::{Path, PathBuf},
     str::FromStr,
 };
 
+use nix::fcntl::OFlag;
 use serde::{Deserialize, Serialize};
-use socbfs_power::open_regular;
 
 /// Most bytes that are read from a file: files of the kernel are small, but a file below another root may be anything.
 const MOST: u64 = 4 << 20;
@@ -19,6 +20,26 @@ pub fn is_live(root: &Path) -> bool {
     fs::canonicalize(root).is_ok_and(|root| root == Path::new("/"))
 }
 
+/// Opens what an untrusted file or folder names, for reading: regular files only. A pipe would block, and opening a device (a watchdog)
+/// could have an effect.
+///
+/// # Errors
+/// If `path` is of another kind, or can't be opened.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let checked = |metadata: fs::Metadata| {
+        if metadata.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder, not a file"));
+        }
+        let refused = || io::Error::new(io::ErrorKind::InvalidInput, "it is a device or a pipe, not a file");
+        metadata.is_file().then_some(()).ok_or_else(refused)
+    };
+    checked(fs::metadata(path)?)?;
+    // A pipe that has taken its place meanwhile does not block either, nor does a file of the kernel that waits for what comes next.
+    let file = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(path)?;
+    checked(file.metadata()?)?;
+    Ok(file)
+}
+
 /// The first `MOST` bytes of a file of the system, or of a copy of its files. Only regular files are read.
 pub fn bytes(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -26,20 +47,20 @@ pub fn bytes(path: &Path) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// As [`bytes`], for UTF-8 text.
-pub fn text(path: &Path) -> Option<String> {
-    String::from_utf8(bytes(path)?).ok()
+/// As [`bytes`], as text. Bytes that are not UTF-8 are replaced.
+pub fn text(path: impl AsRef<Path>) -> Option<String> {
+    Some(String::from_utf8_lossy(&bytes(path.as_ref())?).into_owned())
 }
 
 /// The first line of a file, trimmed, without the zero byte that ends strings of the device tree. `None` if it is empty.
-pub fn line(path: &Path) -> Option<String> {
+pub fn line(path: impl AsRef<Path>) -> Option<String> {
     let text = text(path)?;
     let line = text.lines().next()?.trim_end_matches('\0').trim();
     (!line.is_empty()).then(|| line.to_owned())
 }
 
 /// The number (or whatever else can be parsed) in the first line of a file.
-pub fn number<T: FromStr>(path: &Path) -> Option<T> {
+pub fn number<T: FromStr>(path: impl AsRef<Path>) -> Option<T> {
     line(path)?.parse().ok()
 }
 
@@ -48,18 +69,38 @@ pub fn chosen(path: &Path) -> Option<String> {
     Some(line(path)?.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
-/// Entries of a folder whose names `wanted` accepts, shorter names first, then by name (so `cpu10` is after `cpu9`).
+/// Entries of a folder whose names `wanted` accepts, sorted by name, with numbers compared as numbers. Empty if there is no such folder.
 pub fn list(folder: &Path, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let mut found: Vec<(usize, String, PathBuf)> = entries
+    let mut found: Vec<(Vec<Piece>, PathBuf)> = entries
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
-            wanted(&name).then(|| (name.len(), name, entry.path()))
+            wanted(&name).then(|| (pieces(&name), entry.path()))
         })
         .collect();
     found.sort();
-    found.into_iter().map(|(_, _, path)| path).collect()
+    found.into_iter().map(|(_, path)| path).collect()
+}
+
+/// A part of a name, so that `hwmon10` comes after `hwmon9`.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Piece {
+    Number(u64),
+    Text(String),
+}
+
+fn pieces(name: &str) -> Vec<Piece> {
+    let mut found = Vec::new();
+    let mut rest = name;
+    while let Some(first) = rest.chars().next() {
+        let digits = first.is_ascii_digit();
+        let end = rest.find(|c: char| c.is_ascii_digit() != digits).unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        found.push(if digits { Piece::Number(piece.parse().unwrap_or(u64::MAX)) } else { Piece::Text(piece.to_owned()) });
+        rest = after;
+    }
+    found
 }
 
 /// Entries of a folder whose names are `prefix` and a number, in the order of the numbers.
@@ -105,7 +146,7 @@ impl Fields {
 
 /// /proc/meminfo below `root`, with fields such as "MemTotal".
 pub fn memory(root: &Path) -> Fields {
-    Fields(text(&root.join("proc/meminfo")).unwrap_or_default())
+    Fields(text(root.join("proc/meminfo")).unwrap_or_default())
 }
 
 /// /proc/self/status, with fields such as "VmSize".
@@ -115,7 +156,7 @@ pub fn status() -> Fields {
 
 /// /proc/cpuinfo below `root`, with fields such as "model name". (Its values are those of the first CPU that has them.)
 pub fn processor(root: &Path) -> Fields {
-    Fields(text(&root.join("proc/cpuinfo")).unwrap_or_default())
+    Fields(text(root.join("proc/cpuinfo")).unwrap_or_default())
 }
 
 /// One cache.
@@ -135,7 +176,7 @@ pub struct Cache {
 pub fn cpu_model(root: &Path) -> Option<String> {
     let processor = processor(root);
     let field = |name: &str| processor.get(name).map(str::to_owned);
-    let board = line(&root.join("proc/device-tree/model")).or_else(|| field("Hardware"));
+    let board = line(root.join("proc/device-tree/model")).or_else(|| field("Hardware"));
     let part = || Some(format!("implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
     match (field("model name").or_else(part), board) {
         (Some(cpu), Some(board)) => Some(format!("{cpu} ({board})")),
@@ -145,17 +186,17 @@ pub fn cpu_model(root: &Path) -> Option<String> {
 
 /// The release of the kernel.
 pub fn kernel(root: &Path) -> Option<String> {
-    line(&root.join("proc/sys/kernel/osrelease"))
+    line(root.join("proc/sys/kernel/osrelease"))
 }
 
 /// Reads the caches of a CPU from its folder `cache` below `/sys`.
 pub fn caches(folder: &Path) -> Vec<Cache> {
     let cache = |index: PathBuf| {
         Some(Cache {
-            level: number(&index.join("level"))?,
-            kind: line(&index.join("type"))?,
-            bytes: kernel_size(&line(&index.join("size"))?)?,
-            shared_by: line(&index.join("shared_cpu_list")),
+            level: number(index.join("level"))?,
+            kind: line(index.join("type"))?,
+            bytes: kernel_size(&line(index.join("size"))?)?,
+            shared_by: line(index.join("shared_cpu_list")),
         })
     };
     list_numbered(folder, "index").into_iter().filter_map(cache).collect()
@@ -202,6 +243,7 @@ mod tests {
         nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &zero).unwrap();
         assert_eq!((text(&pipe), text(&zero)), (None, None));
+        assert!(open_regular(&pipe).is_err());
         assert!(is_live(Path::new("/proc/..")) && !is_live(folder.path()));
         let (_folder, path) = file("51500\n");
         assert_eq!((number::<u64>(&path), number::<u8>(&path)), (Some(51_500), None));
