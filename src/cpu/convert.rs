@@ -77,14 +77,15 @@ impl CpuEngine<'_> {
         let parents = &parents[..degrees.len()];
         let alone = parents.len() < SHARED_WORDS * 64;
         let ([reached, arcs], _) = share_and_sum(&self.team, parents.len(), MAPPED.end, alone, &|_, vertices| {
-            let (mut some, mut sum) = (0, 0);
+            // A count of 32 bits (a range has few vertices) takes half the instructions of one of 64.
+            let (mut some, mut sum) = (0_u32, 0);
             for (&parent, &degree) in parents[vertices.clone()].iter().zip(&degrees[vertices]) {
                 let is_reached = u32::from(parent != NONE);
-                some += u64::from(is_reached);
+                some += is_reached;
                 // No branch, since it would be mispredicted (one thread on an R-MAT graph: 5 ns per vertex with a branch).
                 sum += u64::from(degree & is_reached.wrapping_neg());
             }
-            [some, sum]
+            [some.into(), sum]
         });
         (reached, arcs)
     }
