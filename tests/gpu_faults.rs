@@ -25,7 +25,7 @@ use socbfs::{
     bfs::{Direction, GpuKernel, Placement},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
-    opencl::{Device, FORKED, Limits, OpenClError, kept_bytes},
+    opencl::{Device, FORKED, Limits, OpenClError, leaked_bytes},
     policy::{LevelDevice, Policy},
     search::{Run, Search, SearchError, SearchOptions},
 };
@@ -264,7 +264,7 @@ fn a_search_ends_without_a_device_that_never_answers() {
         for (number, (policy, runs, ways)) in policies_and_ways(device).into_iter().enumerate() {
             for (turn, way) in ways.into_iter().enumerate() {
                 let fall_back = (number + turn) % 3 != 0;
-                let (what, before) = (format!("{policy} {way}, falls back: {fall_back}"), kept_bytes());
+                let (what, before) = (format!("{policy} {way}, falls back: {fall_back}"), leaked_bytes());
                 // What is lost stays lost.
                 let device = Device::open(device.info(), Limits { timeout_s: Some(1), ..Limits::default() }).unwrap();
                 let options = options(&device, way, policy.clone(), runs, fall_back);
@@ -296,7 +296,7 @@ fn a_search_ends_without_a_device_that_never_answers() {
                 drop(search);
                 drop(options);
                 drop(device);
-                assert!(kept_bytes() > before, "{what}: nothing was kept");
+                assert!(leaked_bytes() > before, "{what}: nothing was kept");
                 std::thread::sleep(Duration::from_millis(1000));
                 fs::remove_file(file).unwrap();
                 let text = fs::read_to_string(&report).unwrap_or_default();
@@ -424,7 +424,7 @@ fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
                     let ours = layout();
                     let mut search = Search::new(&ours, &options(&device, way, policy.clone(), runs, false)).unwrap();
                     fs::write(file, after.to_string()).unwrap();
-                    let before = kept_bytes();
+                    let before = leaked_bytes();
                     let failed = search.run(3).is_err();
                     drop(search);
                     drop(device);
@@ -442,7 +442,7 @@ fn check_memory_of_a_lost_device(test: &str, points: std::ops::Range<u32>) {
                     fs::remove_file(file).unwrap();
                     let said = fs::read_to_string(&report).unwrap_or_default();
                     assert!(said.is_empty(), "{policy} {way} after {after}:\n{said}");
-                    assert!(!failed || kept_bytes() > before, "{policy} {way} after {after}: nothing was kept");
+                    assert!(!failed || leaked_bytes() > before, "{policy} {way} after {after}: nothing was kept");
                     lost += usize::from(failed);
                 }
             }

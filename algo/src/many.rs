@@ -29,7 +29,7 @@ use std::{
 use socbfs::{
     EngineError,
     graph::{Layout, NONE, Place, Vertex},
-    memory::{self, Plain, Shared, Slab, as_wide_atomics, prefetch},
+    memory::{self, Pod, Shared, Slab, as_wide_atomics, prefetch},
     search::{SearchError, Stopper, threads_of},
     threads::{Team, share},
 };
@@ -754,7 +754,7 @@ impl Words {
 }
 
 /// Sets all entries to `value`.
-fn fill<T: Plain>(team: &Team, entries: &mut [T], value: T) {
+fn fill<T: Pod>(team: &Team, entries: &mut [T], value: T) {
     let (len, grain) = (entries.len(), (2 << 20) / size_of::<T>());
     let entries = Shared::new(entries);
     share(team, len, grain, len < grain / 4, &|_, range| {

@@ -20,8 +20,8 @@ use nix::{
 
 use super::{
     claim::Claim,
+    read::explained,
     temporary::{Temporary, temporaries},
-    whole::explained,
 };
 
 /// Permissions of a new file, before the umask removes some.

@@ -22,7 +22,7 @@ use crate::{
     engine::Allocate,
     gpu::{DeviceUse, GpuSetup},
     graph::{Csr, Vertex},
-    memory::{Plain, ShareError, SharedSlice, SharingMode, Slab},
+    memory::{Pod, ShareError, SharedSlice, SharingMode, Slab},
     opencl::{Buffer, Device, DeviceError, Kernel},
 };
 
@@ -391,13 +391,13 @@ impl<'g> PartGpu<'g> {
 
 /// Lets the device read all values, or the first `count`. (With [`SharingMode::Copy`] the host's values stay valid, so that none are copied
 /// back.)
-fn lend<T: Plain>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<(), DeviceError> {
+fn lend<T: Pod>(slice: &mut SharedSlice<T>, count: Option<usize>) -> Result<(), DeviceError> {
     let valid = 0..count.unwrap_or(slice.device_len());
     if slice.way() == Some(SharingMode::Copy) { slice.read_both(valid) } else { slice.to_device(valid) }
 }
 
 /// Hands the values back to the host.
-fn take_back<T: Plain>(slice: &mut SharedSlice<T>) -> Result<(), DeviceError> {
+fn take_back<T: Pod>(slice: &mut SharedSlice<T>) -> Result<(), DeviceError> {
     let all = 0..slice.device_len();
     slice.to_host(all)
 }

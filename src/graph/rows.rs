@@ -1,7 +1,7 @@
 //! Adjacency rows in the memory of another program: compressed sparse rows of SciPy or C.
 
 use super::{EdgeStream, GraphError, Listing, MAX_VERTICES, RowsError, Vertex, stream::PART};
-use crate::memory::Plain;
+use crate::memory::Pod;
 
 /// Integers of 32 or 64 bits. A negative number, read as unsigned, is out of every range checked here and is refused.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +42,7 @@ impl Numbers<'_> {
 /// Reads a number that another thread of the program may change at any time. The compiler must not read it a second time after it was
 /// checked.
 #[inline(always)]
-fn read_once<T: Plain>(number: &T) -> T {
+fn read_once<T: Pod>(number: &T) -> T {
     // SAFETY: a reference is valid for reading, and every value of these bits is a number.
     unsafe { std::ptr::from_ref(number).read_volatile() }
 }

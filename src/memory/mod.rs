@@ -13,7 +13,7 @@ pub use prefetch::prefetch;
 pub use shared_slice::{Owner, ShareError, SharedSlice, SharingMode, UnknownWay};
 pub use slab::Slab;
 
-pub use crate::opencl::Plain;
+pub use crate::opencl::Pod;
 use crate::words;
 
 /// Advice for when memory is short. A 32-bit program runs out of addresses before most boards run out of memory.
@@ -40,11 +40,11 @@ pub struct OutOfMemory {
 pub struct Shared<T>(*mut T);
 
 // SAFETY: the pointer itself is a number; every dereference carries its own argument.
-unsafe impl<T: Plain> Send for Shared<T> {}
+unsafe impl<T: Pod> Send for Shared<T> {}
 // SAFETY: as above.
-unsafe impl<T: Plain> Sync for Shared<T> {}
+unsafe impl<T: Pod> Sync for Shared<T> {}
 
-impl<T: Plain> Shared<T> {
+impl<T: Pod> Shared<T> {
     /// Shares `slice` for as long as the caller keeps it borrowed.
     pub fn new(slice: &mut [T]) -> Self {
         Self(slice.as_mut_ptr())

@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfMemory, Plain, Slab};
+use super::{OutOfMemory, Pod, Slab};
 use crate::opencl::{
     Access, Argument, Device, DeviceError, DeviceInfo, HOST_OWNS_ARGUMENT, Hold, Mapped, Memory, MemoryKind, OUT_OF_RANGE, OpenClError,
     Pages, is_forked, page,
@@ -113,7 +113,7 @@ pub enum ShareError {
     },
 }
 
-enum Backing<T: Plain> {
+enum Backing<T: Pod> {
     /// Memory of the host alone.
     Host(Slab<T>),
     /// Memory that is mapped while the host owns it. `mapped` is its address then.
@@ -125,7 +125,7 @@ enum Backing<T: Plain> {
 }
 
 /// An array that host and device own in turn. On the host it is a slice, which is empty while the device owns the array.
-pub struct SharedSlice<T: Plain> {
+pub struct SharedSlice<T: Pod> {
     start: NonNull<T>,
     /// Number of values that the host sees: all of them, or none.
     len: usize,
@@ -138,11 +138,11 @@ pub struct SharedSlice<T: Plain> {
 }
 
 // SAFETY: it owns its memory, as a slab does, and its handles of the device may be used by any thread.
-unsafe impl<T: Plain> Send for SharedSlice<T> {}
+unsafe impl<T: Pod> Send for SharedSlice<T> {}
 // SAFETY: as above; shared access only reads.
-unsafe impl<T: Plain> Sync for SharedSlice<T> {}
+unsafe impl<T: Pod> Sync for SharedSlice<T> {}
 
-impl<T: Plain> SharedSlice<T> {
+impl<T: Pod> SharedSlice<T> {
     /// `len` zeroed values of the host alone. Handovers do nothing: the host always owns them.
     ///
     /// # Errors
@@ -187,7 +187,7 @@ impl<T: Plain> SharedSlice<T> {
             Self { start: NonNull::dangling(), len: 0, owner: Owner::Device, whole: len, called: 0..0, way: Some(way), backing };
         slice.begin().map_err(|error| error.on(&device.info().name))?;
         if way != SharingMode::UseHostPtr {
-            // SAFETY: the host owns the memory, and zero bytes are a value of `Plain` types.
+            // SAFETY: the host owns the memory, and zero bytes are a value of `Pod` types.
             unsafe { slice.start.as_ptr().write_bytes(0, len) };
         }
         Ok(slice)
@@ -494,21 +494,21 @@ impl<T: Plain> SharedSlice<T> {
 }
 
 /// A slab of whole pages, since a device can't share a part of a page.
-struct WholePages<T: Plain> {
+struct WholePages<T: Pod> {
     slab: Slab<T>,
     /// Bytes of it that are used.
     bytes: usize,
 }
 
 // SAFETY: a slab starts at a page, owns its memory, and does not move it; `SharedSlice::on` makes it whole pages that hold `bytes`.
-unsafe impl<T: Plain> Pages for WholePages<T> {
+unsafe impl<T: Pod> Pages for WholePages<T> {
     fn pages(&mut self) -> (NonNull<std::ffi::c_void>, usize) {
         (of_slab(&mut self.slab).cast(), self.bytes)
     }
 }
 
 /// The start of a slab that nothing else uses.
-fn of_slab<T: Plain>(slab: &mut Slab<T>) -> NonNull<T> {
+fn of_slab<T: Pod>(slab: &mut Slab<T>) -> NonNull<T> {
     NonNull::from(&mut **slab).cast()
 }
 
@@ -537,7 +537,7 @@ fn unmap(memory: &Memory, mapped: &mut Option<Mapped>) -> Result<(), DeviceError
 }
 
 /// Copies the values of `valid` to the device. Does not wait: the caller records that the transfer is in flight.
-fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
+fn upload<T: Pod>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &slab[valid];
     // SAFETY: the pointer and the size are of one slice, which is not written, freed or given away before the device has finished.
@@ -545,16 +545,16 @@ fn upload<T: Plain>(memory: &Memory, slab: &Slab<T>, valid: Range<usize>) -> Res
 }
 
 /// Copies the values of `valid` to the host. Unless it `waits`, the caller records that the transfer is in flight.
-fn download<T: Plain>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
+fn download<T: Pod>(memory: &Memory, slab: &mut Slab<T>, valid: Range<usize>, waits: bool) -> Result<(), DeviceError> {
     let offset = valid.start * size_of::<T>();
     let values = &mut slab[valid];
     // SAFETY: the pointer and the size are of one slice, which is not accessed before the device has finished; any bytes are values of
-    // `Plain` types.
+    // `Pod` types.
     unsafe { memory.read(offset, values.as_mut_ptr().cast(), size_of_val(values)) }?;
     if waits { memory.device().finish() } else { Ok(()) }
 }
 
-impl<T: Plain> Deref for SharedSlice<T> {
+impl<T: Pod> Deref for SharedSlice<T> {
     type Target = [T];
 
     #[inline]
@@ -564,7 +564,7 @@ impl<T: Plain> Deref for SharedSlice<T> {
     }
 }
 
-impl<T: Plain> DerefMut for SharedSlice<T> {
+impl<T: Pod> DerefMut for SharedSlice<T> {
     /// # Panics
     /// While both sides read: writing would then race with the device.
     #[inline]
@@ -575,19 +575,19 @@ impl<T: Plain> DerefMut for SharedSlice<T> {
     }
 }
 
-impl<T: Plain> Argument for SharedSlice<T> {
+impl<T: Pod> Argument for SharedSlice<T> {
     fn memory(&self) -> Option<&Arc<Memory>> {
         Self::memory(self)
     }
 }
 
-impl<T: Plain> Default for SharedSlice<T> {
+impl<T: Pod> Default for SharedSlice<T> {
     fn default() -> Self {
         Self::over(Slab::default())
     }
 }
 
-impl<T: Plain> Drop for SharedSlice<T> {
+impl<T: Pod> Drop for SharedSlice<T> {
     fn drop(&mut self) {
         if let Backing::Mapped { memory, mapped } = &mut self.backing {
             // Kernels may keep the memory alive, but it must not stay mapped. At this point no caller could handle an error. The child of a
@@ -606,7 +606,7 @@ impl<T: Plain> Drop for SharedSlice<T> {
     }
 }
 
-impl<T: Plain> fmt::Debug for SharedSlice<T> {
+impl<T: Pod> fmt::Debug for SharedSlice<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SharedSlice<{}>[{}] of {:?}", std::any::type_name::<T>(), self.whole, self.owner)
     }

@@ -15,25 +15,25 @@ use std::{
 
 use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap_anonymous, munmap};
 
-use super::{OutOfMemory, Plain, Shared};
-use crate::opencl::is_kept;
+use super::{OutOfMemory, Pod, Shared};
+use crate::opencl::is_leaked;
 
 /// A huge page on x86-64 and on ARM with 4 KiB base pages.
 const HUGE_PAGE: usize = 2 << 20;
 
 /// A zeroed, page-aligned array whose length can only shrink. If it has 2 MiB or more, it is aligned to huge pages and requests them.
-pub struct Slab<T: Plain> {
+pub struct Slab<T: Pod> {
     start: NonNull<T>,
     len: usize,
     mapping: Option<(NonNull<c_void>, usize)>,
 }
 
-// SAFETY: a slab owns its memory, and `Plain` types may be moved and shared between threads.
-unsafe impl<T: Plain> Send for Slab<T> {}
+// SAFETY: a slab owns its memory, and `Pod` types may be moved and shared between threads.
+unsafe impl<T: Pod> Send for Slab<T> {}
 // SAFETY: as above; shared access only reads.
-unsafe impl<T: Plain> Sync for Slab<T> {}
+unsafe impl<T: Pod> Sync for Slab<T> {}
 
-impl<T: Plain> Slab<T> {
+impl<T: Pod> Slab<T> {
     /// `len` zeroed values. The system provides each page when it is first written.
     ///
     /// # Errors
@@ -111,40 +111,40 @@ impl Slab<[u32; 2]> {
     }
 }
 
-impl<T: Plain> Drop for Slab<T> {
+impl<T: Pod> Drop for Slab<T> {
     fn drop(&mut self) {
         let Some((base, length)) = self.mapping else { return };
         // Memory that a failed device may still access stays mapped.
-        if !is_kept(base.as_ptr() as usize, length) {
+        if !is_leaked(base.as_ptr() as usize, length) {
             // SAFETY: this is what `truncate` has left of a mapping made by `zeroed`, and nothing refers to it any more.
             let _ = unsafe { munmap(base, length) };
         }
     }
 }
 
-impl<T: Plain> Deref for Slab<T> {
+impl<T: Pod> Deref for Slab<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` points to `len` values (zero bytes are a value of `Plain` types) owned by the slab.
+        // SAFETY: `start` points to `len` values (zero bytes are a value of `Pod` types) owned by the slab.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
 
-impl<T: Plain> DerefMut for Slab<T> {
+impl<T: Pod> DerefMut for Slab<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: as in `deref`, and the exclusive borrow of the slab is the exclusive borrow of its memory.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
-impl<T: Plain> Default for Slab<T> {
+impl<T: Pod> Default for Slab<T> {
     fn default() -> Self {
         Self { start: NonNull::dangling(), len: 0, mapping: None }
     }
 }
 
-impl<T: Plain> fmt::Debug for Slab<T> {
+impl<T: Pod> fmt::Debug for Slab<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Slab<{}>[{}]", std::any::type_name::<T>(), self.len)
     }

@@ -16,17 +16,17 @@ use super::{
     error::{DeviceError, OUT_OF_RANGE, OpenClError},
     kernel::Argument,
     object::{Memory, MemoryKind, page},
-    plain::Plain,
+    pod::Pod,
 };
 
 /// An array in the device's memory. The host accesses it by [`read`](Self::read) and [`write`](Self::write).
-pub struct Buffer<T: Plain> {
+pub struct Buffer<T: Pod> {
     memory: Arc<Memory>,
     len: usize,
     values: PhantomData<T>,
 }
 
-impl<T: Plain> Buffer<T> {
+impl<T: Pod> Buffer<T> {
     /// Room for `len` values, which are undefined until written.
     ///
     /// # Errors
@@ -177,26 +177,26 @@ pub(crate) fn align(device: &Device) -> usize {
     (device.info().base_align_bytes as usize).max(page())
 }
 
-impl<T: Plain> Argument for Buffer<T> {
+impl<T: Pod> Argument for Buffer<T> {
     fn memory(&self) -> Option<&Arc<Memory>> {
         Some(&self.memory)
     }
 }
 
-impl<T: Plain> fmt::Debug for Buffer<T> {
+impl<T: Pod> fmt::Debug for Buffer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Buffer<{}>[{}]", std::any::type_name::<T>(), self.len)
     }
 }
 
 /// Values of the host that kernels read, in place if that is possible. On the host it is a slice.
-pub struct HostBuffer<'a, T: Plain> {
+pub struct HostBuffer<'a, T: Pod> {
     buffer: Buffer<T>,
     zero_copy: bool,
     host: &'a [T],
 }
 
-impl<'a, T: Plain> HostBuffer<'a, T> {
+impl<'a, T: Pod> HostBuffer<'a, T> {
     /// A copy of `values` in the device's memory.
     ///
     /// # Errors
@@ -212,7 +212,7 @@ impl<'a, T: Plain> HostBuffer<'a, T> {
     }
 }
 
-impl<T: Plain> Deref for HostBuffer<'_, T> {
+impl<T: Pod> Deref for HostBuffer<'_, T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -220,20 +220,20 @@ impl<T: Plain> Deref for HostBuffer<'_, T> {
     }
 }
 
-impl<T: Plain> Argument for HostBuffer<'_, T> {
+impl<T: Pod> Argument for HostBuffer<'_, T> {
     fn memory(&self) -> Option<&Arc<Memory>> {
         Some(&self.buffer.memory)
     }
 }
 
-impl<T: Plain> Drop for HostBuffer<'_, T> {
+impl<T: Pod> Drop for HostBuffer<'_, T> {
     fn drop(&mut self) {
         // Kernels may keep the buffer alive, but the owner of the memory under it may free that memory from now on.
         self.buffer.memory.retire();
     }
 }
 
-impl<T: Plain> fmt::Debug for HostBuffer<'_, T> {
+impl<T: Pod> fmt::Debug for HostBuffer<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "HostBuffer<{}>[{}]", std::any::type_name::<T>(), self.host.len())
     }

@@ -185,7 +185,7 @@ impl Cache {
             return None;
         };
         // Records the time of the last use. In a folder that can't be written the old time stays, and so does the entry.
-        let _ = open_own(&path).and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = open_user_file(&path).and_then(|file| file.set_modified(SystemTime::now()));
         Some(binary)
     }
 
@@ -214,7 +214,7 @@ impl Cache {
 }
 
 /// Opens a file that no other user can have written.
-fn open_own(path: &Path) -> io::Result<File> {
+fn open_user_file(path: &Path) -> io::Result<File> {
     let (file, metadata) = open_of_user(path, File::options().read(true))?;
     if metadata.mode() & 0o022 != 0 {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, "another user may have written it"));
@@ -223,7 +223,7 @@ fn open_own(path: &Path) -> io::Result<File> {
 }
 
 fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open_own(path)?;
+    let file = open_user_file(path)?;
     if file.metadata()?.len() > MOST {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -289,7 +289,7 @@ fn is_name(name: &str) -> bool {
 /// Whether a file is this user's and begins as entries do.
 fn is_ours(path: &Path) -> bool {
     let mut start = [0; MAGIC.len()];
-    open_own(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
+    open_user_file(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *MAGIC
 }
 
 /// The fault of an entry; `None` if it is good.

@@ -26,10 +26,10 @@ use super::{
     cache::{Cache, Key},
     error::{Called, DEVICE_TIMEOUT, DeviceError, OpenClError},
     forked::is_forked,
-    held::Held,
     info::{DeviceInfo, DeviceKind, KnownDriver},
-    kept,
     kernel::LAUNCH,
+    leaked,
+    owned::Owned,
     probe,
     program::Program,
     wait::{self, Waiter},
@@ -112,17 +112,17 @@ pub struct Device {
     ran: Mutex<Ran>,
     /// The error of a wait that did not end. No call is made on the queue afterwards.
     lost: OnceLock<DeviceError>,
-    queue: Held<CommandQueue>,
-    context: Held<Context>,
+    queue: Owned<CommandQueue>,
+    context: Owned<Context>,
     /// Launches whose times have not been queried yet, never more than its capacity; `None` if no times are kept.
-    launches: Option<Mutex<Vec<Held<Event>>>>,
+    launches: Option<Mutex<Vec<Owned<Event>>>>,
 }
 
 /// What was put into the queue since the last wait. It is locked while a command is put there.
 #[derive(Default)]
 struct Queued {
     /// The event of the last command.
-    last: Option<Held<Event>>,
+    last: Option<Owned<Event>>,
     /// Nanoseconds that the work should take at most.
     expected_ns: u64,
     /// Whether a kernel runs for the first time.
@@ -174,7 +174,7 @@ fn most_items_key(info: &DeviceInfo) -> Key {
 struct Built {
     source: String,
     options: String,
-    program: Arc<Held<opencl3::program::Program>>,
+    program: Arc<Owned<opencl3::program::Program>>,
 }
 
 impl Device {
@@ -206,11 +206,12 @@ impl Device {
         let id = info.device_id as cl_device_id;
         let properties = [CL_CONTEXT_PLATFORM, info.platform_id as isize, 0];
         let (context, queue) = probe::calling(|| {
-            let context = Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Held::new)?;
+            let context =
+                Context::from_devices(&[id], &properties, None, std::ptr::null_mut()).called("clCreateContext").map(Owned::new)?;
             // The queue is in order unless a property says otherwise.
             let properties = if timed { CL_QUEUE_PROFILING_ENABLE } else { 0 };
             // SAFETY: context and device are valid and belong together.
-            let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Held::new)?;
+            let queue = unsafe { CommandQueue::create(&context, id, properties) }.called("clCreateCommandQueue").map(Owned::new)?;
             Ok((context, queue))
         })
         .map_err(say)?;
@@ -496,7 +497,7 @@ impl Device {
         // Locked meanwhile, so that the last event is that of the last command, whichever threads enqueue.
         let mut queued = locked(&self.queued);
         self.check_lost()?;
-        let event = Held::new(self.noted(enqueue(&self.queue).called(call))?);
+        let event = Owned::new(self.noted(enqueue(&self.queue).called(call))?);
         match work {
             Work::Bytes(bytes) => queued.expect(bytes as u64 * 1000 / MILLI_BYTES_PER_NS),
             Work::Kernel(is_first) => {
@@ -505,7 +506,7 @@ impl Device {
                     let mut launches = locked(launches);
                     // SAFETY: the event is valid.
                     if launches.len() < launches.capacity() && unsafe { retain_event(event.get()) }.is_ok() {
-                        launches.push(Held::new(Event::new(event.get())));
+                        launches.push(Owned::new(Event::new(event.get())));
                     }
                 }
             }
@@ -588,7 +589,7 @@ impl Device {
 impl Drop for Device {
     fn drop(&mut self) {
         if self.finish().is_err() {
-            kept::count(0, &self.info.name);
+            leaked::count(0, &self.info.name);
             self.queue.keep();
             self.context.keep();
             std::mem::forget((self.launches.take(), self.queued.get_mut().unwrap_or_else(PoisonError::into_inner).last.take()));

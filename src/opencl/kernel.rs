@@ -15,9 +15,9 @@ use opencl3::{
 use super::{
     device::{Device, Work},
     error::{Called, DeviceError, HOST_ONLY, LOCAL_MEMORY_LIMIT, OTHER_DEVICE, OpenClError},
-    held::Held,
     object::{Handle, Memory},
-    plain::Scalar,
+    owned::Owned,
+    pod::Scalar,
     program::Program,
 };
 
@@ -46,7 +46,7 @@ enum Slot {
 /// A kernel and its arguments. In OpenCL only one thread at a time may set them, so a kernel may be sent to another thread but not shared.
 pub struct Kernel {
     name: String,
-    object: Held<Object>,
+    object: Owned<Object>,
     slots: RefCell<Box<[Slot]>>,
     device: Arc<Device>,
     max_group: usize,
@@ -63,7 +63,7 @@ impl Kernel {
         let object = Object::create(program.object(name), name)
             .called("clCreateKernel")
             .map_err(|error| OpenClError::NoKernel { name: name.to_owned(), error })
-            .map(Held::new)?;
+            .map(Owned::new)?;
         let (id, says) = (device.id(), &device.info().name);
         let say = |error: DeviceError| error.on(says);
         const OF_GROUP: &str = "clGetKernelWorkGroupInfo";

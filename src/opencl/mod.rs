@@ -14,7 +14,7 @@
 //!
 //! Every wait for a device ends: if its driver does not return from one, the device counts as lost ([`DEVICE_TIMEOUT`]).
 //!
-//! Memory that a failed device may still access is neither freed nor unmapped: it is kept until the process ends ([`kept_bytes`]). Nor is
+//! Memory that a failed device may still access is neither freed nor unmapped: it is leaked ([`leaked_bytes`]). Nor is
 //! memory of the parent in the child of a fork, which calls no driver ([`FORKED`]).
 //!
 //! Source: The OpenCL Specification 1.2, Khronos Group; shared virtual memory as in 2.0.
@@ -25,13 +25,13 @@ mod choice;
 mod device;
 mod error;
 mod forked;
-mod held;
 mod info;
-mod kept;
 mod kernel;
+mod leaked;
 mod library;
 mod object;
-mod plain;
+mod owned;
+mod pod;
 mod probe;
 mod program;
 mod wait;
@@ -46,14 +46,14 @@ pub use error::{
 };
 pub use info::{DeviceInfo, DeviceKind, PlatformInfo, devices, platforms};
 pub(crate) use info::{LEAST_GROUP, NO_GROUPS};
-pub use kept::kept_bytes;
 pub use kernel::{Argument, Kernel};
+pub use leaked::leaked_bytes;
 pub use library::{given_drivers, named_library, opened_library};
 pub use probe::{end_with, probe_with, try_driver};
 pub use program::Program;
 
 pub use forked::is_forked;
 pub use info::KnownDriver;
-pub use kept::is_kept;
+pub use leaked::is_leaked;
 pub use object::{Access, Hold, Mapped, Memory, MemoryKind, Pages, page};
-pub use plain::Plain;
+pub use pod::Pod;

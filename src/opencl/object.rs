@@ -27,9 +27,9 @@ use opencl3::{
 use super::{
     device::{Device, Work},
     error::{ARGUMENT_FREED, Called, DeviceError, HOST_OWNS_ARGUMENT, OUT_OF_RANGE, OpenClError},
-    held::Held,
-    kept,
-    plain::Plain,
+    leaked,
+    owned::Owned,
+    pod::Pod,
 };
 
 /// The size of a page of the running system. Drivers import memory of the host by pages. (A Raspberry Pi 5 has pages of 16 KiB.)
@@ -86,7 +86,7 @@ pub type Mapped = NonNull<c_void>;
 /// The OpenCL handle of memory. (opencl3's `SvmVec` borrows its context, which here belongs to the device, and can grow. So shared virtual
 /// memory is allocated and freed by the functions of opencl3 on which `SvmVec` is built.)
 pub(super) enum Handle {
-    Buffer(Held<Buffer<u8>>),
+    Buffer(Owned<Buffer<u8>>),
     Svm(NonNull<c_void>),
 }
 
@@ -157,7 +157,7 @@ impl Memory {
         let context = device.context();
         let buffer = |flags, host| {
             // SAFETY: the context is valid; `host` is null or as the caller promises.
-            unsafe { Buffer::create(context, flags, bytes, host) }.called("clCreateBuffer").map(Held::new).map(Handle::Buffer)
+            unsafe { Buffer::create(context, flags, bytes, host) }.called("clCreateBuffer").map(Owned::new).map(Handle::Buffer)
         };
         let shared = |flags| {
             // SAFETY: the context is valid. 0 asks for the largest alignment of any type.
@@ -216,7 +216,7 @@ impl Memory {
         // Relaxed is enough: the thread that frees memory is the one that launches kernels with it.
         self.freed.store(true, Relaxed);
         if let (Err(_), MemoryKind::OverHost { start, .. }) = (self.device.finish(), self.kind) {
-            kept::keep_range(start.as_ptr() as usize, self.bytes);
+            leaked::leak_range(start.as_ptr() as usize, self.bytes);
         }
     }
 
@@ -348,7 +348,7 @@ impl Memory {
     }
 
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
-    pub(crate) fn fill<T: Plain>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
+    pub(crate) fn fill<T: Pod>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
         let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
         match &self.handle {
             Handle::Buffer(_) => {
@@ -394,7 +394,7 @@ impl Memory {
 /// Keeps `bytes` of the host at `host` if `result` is an error: a transfer that failed may still be under way.
 fn kept_unless_ok(result: Result<(), DeviceError>, host: usize, bytes: usize) -> Result<(), DeviceError> {
     if result.is_err() {
-        kept::keep_range(host, bytes);
+        leaked::leak_range(host, bytes);
     }
     result
 }
@@ -406,7 +406,7 @@ impl Drop for Memory {
         let waits = self.under.is_some() || matches!(self.handle, Handle::Svm(_));
         let ended = if waits { self.device.finish().is_ok() } else { self.device.is_sound() };
         if !ended {
-            kept::count(self.bytes as u64, &self.device.info().name);
+            leaked::count(self.bytes as u64, &self.device.info().name);
             if let Handle::Buffer(buffer) = &mut self.handle {
                 buffer.keep();
             }

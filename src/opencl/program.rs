@@ -8,8 +8,8 @@ use super::{
     cache::{Cache, Key},
     device::Device,
     error::{Called, DeviceError, OpenClError},
-    held::Held,
     kernel::Kernel,
+    owned::Owned,
     probe,
 };
 
@@ -18,7 +18,7 @@ const BUILT: &[u8] = b"built";
 
 /// A built program. It may consist of several, each with some of the kernels.
 pub struct Program {
-    objects: Vec<Arc<Held<Object>>>,
+    objects: Vec<Arc<Owned<Object>>>,
     device: Arc<Device>,
     from_cache: bool,
 }
@@ -62,7 +62,7 @@ impl Program {
     }
 
     /// A program that was built before.
-    pub(super) fn again(device: &Arc<Device>, object: &Arc<Held<Object>>) -> Self {
+    pub(super) fn again(device: &Arc<Device>, object: &Arc<Owned<Object>>) -> Self {
         Self { device: Arc::clone(device), objects: vec![Arc::clone(object)], from_cache: true }
     }
 
@@ -76,7 +76,7 @@ impl Program {
     }
 
     /// The part of it that the device keeps: not the program itself, which keeps the device.
-    pub(super) fn shared(&self) -> Arc<Held<Object>> {
+    pub(super) fn shared(&self) -> Arc<Owned<Object>> {
         Arc::clone(&self.objects[0])
     }
 
@@ -111,11 +111,11 @@ impl Program {
     }
 }
 
-fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Object>, OpenClError> {
+fn from_source(device: &Device, source: &str, options: &str) -> Result<Owned<Object>, OpenClError> {
     let name = &device.info().name;
     let object =
         Object::create_from_source(device.context(), source).called("clCreateProgramWithSource").map_err(|error| error.on(name))?;
-    let mut object = Held::new(object);
+    let mut object = Owned::new(object);
     let built = object.build(&[device.id()], options).called("clBuildProgram");
     let log = object.get_build_log(device.id()).unwrap_or_default();
     let log = log.trim_matches(|c: char| c == '\0' || c.is_whitespace());
@@ -131,10 +131,10 @@ fn from_source(device: &Device, source: &str, options: &str) -> Result<Held<Obje
     Err(OpenClError::Build { device: name.clone(), options: options.to_owned(), log })
 }
 
-fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Held<Object>, DeviceError> {
+fn from_binary(device: &Device, binary: &[u8], options: &str) -> Result<Owned<Object>, DeviceError> {
     // SAFETY: the device is of the context; the cache has checked that the binary is what the driver once returned.
     let object = unsafe { Object::create_from_binary(device.context(), &[device.id()], &[binary]) };
-    let mut object = Held::new(object.called("clCreateProgramWithBinary")?);
+    let mut object = Owned::new(object.called("clCreateProgramWithBinary")?);
     object.build(&[device.id()], options).called("clBuildProgram")?;
     Ok(object)
 }

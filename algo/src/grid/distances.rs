@@ -7,10 +7,10 @@ use super::{
     lanes::{self, Lanes, SHORTS},
     wave::{DECODED, Tile, TileState, UNTOUCHED, plane},
 };
-use socbfs::{Simd, memory::Plain};
+use socbfs::{Simd, memory::Pod};
 
 /// A type of distances.
-pub(super) trait Distance: Plain + Eq + Into<u32> {
+pub(super) trait Distance: Pod + Eq + Into<u32> {
     /// The distance of cells that were not reached.
     const NONE: Self;
     /// Half-words per cell.
@@ -109,7 +109,7 @@ pub(super) fn decoder<D: Distance>(simd: Simd) -> Decode {
     match simd {
         #[cfg(target_arch = "x86_64")]
         Simd::Avx2 | Simd::Avx512 => avx2::<D>,
-        _ => decode::<lanes::Plain, D>,
+        _ => decode::<lanes::Pod, D>,
     }
 }
 

@@ -11,7 +11,7 @@ use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each
 use socbfs::{
     graph::{Layout, NONE, Place, Vertex},
     kernels::SPREAD,
-    memory::{Plain, Shared, prefetch},
+    memory::{Pod, Shared, prefetch},
     threads::{Team, share},
 };
 
@@ -27,7 +27,7 @@ const WORD: usize = u64::BITS as usize;
 const LARGE: usize = 8 << 20;
 
 /// A number type for written levels; its largest value means "not reached".
-pub trait LevelNumber: Plain + PartialEq {
+pub trait LevelNumber: Pod + PartialEq {
     /// The value for "not reached".
     const NONE: Self;
     /// The deepest level that the type can hold.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     graph::{NONE, Vertex},
-    memory::{Plain, Shared, Slab},
+    memory::{Pod, Shared, Slab},
 };
 
 /// A multiple of every page size.
@@ -32,14 +32,14 @@ const UNTOUCHED: u32 = 0xdead_beef;
 const LONGEST: usize = 70;
 
 /// A copy of values that ends right before an unreadable page.
-struct Guarded<T: Plain> {
+struct Guarded<T: Pod> {
     base: NonNull<c_void>,
     mapped: usize,
     start: *const T,
     len: usize,
 }
 
-impl<T: Plain> Guarded<T> {
+impl<T: Pod> Guarded<T> {
     fn new(values: &[T]) -> Self {
         let bytes = size_of_val(values);
         let readable = bytes.next_multiple_of(PAGE).max(PAGE);
@@ -57,7 +57,7 @@ impl<T: Plain> Guarded<T> {
     }
 }
 
-impl<T: Plain> Deref for Guarded<T> {
+impl<T: Pod> Deref for Guarded<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -66,7 +66,7 @@ impl<T: Plain> Deref for Guarded<T> {
     }
 }
 
-impl<T: Plain> Drop for Guarded<T> {
+impl<T: Pod> Drop for Guarded<T> {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` and nothing refers to it any more.
         unsafe { munmap(self.base, self.mapped) }.unwrap();

@@ -12,7 +12,7 @@ use serde::{
 };
 use twox_hash::XxHash3_128;
 
-use socbfs::files::{self, OwnFile};
+use socbfs::files::{self, UserFile};
 
 /// What stands before the checksum of a line.
 const SUM: &str = ",\"xxh3\":\"";
@@ -23,15 +23,15 @@ fn sum(line: &[u8]) -> String {
 
 /// A file of JSON lines, open for appending.
 #[derive(Debug)]
-pub struct JsonLines(OwnFile);
+pub struct JsonLines(UserFile);
 
 impl JsonLines {
     /// Opens the file, or creates it, and returns its content. The file is not changed before [`keep`](Self::keep).
     ///
     /// # Errors
-    /// If the file can't be opened or read, or if [`open_own`](files::open_own) refuses it.
+    /// If the file can't be opened or read, or if [`open_user_file`](files::open_user_file) refuses it.
     pub fn open(path: &Path) -> io::Result<(Self, Vec<u8>)> {
-        let mut file = files::open_own(path)?;
+        let mut file = files::open_user_file(path)?;
         let text = file.read_all(files::RECORD)?;
         Ok((Self(file), text))
     }

@@ -19,7 +19,7 @@ static ANY: AtomicBool = AtomicBool::new(false);
 static RANGES: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 /// Bytes of memory that this process keeps until it ends, because a device that failed may still use them (0 as long as none has failed).
-pub fn kept_bytes() -> u64 {
+pub fn leaked_bytes() -> u64 {
     BYTES.load(Relaxed)
 }
 
@@ -37,7 +37,7 @@ pub(super) fn count(bytes: u64, device: &str) {
 }
 
 /// Keeps the host's memory at `start` mapped: a device may still read or write it.
-pub(super) fn keep_range(start: usize, bytes: usize) {
+pub(super) fn leak_range(start: usize, bytes: usize) {
     let range = (start, start.saturating_add(bytes));
     let mut ranges = RANGES.lock().unwrap_or_else(PoisonError::into_inner);
     if bytes > 0 && !ranges.contains(&range) {
@@ -47,7 +47,7 @@ pub(super) fn keep_range(start: usize, bytes: usize) {
 }
 
 /// Whether a device may still access some of the host's memory at `start`, so that it must not be unmapped.
-pub fn is_kept(start: usize, bytes: usize) -> bool {
+pub fn is_leaked(start: usize, bytes: usize) -> bool {
     // Relaxed is enough: code that frees memory has the last reference to it, and got that after the range was entered.
     ANY.load(Relaxed)
         && RANGES
@@ -64,9 +64,9 @@ mod tests {
     #[test]
     fn overlapping_ranges_count_as_kept() {
         // Addresses that no mapping of a test has.
-        keep_range(64, 16);
+        leak_range(64, 16);
         for (start, bytes, kept) in [(0, 64, false), (0, 65, true), (70, 1, true), (79, 100, true), (80, 100, false), (70, 0, true)] {
-            assert_eq!(is_kept(start, bytes), kept, "{bytes} from {start}");
+            assert_eq!(is_leaked(start, bytes), kept, "{bytes} from {start}");
         }
     }
 }

@@ -20,12 +20,12 @@ use opencl3::{
 /// objects too. With `panic = "abort"`, as in the release profile, that would end the process, so these types are never dropped themselves.
 /// What some of them own on the heap (a context's list of its one device, the names of a program's kernels) is not freed: a few hundred
 /// bytes for each device that is opened.
-pub(super) struct Held<T: Object> {
+pub(super) struct Owned<T: Object> {
     object: ManuallyDrop<T>,
     keep: bool,
 }
 
-impl<T: Object> Held<T> {
+impl<T: Object> Owned<T> {
     pub(super) fn new(object: T) -> Self {
         Self { object: ManuallyDrop::new(object), keep: false }
     }
@@ -36,7 +36,7 @@ impl<T: Object> Held<T> {
     }
 }
 
-impl<T: Object> Deref for Held<T> {
+impl<T: Object> Deref for Owned<T> {
     type Target = T;
 
     #[inline]
@@ -45,14 +45,14 @@ impl<T: Object> Deref for Held<T> {
     }
 }
 
-impl<T: Object> DerefMut for Held<T> {
+impl<T: Object> DerefMut for Owned<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         &mut self.object
     }
 }
 
-impl<T: Object> Drop for Held<T> {
+impl<T: Object> Drop for Owned<T> {
     #[inline]
     fn drop(&mut self) {
         if !self.keep {

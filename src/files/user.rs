@@ -9,18 +9,18 @@ use std::{
 
 use nix::{libc, unistd::geteuid};
 
-use super::{claim::Claim, whole::read_open};
+use super::{claim::Claim, read::read_open};
 
 /// A file that belongs to this user and has no other name.
 #[derive(Debug)]
-pub struct OwnFile {
+pub struct UserFile {
     /// Open for reading and appending.
     pub file: File,
     path: PathBuf,
     _claim: Claim,
 }
 
-impl OwnFile {
+impl UserFile {
     /// The path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
@@ -42,7 +42,7 @@ impl OwnFile {
 ///
 /// # Errors
 /// If `path` is one of these or not a regular file, if this process reads or writes the file already, or if it can't be opened or created.
-pub fn open_own(path: &Path) -> io::Result<OwnFile> {
+pub fn open_user_file(path: &Path) -> io::Result<UserFile> {
     let options = || OpenOptions::new().read(true).append(true).mode(0o666).clone();
     let (file, metadata) = match open_of_user(path, options().create_new(true)) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_of_user(path, &mut options())?,
@@ -52,7 +52,7 @@ pub fn open_own(path: &Path) -> io::Result<OwnFile> {
         return Err(refused("it has a second name (a hard link)"));
     }
     let claim = Claim::output(&fs::canonicalize(path)?)?;
-    Ok(OwnFile { file, path: path.to_owned(), _claim: claim })
+    Ok(UserFile { file, path: path.to_owned(), _claim: claim })
 }
 
 /// Opens a regular file that belongs to this user. Follows no symbolic link, and waits for no pipe.
@@ -109,7 +109,7 @@ mod tests {
         for (name, reason) in
             [("link", "symbolic link"), ("dangling", "symbolic link"), ("hard", "second name"), ("pipe", "regular"), ("", "")]
         {
-            let error = open_own(&path(name)).unwrap_err().to_string();
+            let error = open_user_file(&path(name)).unwrap_err().to_string();
             assert!(error.contains(reason), "{name}: {error}");
         }
         assert!(!path("nowhere").exists());
@@ -120,13 +120,13 @@ mod tests {
     fn own_files_are_read_and_appended_to_by_one_opener_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("records");
-        open_own(&path).unwrap().file.write_all(b"one").unwrap();
-        let mut again = open_own(&path).unwrap();
+        open_user_file(&path).unwrap().file.write_all(b"one").unwrap();
+        let mut again = open_user_file(&path).unwrap();
         assert_eq!(again.read_all(3).unwrap(), b"one");
         assert_eq!(again.read_all(2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         again.file.write_all(b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"onetwo");
-        assert!(open_own(&path).unwrap_err().to_string().contains("same file"));
+        assert!(open_user_file(&path).unwrap_err().to_string().contains("same file"));
         assert!(super::super::AtomicFile::create(&path).unwrap_err().to_string().contains("same file"));
     }
 
@@ -140,7 +140,7 @@ mod tests {
         let path = folder.path().join("foreign");
         fs::write(&path, "theirs").unwrap();
         std::os::unix::fs::chown(&path, Some(65534), Some(65534)).unwrap();
-        assert!(open_own(&path).unwrap_err().to_string().contains("another user"));
+        assert!(open_user_file(&path).unwrap_err().to_string().contains("another user"));
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
     }
 }
