@@ -204,30 +204,19 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     /// Builds the kernels, shares the state with the device, and compares what its kernels find with what the CPU finds: drivers have bugs.
     fn set_up(&mut self, device: &RankDevice) -> Result<(), GpuEngineError> {
         let (part, rows, queue) = (self.part, self.state.own.device_len(), self.state.queue.device_len());
-        let with = |setup: &GpuSetup| -> Result<_, GpuEngineError> {
-            let gpu = PartGpu::new(part.arrays(), part.words, setup)?;
-            let state = gpu.state(part.words, rows, queue)?;
-            Ok((gpu, state))
-        };
         let mut setup = device.setup.clone();
         loop {
-            let mut made = with(&setup);
-            if let Some(others) = made.as_ref().err().and_then(|error| setup.options.without_a_copy(&setup.device, error)) {
-                setup.options = others;
-                made = with(&setup);
-            }
-            let (gpu, state) = made?;
-            self.state = state;
+            let ((gpu, state), options) = setup.build(|options| {
+                let gpu = PartGpu::new(part.arrays(), part.words, &GpuSetup { options, ..setup.clone() })?;
+                let state = gpu.state(part.words, rows, queue)?;
+                Ok((gpu, state))
+            })?;
+            (self.state, setup.options) = (state, options);
             let group = gpu.used().group;
             self.gpu = Some(gpu);
-            match self.wrong_kernel() {
-                Err(error) if setup.device.halves_groups(error, group) => {}
-                Ok(Some(kernel)) => return Err(GpuEngineError::Wrong { kernel, driver: setup.device.info().driver.clone() }),
-                right => {
-                    right?;
-                    setup.device.remember_groups();
-                    return Ok(());
-                }
+            let wrong = self.wrong_kernel();
+            if setup.passes(group, wrong)? {
+                return Ok(());
             }
         }
     }

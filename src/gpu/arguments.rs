@@ -1,26 +1,13 @@
-//! The arguments of every kernel, in the order of its parameters in `kernels/`. A test compares the names with those that the driver
-//! reports.
+//! The arguments of every kernel, in the order of its parameters in `kernels/`, and how they are set by name. A test compares the names
+//! with those that the driver reports.
 
-/// Defines a module of argument indices for each kernel. The constants have the names of the parameters. After these come the parameters
-/// that depend on compiler options: columns, then parts of the adjacency.
+use crate::opencl::{Argument, DeviceError, Kernel};
+
 macro_rules! arguments {
     ($($kernel:ident: $($argument:ident)+;)+) => {
-        $(
-            #[allow(non_upper_case_globals, dead_code, reason = "the names are the kernel's, and not every one is set")]
-            pub(super) mod $kernel {
-                #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "the names are the kernel's")]
-                #[repr(u32)]
-                enum Index { $($argument),+ }
-                $(pub(in super::super) const $argument: u32 = Index::$argument as u32;)+
-                /// Names of the parameters.
-                pub(in super::super) const NAMES: &[&str] = &[$(stringify!($argument)),+];
-                /// Index of the first parameter after the named ones.
-                pub(in super::super) const REST: u32 = NAMES.len() as u32;
-            }
-        )+
-        /// All kernels, with the names of their parameters.
-        #[cfg(test)]
-        pub(super) const ALL: &[(&str, &[&str])] = &[$((stringify!($kernel), $kernel::NAMES)),+];
+        /// All kernels, with the names of their parameters. After these come the parameters that depend on compiler options: columns, then
+        /// parts of the adjacency.
+        const ALL: &[(&str, &[&str])] = &[$((stringify!($kernel), &[$(stringify!($argument)),+])),+];
     };
 }
 
@@ -44,6 +31,36 @@ arguments! {
     apply_words: changes first count visited all_counters;
     gather_parents: found parent gathered all_counters slot;
     sample_hubs: queue_a queue_b visited_a visited_b mask_a mask_b offsets vertices mean most_places all_counters slot;
+}
+
+/// The names of a kernel's parameters.
+pub(super) fn names(kernel: &str) -> &'static [&'static str] {
+    ALL.iter().find(|(name, _)| *name == kernel).map_or(&[], |(_, names)| names)
+}
+
+pub(super) use Value::{Local, Memory, Number};
+
+/// The value of an argument.
+#[derive(Clone, Copy)]
+pub(super) enum Value<'a> {
+    Number(u32),
+    Memory(&'a dyn Argument),
+    /// Bytes of local memory.
+    Local(usize),
+}
+
+/// Sets those arguments of `kernel` that `values` name.
+pub(super) fn set(kernel: &Kernel, values: &[(&str, Value<'_>)]) -> Result<(), DeviceError> {
+    debug_assert!(values.iter().all(|(name, _)| ALL.iter().any(|(_, names)| names.contains(name))), "no kernel has one of the arguments");
+    for (index, name) in (0..).zip(names(kernel.name())) {
+        match values.iter().find(|(other, _)| other == name) {
+            Some(&(_, Number(number))) => kernel.set(index, number)?,
+            Some(&(_, Memory(memory))) => kernel.set_buffer(index, memory)?,
+            Some(&(_, Local(bytes))) => kernel.set_local(index, bytes)?,
+            None => {}
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -118,18 +135,5 @@ mod tests {
         written.dedup();
         named.sort_unstable();
         assert_eq!(written, named);
-    }
-
-    #[test]
-    fn kernels_bound_alike_have_the_same_first_arguments() {
-        for (one, other, most) in
-            [(bg::NAMES, bgc::NAMES, bg::NAMES.len()), (tg::NAMES, tg_run::NAMES, 7), (tg::NAMES, tg_pieces::NAMES, 9)]
-        {
-            assert_eq!(one[..most], other[..most]);
-        }
-        for name in ["offsets", "to_original", "pieces", "most_pieces", "all_counters"] {
-            let place = |names: &[&str]| names.iter().position(|&other| other == name);
-            assert_eq!(place(tg_pieces::NAMES), place(tgm_pieces::NAMES), "{name}");
-        }
     }
 }

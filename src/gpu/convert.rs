@@ -1,6 +1,9 @@
 //! Conversions of the frontier: bitmap or mask to queue, queue or bitmap to mask.
 
-use super::{GpuEngine, arguments as args};
+use super::{
+    GpuEngine,
+    arguments::{Number, set},
+};
 use crate::{
     engine::{Frontier, SearchState},
     opencl::DeviceError,
@@ -21,20 +24,19 @@ impl GpuEngine<'_> {
 
     /// Launches the conversion of a bitmap to a queue.
     pub(super) fn launch_to_queue(&mut self, guard: u32) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.bitmap_to_queue;
-        kernel.set(args::bitmap_to_queue::slot, slot)?;
-        kernel.set(args::bitmap_to_queue::guard, guard)?;
+        let slot = self.side.next_slot();
+        let kernel = &self.side.kernels.bitmap_to_queue;
+        set(kernel, &[("slot", Number(slot)), ("guard", Number(guard))])?;
         // The kernel does not loop, so there must be a work-item for every word.
-        self.start(kernel, (self.words() as usize).div_ceil(self.group))
+        self.side.start(kernel, (self.words() as usize).div_ceil(self.side.group))
     }
 
     /// Launches the conversion of a mask to a queue, which clears the mask.
     pub(super) fn launch_mask_to_queue(&mut self) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.mask_to_queue;
-        kernel.set(args::mask_to_queue::slot, slot)?;
-        self.start(kernel, (self.layout.padded() / 4).div_ceil(self.group))
+        let slot = self.side.next_slot();
+        let kernel = &self.side.kernels.mask_to_queue;
+        set(kernel, &[("slot", Number(slot))])?;
+        self.side.start(kernel, (self.layout.padded() / 4).div_ceil(self.side.group))
     }
 
     /// Makes the frontier a mask.
@@ -49,10 +51,10 @@ impl GpuEngine<'_> {
 
     /// Launches the conversion of a queue or a bitmap to a mask.
     pub(super) fn launch_to_mask(&mut self) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.to_mask;
-        kernel.set(args::to_mask::slot, slot)?;
-        self.start(kernel, self.groups_for(self.layout.padded() / 32))
+        let slot = self.side.next_slot();
+        let kernel = &self.side.kernels.to_mask;
+        set(kernel, &[("slot", Number(slot))])?;
+        self.side.start(kernel, self.side.groups_for(self.layout.padded() / 32))
     }
 
     /// Clears the masks, for example after a search that ended early.

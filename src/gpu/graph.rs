@@ -141,7 +141,7 @@ pub struct GraphArrays<'g> {
 }
 
 impl<'g> GraphArrays<'g> {
-    fn of(layout: &'g Layout) -> Self {
+    pub(crate) fn of(layout: &'g Layout) -> Self {
         Self {
             out: layout.csr(),
             incoming: layout.directed().then(|| layout.incoming()),
@@ -168,14 +168,9 @@ pub struct DeviceGraph<'g> {
 }
 
 impl<'g> DeviceGraph<'g> {
-    /// Puts `layout` on `device`, its neighbours in `at_least` parts or more. If `memory` is `None`, a device with its own memory gets a
+    /// Puts `arrays` on `device`, the neighbours in `at_least` parts or more. If `memory` is `None`, a device with its own memory gets a
     /// copy if there is room; otherwise the device reads the host's arrays.
-    pub(crate) fn new(device: &Arc<Device>, layout: &'g Layout, at_least: usize, memory: Option<GraphMemory>) -> Result<Self, OpenClError> {
-        Self::of(device, GraphArrays::of(layout), at_least, memory)
-    }
-
-    /// As [`new`](Self::new), for `arrays`.
-    pub(crate) fn of(
+    pub(crate) fn new(
         device: &Arc<Device>,
         arrays: GraphArrays<'g>,
         at_least: usize,

@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::{
-    GpuEngine, arguments as args,
+    GpuEngine,
+    arguments::{Memory, Number, set},
     arrivals::{Completions, demand},
     slots::IS_QUEUE,
 };
@@ -67,7 +68,7 @@ impl GpuEngine<'_> {
         state.next.call_to_host(0..0)?;
         // The result of an earlier search may be mapped for reading.
         state.mapped.call_to_host(0..0)?;
-        self.device.finish()?;
+        self.side.device.finish()?;
         for numbers in [&mut state.parent, &mut state.queue, &mut state.next, &mut state.mapped] {
             numbers.arrive();
         }
@@ -80,15 +81,27 @@ impl GpuEngine<'_> {
 
     /// Prepares another search after a call failed: waits for what still runs, and clears what an interrupted search has left.
     pub(crate) fn recover(&mut self) -> Result<(), DeviceError> {
-        self.device.finish()?;
-        self.slot = 0;
-        self.counters.fill(0)?;
-        self.completions = Completions::default();
+        self.side.device.finish()?;
+        self.side.slot = 0;
+        self.side.counters.fill(0)?;
+        self.side.completions = Completions::default();
         // The last write of the conditions may be what failed.
         self.guarded = None;
-        self.undivide()?;
+        self.side.undivide()?;
         self.clear_masks()?;
-        self.device.finish()
+        self.side.device.finish()
+    }
+
+    /// Gives the kernels the arrays of `state`, for a device state in which nothing is swapped. `other` is the index of the visited bitmap
+    /// that is not current, or of the current one if the device was given no other.
+    pub(super) fn bind_state(&self, state: &SearchState, other: usize) -> Result<(), DeviceError> {
+        self.side.set(&[
+            ("visited_a", Memory(&state.visited[state.current])),
+            ("visited_b", Memory(&state.visited[other])),
+            ("queue_a", Memory(&state.queue)),
+            ("queue_b", Memory(&state.next)),
+            ("parent", Memory(&state.parent)),
+        ])
     }
 
     /// Makes `root` the frontier of level 0, with this parent.
@@ -100,16 +113,20 @@ impl GpuEngine<'_> {
         state.counted_edges = Some(u64::from(degree));
         self.device_state = IS_QUEUE;
         self.bind_state(state, 1 - state.current)?;
-        let slot = self.next_slot();
-        let kernel = &self.kernels.reset;
-        kernel.set_buffer(args::reset::parent, &state.parent)?;
-        kernel.set_buffer(args::reset::visited, &state.visited[state.current])?;
-        kernel.set_buffer(args::reset::queue, &state.queue)?;
-        kernel.set(args::reset::slot, slot)?;
-        kernel.set(args::reset::root, root)?;
-        kernel.set(args::reset::root_original, parent)?;
-        kernel.set(args::reset::degree, degree)?;
-        self.start(kernel, self.groups_for(self.layout.padded()))?;
+        let slot = self.side.next_slot();
+        let kernel = &self.side.kernels.reset;
+        set(
+            kernel,
+            &[
+                ("visited", Memory(&state.visited[state.current])),
+                ("queue", Memory(&state.queue)),
+                ("slot", Number(slot)),
+                ("root", Number(root)),
+                ("root_original", Number(parent)),
+                ("degree", Number(degree)),
+            ],
+        )?;
+        self.side.start(kernel, self.side.groups_for(self.layout.padded()))?;
         self.seeded = true;
         Ok(())
     }
@@ -124,17 +141,15 @@ impl GpuEngine<'_> {
 
     /// Puts the parents into the order of the original vertices, where that differs, and lets the host read them.
     pub(crate) fn map_back(&mut self, state: &mut SearchState) -> Result<(), DeviceError> {
-        let Some(places) = &self.graph.places else {
+        let Some(places) = &self.side.graph.places else {
             let numbers = state.parent.device_len();
             return state.parent.read_both(0..numbers);
         };
         let vertices = places.of.len();
         state.mapped.to_device(0..0)?;
-        let kernel = &self.kernels.map_back;
-        kernel.set_buffer(args::map_back::parent, &state.parent)?;
-        kernel.set_buffer(args::map_back::mapped, &state.mapped)?;
-        kernel.set(args::map_back::leaf_root, state.leaf_root)?;
-        self.start(kernel, self.groups_for(vertices))?;
+        let kernel = &self.side.kernels.map_back;
+        set(kernel, &[("mapped", Memory(&state.mapped)), ("leaf_root", Number(state.leaf_root))])?;
+        self.side.start(kernel, self.side.groups_for(vertices))?;
         state.mapped.read_both(0..vertices)
     }
 }

@@ -7,16 +7,15 @@
 use std::time::Instant;
 
 use super::{
-    GpuEngine, RUN_LEVELS, arguments as args,
+    GpuEngine, RUN_LEVELS,
+    arguments::{Memory, Number, set},
     arrivals::{demand, expanded, visited},
-    slots::{
-        BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, PIECES, SLOT, SLOTS, STATE, TAIL, guards,
-    },
+    slots::{BEFORE, EDGES, FLIP_BITMAP, FLIP_QUEUE, GUARDS, IS_BITMAP, IS_MASK, IS_QUEUE, LEVELS, SLOTS, STATE, TAIL, guards},
 };
 use crate::{
     bfs::{Ahead, Direction, GpuKernel, LevelWork, Placement},
     engine::{Frontier, SearchState},
-    opencl::{DeviceError, Kernel},
+    opencl::DeviceError,
 };
 
 /// Steps launched together, at most.
@@ -160,7 +159,7 @@ impl GpuEngine<'_> {
         self.run_ahead.clear();
         self.sampled = None;
         self.seed(state)?;
-        let begin = self.slot;
+        let begin = self.side.slot;
         let mut chain = Chain { steps: [(0, None); 2 * MOST_STEPS], len: 0, bottom_up: 0 };
         let small = state.frontier_edges < self.run_arcs && state.frontier.len() < self.run_arcs;
         let pattern = match kernel {
@@ -168,24 +167,24 @@ impl GpuEngine<'_> {
                 self.make_queue(state)?;
                 if more && small {
                     self.launch_run(PLANNED)?;
-                    chain.add(self.slot, Some(kernel));
+                    chain.add(self.side.slot, Some(kernel));
                     if self.long_runs { LONG_RUNS } else { AFTER_RUN }
                 } else {
-                    self.launch_queue(PLANNED, 0, state.frontier_edges)?;
-                    chain.add(self.slot, Some(kernel));
+                    self.side.launch_top_down(kernel, PLANNED, 0, state.frontier_edges)?;
+                    chain.add(self.side.slot, Some(kernel));
                     AFTER_TOP_DOWN
                 }
             }
             GpuKernel::Tgm => {
                 self.make_mask(state)?;
-                self.launch_mask(PLANNED, state.frontier_edges)?;
-                chain.add(self.slot, Some(kernel));
+                self.side.launch_top_down(kernel, PLANNED, 0, state.frontier_edges)?;
+                chain.add(self.side.slot, Some(kernel));
                 AFTER_MASK
             }
             GpuKernel::Bg | GpuKernel::Bgc => {
                 let was_mask = matches!(state.frontier, Frontier::Mask { .. });
                 self.launch_words(state, state.current, kernel, 0..self.words(), PLANNED)?;
-                chain.add(self.slot, Some(kernel));
+                chain.add(self.side.slot, Some(kernel));
                 chain.bottom_up = 1;
                 if was_mask {
                     self.clear_masks()?;
@@ -203,14 +202,14 @@ impl GpuEngine<'_> {
             self.launch_hubs(state)?;
         }
         self.read_chain(state, begin, &chain)?;
-        let arcs = expanded(&self.read_slot(self.slot)).saturating_sub(expanded(&self.read_slot(begin)));
-        self.device.ran(arcs, clock.elapsed().as_nanos() as u64);
+        let arcs = expanded(&self.side.read_slot(self.side.slot)).saturating_sub(expanded(&self.side.read_slot(begin)));
+        self.side.device.ran(arcs, clock.elapsed().as_nanos() as u64);
         Ok(())
     }
 
     /// Lets the next wait take as long as levels may take: top-down, each arc is met at most once in a search.
     fn expect_levels(&self) {
-        self.device.expect(self.layout.csr().arcs() as u64);
+        self.side.device.expect(self.layout.csr().arcs() as u64);
     }
 
     /// Launches the steps after the first, as far as the planner is sure of them.
@@ -241,29 +240,30 @@ impl GpuEngine<'_> {
             match (next, top_down, bottom_up) {
                 (Run, Some((guard, GpuKernel::Tg)), _) => {
                     self.launch_run(guard)?;
-                    chain.add(self.slot, Some(GpuKernel::Tg));
+                    chain.add(self.side.slot, Some(GpuKernel::Tg));
                 }
                 (TopDown, Some((guard, GpuKernel::Tg)), _) => {
                     // Smaller levels are left to the next run.
-                    self.launch_queue(guard, self.run_arcs.min(u64::from(u32::MAX)) as u32, arcs)?;
-                    chain.add(self.slot, Some(GpuKernel::Tg));
+                    let least = self.run_arcs.min(u64::from(u32::MAX)) as u32;
+                    self.side.launch_top_down(GpuKernel::Tg, guard, least, arcs)?;
+                    chain.add(self.side.slot, Some(GpuKernel::Tg));
                 }
                 (Mask, Some((guard, GpuKernel::Tgm)), _) => {
-                    self.launch_mask(guard, arcs)?;
-                    chain.add(self.slot, Some(GpuKernel::Tgm));
+                    self.side.launch_top_down(GpuKernel::Tgm, guard, 0, arcs)?;
+                    chain.add(self.side.slot, Some(GpuKernel::Tgm));
                 }
                 (BottomUp, _, Some((guard, kernel))) if kernel.direction() == Direction::BottomUp && !leaves_bottom_up => {
                     // These steps get the two bitmaps as arguments in alternation, so none may be skipped while a later one runs. That
                     // holds: if one does not apply, the next one does not apply either.
                     let current = (state.current + chain.bottom_up) % 2;
                     self.launch_words(state, current, kernel, 0..self.words(), guard)?;
-                    chain.add(self.slot, Some(kernel));
+                    chain.add(self.side.slot, Some(kernel));
                     chain.bottom_up += 1;
                     can_be_bitmap = true;
                 }
                 (ToQueue, Some((guard, GpuKernel::Tg)), _) if can_be_bitmap => {
                     self.launch_to_queue(guard)?;
-                    chain.add(self.slot, None);
+                    chain.add(self.side.slot, None);
                     leaves_bottom_up = true;
                 }
                 _ => {}
@@ -276,11 +276,11 @@ impl GpuEngine<'_> {
     fn tell_guards(&mut self) -> Result<(), DeviceError> {
         if self.guarded != Some(self.ahead) {
             self.guarded = None;
-            self.guard_words.copy_from_slice(&guards(&self.ahead));
-            self.in_flight = true;
+            self.side.guard_words.copy_from_slice(&guards(&self.ahead));
+            self.side.in_flight = true;
             // SAFETY: every chain ends with a wait, before the next one writes to `guard_words`. After a failure, `recover` waits. `drop`
             // waits too, or keeps the memory.
-            unsafe { self.guards.write_later(0..GUARDS, &self.guard_words) }?;
+            unsafe { self.side.guards.write_later(0..GUARDS, &self.side.guard_words) }?;
             self.guarded = Some(self.ahead);
         }
         Ok(())
@@ -288,14 +288,14 @@ impl GpuEngine<'_> {
 
     /// Waits for a chain, and records what its steps did.
     fn read_chain(&mut self, state: &mut SearchState, begin: u32, chain: &Chain) -> Result<(), DeviceError> {
-        self.read_slots()?;
-        let last = self.read_slot(self.slot);
+        self.side.read_slots()?;
+        let last = self.side.read_slot(self.side.slot);
         let old = self.device_state;
         let now = last.get(STATE);
-        let mut before = self.read_slot(begin);
+        let mut before = self.side.read_slot(begin);
         let mut done = 0;
         for &(slot, kernel) in &chain.steps[..chain.len] {
-            let after = self.read_slot(slot);
+            let after = self.side.read_slot(slot);
             self.check_step(&before, &after)?;
             if let (Some(kernel), levels @ 1..) = (kernel, after.get(LEVELS)) {
                 self.run_ahead.done[done] = Some(Done {
@@ -353,89 +353,16 @@ impl GpuEngine<'_> {
     }
 
     fn write_seed(&mut self, state: &SearchState, form: u32, len: u64, edges: u64) -> Result<(), DeviceError> {
-        let capped = |number: u64| number.min(u64::from(u32::MAX)) as u32;
         self.device_state = form;
-        let slot = self.next_slot();
-        let kernel = &self.kernels.seed;
-        kernel.set(args::seed::slot, slot)?;
-        kernel.set(args::seed::len, capped(len))?;
-        kernel.set(args::seed::edges, capped(edges))?;
-        kernel.set(args::seed::visited_before, capped(state.visited_count.saturating_sub(len)))?;
-        kernel.set(args::seed::expanded, capped(state.expanded_edges))?;
-        kernel.set(args::seed::state, self.device_state)?;
-        self.start(kernel, 1)
+        self.side.seed(form, len, edges, state.visited_count.saturating_sub(len), state.expanded_edges)
     }
 
     /// Launches a run of levels by one work-group, which ends when the frontier is empty or large.
     fn launch_run(&mut self, guard: u32) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tg_run;
-        kernel.set(args::tg_run::slot, slot)?;
-        kernel.set(args::tg_run::guard, guard)?;
-        self.start(kernel, 1)
-    }
-
-    /// Launches a level of TG, which applies to frontiers of `least` arcs or more, and of `most` at most.
-    fn launch_queue(&mut self, guard: u32, least: u32, most: u64) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tg;
-        kernel.set(args::tg::slot, slot)?;
-        kernel.set(args::tg::guard, guard)?;
-        kernel.set(args::tg::least, least)?;
-        // The second launch is needed where lists may have been cut. It has as many groups as the first launch, since the size of a piece
-        // depends on that number.
-        let second = self.has_long_lists.then_some(&self.kernels.tg_pieces);
-        if let Some(kernel) = second {
-            kernel.set(args::tg_pieces::slot, slot)?;
-        }
-        let launches = self.launches(most);
-        self.launch_shares(kernel, (args::tg::launch, args::tg::launches), second, slot, launches)?;
-        self.completions.add(if second.is_some() { launches } else { 0 });
-        Ok(())
-    }
-
-    /// Launches a top-down level by `launches` launches of `kernel`, each followed by one of `second`. `arguments` are the indices of the
-    /// launch's number and of the number of launches.
-    fn launch_shares(
-        &self,
-        kernel: &Kernel,
-        arguments: (u32, u32),
-        second: Option<&Kernel>,
-        slot: u32,
-        launches: u32,
-    ) -> Result<(), DeviceError> {
-        let tell = |launch: u32, launches: u32| {
-            kernel.set(arguments.0, launch)?;
-            kernel.set(arguments.1, launches)
-        };
-        for launch in 0..launches {
-            if launches > 1 {
-                tell(launch, launches)?;
-            }
-            if launch > 0 {
-                self.counters.put((slot * SLOT + PIECES) as usize, 0)?;
-            }
-            self.start(kernel, self.groups)?;
-            second.map_or(Ok(()), |second| self.start(second, self.groups))?;
-        }
-        // After a failure `undivide` does it.
-        if launches > 1 { tell(0, 1) } else { Ok(()) }
-    }
-
-    /// Launches a level of TGM for frontiers of `most` arcs at most.
-    fn launch_mask(&mut self, guard: u32, most: u64) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        let kernel = &self.kernels.tgm;
-        kernel.set(args::tgm::slot, slot)?;
-        kernel.set(args::tgm::guard, guard)?;
-        let second = self.has_long_lists.then_some(&self.kernels.tgm_pieces);
-        if let Some(kernel) = second {
-            kernel.set(args::tgm_pieces::slot, slot)?;
-        }
-        let launches = self.launches(most);
-        self.launch_shares(kernel, (args::tgm::launch, args::tgm::launches), second, slot, launches)?;
-        self.completions.add(if second.is_some() { launches } else { 0 });
-        Ok(())
+        let slot = self.side.next_slot();
+        let kernel = &self.side.kernels.tg_run;
+        set(kernel, &[("slot", Number(slot)), ("guard", Number(guard))])?;
+        self.side.start(kernel, 1)
     }
 
     /// Starts TG or TGM over the first `len` entries of the queue, which about `edges` arcs leave. The vertices found are in the next
@@ -453,10 +380,10 @@ impl GpuEngine<'_> {
         self.bind_state(state, state.current)?;
         self.write_seed(state, IS_QUEUE, len as u64, edges)?;
         if kernel != GpuKernel::Tgm {
-            return self.launch_queue(PLANNED, 0, edges);
+            return self.side.launch_top_down(kernel, PLANNED, 0, edges);
         }
         self.launch_to_mask()?;
-        self.launch_mask(PLANNED, edges)?;
+        self.side.launch_top_down(kernel, PLANNED, 0, edges)?;
         self.launch_mask_to_queue()?;
         // TGM swaps no queues, so the conversion has written to the queue that the level began with.
         std::mem::swap(&mut state.queue, &mut state.next);
@@ -466,11 +393,11 @@ impl GpuEngine<'_> {
     /// Number of vertices that `kernel`, the last one started, has found. To be called after [`call_slots`](Self::call_slots) and a wait
     /// for the device.
     pub(crate) fn found(&mut self, kernel: GpuKernel) -> Result<u64, DeviceError> {
-        self.in_flight = false;
-        self.completions.check(&self.arrived)?;
-        let last = self.read_slot(self.slot);
+        self.side.in_flight = false;
+        self.side.completions.check(&self.side.arrived)?;
+        let last = self.side.read_slot(self.side.slot);
         // The step after TGM has converted the mask to a queue.
-        let level = if kernel == GpuKernel::Tgm { self.read_slot((self.slot + SLOTS - 1) % SLOTS) } else { last };
+        let level = if kernel == GpuKernel::Tgm { self.side.read_slot((self.side.slot + SLOTS - 1) % SLOTS) } else { last };
         self.check_counts(&level)?;
         demand(level.get(TAIL) == last.get(TAIL))?;
         // A kernel that the driver gave up has not counted its level.
@@ -501,26 +428,11 @@ impl GpuEngine<'_> {
         words: std::ops::Range<u32>,
         guard: u32,
     ) -> Result<(), DeviceError> {
-        let slot = self.next_slot();
-        // Both kernels begin with the same parameters.
-        let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
-        kernel.set_buffer(args::bg::visited, &state.visited[current])?;
-        kernel.set_buffer(args::bg::own, &state.visited[current])?;
-        kernel.set_buffer(args::bg::next, &state.visited[1 - current])?;
-        kernel.set_buffer(args::bg::parent, &state.parent)?;
-        kernel.set(args::bg::slot, slot)?;
-        kernel.set(args::bg::guard, guard)?;
+        let [now, next] = [&state.visited[current], &state.visited[1 - current]];
+        let arrays = [("visited", Memory(now)), ("own", Memory(now)), ("next", Memory(next)), ("parent", Memory(&state.parent))];
+        set(self.side.bottom_up(kernel), &arrays)?;
         let arcs = self.layout.csr().arcs() as u64 * words.len() as u64 / u64::from(self.words()).max(1);
-        let share = words.len().div_ceil(self.launches(arcs) as usize).next_multiple_of(self.group / 32);
-        // There is a launch even if there is no word, since it opens the slot.
-        for launch in 0..words.len().div_ceil(share.max(1)).max(1) as u32 {
-            let first = words.start + launch * share as u32;
-            let own = first..words.end.min(first.saturating_add(share as u32));
-            kernel.set(args::bg::first, own.start)?;
-            kernel.set(args::bg::end, own.end)?;
-            self.start(kernel, self.groups_for(own.len() * 32))?;
-        }
-        Ok(())
+        self.side.launch_bottom_up(kernel, guard, words, arcs)
     }
 }
 

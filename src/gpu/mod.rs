@@ -2,7 +2,6 @@
 
 mod arguments;
 mod arrivals;
-mod bind;
 mod convert;
 mod graph;
 mod handover;
@@ -10,6 +9,7 @@ mod levels;
 mod part;
 mod sampling;
 mod setup;
+mod side;
 mod slots;
 mod split;
 mod stamps;
@@ -22,13 +22,13 @@ pub use {
     part::{PartArrays, PartFrontier, PartGpu, PartState},
 };
 
-use self::{arrivals::Completions, graph::DeviceGraph, levels::RunAhead, setup::Kernels, slots::Slot};
+use self::{levels::RunAhead, side::DeviceSide, slots::Slot};
 use crate::engine::Allocate;
 use crate::{
     bfs::{Ahead, GpuKernel},
     graph::Layout,
     memory::{OutOfMemory, ShareError, SharedSlice, SharingMode, Slab},
-    opencl::{Buffer, Device, DeviceError, Kernel, OpenClError},
+    opencl::{Buffer, Device, DeviceError, OpenClError},
     policy::SampledCosts,
 };
 
@@ -145,16 +145,37 @@ pub enum GpuEngineError {
     },
 }
 
-impl GpuOptions {
-    /// The options to try after a set-up that failed with `error`, if the device had no memory left beside its copy of the graph: the graph
-    /// stays in the host's memory.
-    pub fn without_a_copy(self, device: &Device, error: &GpuEngineError) -> Option<Self> {
-        let (GpuEngineError::OpenCl(error) | GpuEngineError::Share(ShareError::OpenCl(error))) = error else { return None };
-        if !matches!(error, OpenClError::OutOfMemory { .. }) || self.graph.is_some() || device.info().unified_memory {
-            return None;
+impl GpuSetup {
+    /// Calls `make` with the options. If the device had no memory left beside its copy of the graph, calls it again, and the graph stays in
+    /// the host's memory. Also returns the options that were used.
+    pub fn build<T>(&self, make: impl Fn(GpuOptions) -> Result<T, GpuEngineError>) -> Result<(T, GpuOptions), GpuEngineError> {
+        match make(self.options) {
+            Err(GpuEngineError::OpenCl(error) | GpuEngineError::Share(ShareError::OpenCl(error)))
+                if matches!(error, OpenClError::OutOfMemory { .. })
+                    && self.options.graph.is_none()
+                    && !self.device.info().unified_memory =>
+            {
+                log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
+                let options = GpuOptions { graph: Some(GraphMemory::InPlace), ..self.options };
+                Ok((make(options)?, options))
+            }
+            made => Ok((made?, self.options)),
         }
-        log::warn!("{error}: the graph stays in the host's memory, where kernels read it more slowly");
-        Some(Self { graph: Some(GraphMemory::InPlace), ..self })
+    }
+
+    /// Judges a check of the kernels with work-groups of `group` items, which returns the first kernel that is wrong. If this returns
+    /// `false`, the kernels have to be built and checked again, with smaller work-groups.
+    ///
+    /// # Errors
+    /// [`GpuEngineError::Wrong`], and the error of a launch that smaller work-groups do not cure.
+    pub fn passes(&self, group: usize, wrong: Result<Option<GpuKernel>, DeviceError>) -> Result<bool, GpuEngineError> {
+        match wrong {
+            Ok(None) => self.device.remember_groups(),
+            Ok(Some(kernel)) => return Err(GpuEngineError::Wrong { kernel, driver: self.device.info().driver.clone() }),
+            Err(error) if self.device.halves_groups(error, group) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(true)
     }
 }
 
@@ -186,24 +207,8 @@ impl Allocate<ShareError> for OnDevice<'_> {
 #[derive(Debug)]
 pub struct GpuEngine<'g> {
     layout: &'g Layout,
-    device: Arc<Device>,
-    graph: DeviceGraph<'g>,
-    kernels: Kernels,
-    /// Slots of counters: see [`slots`].
-    counters: Buffer<u32>,
-    /// Destination of reads of `counters`. It is not on the stack, since a read that failed may still write to it later.
-    arrived: SharedSlice<u32>,
-    /// Whether a transfer to `arrived` or from `guard_words` may not have ended.
-    in_flight: bool,
-    /// Launches of kernels that complete the work of another one; see [`slots::COMPLETIONS`].
-    completions: Completions,
-    /// Conditions under which steps apply that are launched before they are planned.
-    guards: Buffer<u32>,
-    /// Source of writes to `guards`; not on the stack for the same reason.
-    guard_words: SharedSlice<u32>,
-    /// The slot of the last step.
-    slot: u32,
-    /// Whether that slot holds the current state of the search.
+    side: DeviceSide<'g>,
+    /// Whether the slot of the last step holds the current state of the search.
     seeded: bool,
     /// The state bits of that slot.
     device_state: u32,
@@ -228,37 +233,31 @@ pub struct GpuEngine<'g> {
     excluded: Buffer<u64>,
     /// Levels of vertices found in an asynchronous search.
     level_of: Option<Buffer<u32>>,
-    group: usize,
-    groups: usize,
     /// One work-group runs frontiers of fewer arcs than this.
     run_arcs: u64,
-    /// Whether there are lists long enough to be cut into pieces.
-    has_long_lists: bool,
     /// Whether the graph has few arcs per vertex and no hub, so that most levels are small.
     roads: bool,
     /// Whether the steps of the next chain are those for long runs of small levels.
     long_runs: bool,
-    launch_arcs: Option<u64>,
     most_steps: usize,
     /// The most steps of the next chain. If at most one step of the last chain ran levels, it is half the length of that chain, since all
     /// other steps cost a launch and ran nothing.
     steps: usize,
     places: usize,
     probes: u32,
-    cached_words: usize,
 }
 
 impl GpuEngine<'_> {
     /// The device.
     pub(crate) fn device(&self) -> &Arc<Device> {
-        &self.device
+        &self.side.device
     }
 
     /// Adds the times of kernels that have ended to the sum that [`take_counted_ns`](Self::take_counted_ns) returns, if the device keeps
     /// times.
     pub(crate) fn count_times(&mut self) -> Result<(), DeviceError> {
         let counted = &mut self.counted_ns;
-        self.device.times_of_ended(|time| *counted += time.end_ns.saturating_sub(time.start_ns))
+        self.side.device.times_of_ended(|time| *counted += time.end_ns.saturating_sub(time.start_ns))
     }
 
     /// Nanoseconds of the kernels whose times were counted since the last call.
@@ -266,79 +265,17 @@ impl GpuEngine<'_> {
         std::mem::take(&mut self.counted_ns)
     }
 
-    /// Work-items in a work-group.
-    pub(crate) fn group(&self) -> usize {
-        self.group
-    }
-
-    /// Work-groups of a launch, at most.
-    pub(crate) fn groups(&self) -> usize {
-        self.groups
-    }
-
-    /// Number of buffers over which the neighbours are spread.
-    pub(crate) fn parts(&self) -> usize {
-        self.graph.split().parts
-    }
-
-    /// Whether the device was given the host's own arrays of neighbours.
-    pub(crate) fn is_zero_copy(&self) -> bool {
-        self.graph.is_zero_copy()
-    }
-
-    /// Number of launches for a level that goes through at most `arcs` arcs.
-    fn launches(&self, arcs: u64) -> u32 {
-        let launches = match self.launch_arcs {
-            Some(most) => arcs.div_ceil(most.max(1)),
-            None => self.device.ns_of(arcs).div_ceil(LAUNCH_NS),
-        };
-        launches.clamp(1, MOST_LAUNCHES) as u32
-    }
-
-    fn next_slot(&mut self) -> u32 {
-        self.slot = (self.slot + 1) % slots::SLOTS;
-        self.slot
+    /// Describes the device for a record.
+    pub(crate) fn used(&self) -> DeviceUse {
+        self.side.used()
     }
 
     /// Starts to read the slots of all steps, without waiting.
     pub(crate) fn call_slots(&mut self) -> Result<(), DeviceError> {
-        self.in_flight = true;
+        let DeviceSide { counters, arrived, in_flight, .. } = &mut self.side;
+        *in_flight = true;
         // SAFETY: `arrived` is not accessed before a wait: `found` is called after one, and `read_slots` waits. `drop` waits for the read,
         // or keeps the memory.
-        unsafe { self.counters.read_later(0..self.arrived.len(), &mut self.arrived) }
-    }
-
-    /// Waits for the slots of all steps, and reads them.
-    fn read_slots(&mut self) -> Result<(), DeviceError> {
-        self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
-        self.in_flight = false;
-        self.completions.check(&self.arrived)
-    }
-
-    /// Slot `slot` as it was last read.
-    fn read_slot(&self, slot: u32) -> Slot {
-        Slot::of(&self.arrived, slot)
-    }
-
-    /// Starts `groups` work-groups of a kernel.
-    fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
-        // SAFETY: these are the kernels of kernels/*.cl, which stay inside the arrays that `bind` and the levels give them: every index is
-        // compared with the number of vertices, arcs or words (tests/gpu_races.rs has Oclgrind check that). Memory that kernels were given
-        // goes back to the host only after a wait: in `handover`, or in a level that both run (`hybrid::concurrent`).
-        unsafe { kernel.run(groups, self.group) }
-    }
-
-    /// Number of work-groups for `items` pieces of work, one per work-item; at most `self.groups`.
-    fn groups_for(&self, items: usize) -> usize {
-        items.div_ceil(self.group).clamp(1, self.groups)
-    }
-}
-
-impl Drop for GpuEngine<'_> {
-    fn drop(&mut self) {
-        if self.in_flight {
-            // If this fails, the memory of both sides is kept.
-            let _ = self.device.finish();
-        }
+        unsafe { counters.read_later(0..arrived.len(), arrived) }
     }
 }

@@ -8,22 +8,23 @@
 //! Every level ends with all bits on the host, which has to send them to the other ranks. Parents stay on the device until the host needs
 //! them.
 
-use std::{sync::Arc, time::Instant};
+use std::time::Instant;
 
 use super::{
-    GpuEngineError, OnDevice, arguments as args,
-    arrivals::{Completions, demand},
-    graph::{DeviceGraph, GraphArrays, MOST_PARTS},
-    setup::{Built, Kernels},
-    slots::{self, COUNTERS, IS_BITMAP, IS_QUEUE, LEVELS, SLOTS, Slot, TAIL},
+    DeviceUse, GpuEngineError, GpuSetup, OnDevice,
+    arguments::{Memory, Number, set},
+    arrivals::demand,
+    graph::GraphArrays,
+    setup::Kernels,
+    side::DeviceSide,
+    slots::{IS_BITMAP, IS_QUEUE, LEVELS, TAIL},
 };
 use crate::{
     bfs::GpuKernel,
     engine::Allocate,
-    gpu::{DeviceUse, GpuSetup},
     graph::{Csr, Vertex},
     memory::{Pod, ShareError, SharedSlice, SharingMode, Slab},
-    opencl::{Buffer, Device, DeviceError, Kernel},
+    opencl::{Buffer, DeviceError},
 };
 
 /// The part of a graph that a rank keeps, for its device.
@@ -116,25 +117,11 @@ pub struct PartWork {
 /// The device of one rank.
 #[derive(Debug)]
 pub struct PartGpu<'g> {
-    device: Arc<Device>,
-    graph: DeviceGraph<'g>,
-    kernels: Kernels,
-    /// Slots of counters, and where they are read to: see [`GpuEngine`](super::GpuEngine).
-    counters: Buffer<u32>,
-    arrived: SharedSlice<u32>,
-    /// Launches of `tg_pieces`; see [`slots::COMPLETIONS`].
-    completions: Completions,
-    slot: u32,
-    /// A frontier that was converted from a bitmap, and the rows found top-down. The host reads neither.
+    side: DeviceSide<'g>,
+    /// A frontier that was converted from a bitmap. The host does not read it.
     frontier: Buffer<Vertex>,
-    found: Buffer<Vertex>,
-    /// A bitmap of all vertices without any bit set.
-    nothing: Buffer<u64>,
     /// Arcs of the part.
     arcs: u64,
-    group: usize,
-    groups: usize,
-    has_long_lists: bool,
     way: SharingMode,
 }
 
@@ -144,113 +131,33 @@ impl<'g> PartGpu<'g> {
         let GpuSetup { device, way, options } = setup;
         let PartArrays { lists, by_source, columns, names, to_original } = arrays;
         let of_graph = GraphArrays { out: by_source, incoming: Some(lists), columns, names, to_original, places: [&[]; 3] };
-        let graph = DeviceGraph::of(device, of_graph, options.parts.min(MOST_PARTS), options.graph)?;
-        let built = Built::new(device, &graph, options.group, 64 * words)?;
-        let (pieces, cached) = (built.pieces(device)?, built.cached_words(device, options.cached_words, 2 * words));
-        let Built { kernels, group, groups } = built;
-        let longest = (0..by_source.vertices()).map(|v| by_source.degree(v as Vertex) as usize).max().unwrap_or(0);
-        let gpu = Self {
-            counters: Buffer::new(device, COUNTERS, "counters")?,
-            arrived: SharedSlice::for_transfers(device, COUNTERS, "counters")?,
-            completions: Completions::default(),
-            slot: 0,
-            // Four more entries for what kernels write and do not keep, as in other searches.
-            frontier: Buffer::new(device, 64 * words + 4, "frontier queue")?,
-            found: Buffer::new(device, lists.vertices() + 4, "frontier queue")?,
-            nothing: Buffer::new(device, words, "bitmaps")?,
-            arcs: lists.arcs() as u64,
-            group,
-            groups,
-            has_long_lists: longest > group,
-            way: *way,
-            device: Arc::clone(device),
-            graph,
-            kernels,
-        };
-        gpu.counters.fill(0)?;
-        gpu.nothing.fill(0)?;
-        let guards = Buffer::new(device, slots::GUARDS, "conditions")?;
-        guards.fill(0)?;
-        gpu.bind(&guards, &pieces, words, cached)?;
+        let side = DeviceSide::new(device, of_graph, options, 2 * words, 64 * words)?;
+        // Four more entries for what kernels write and do not keep, as in other searches.
+        let frontier = Buffer::new(device, 64 * words + 4, "frontier queue")?;
+        let found = Buffer::<Vertex>::new(device, lists.vertices() + 4, "frontier queue")?;
+        let nothing = Buffer::new(device, words, "bitmaps")?;
+        nothing.fill(0_u64)?;
+        let Kernels { bitmap_to_queue, bg, bgc, .. } = &side.kernels;
+        // Nothing reads the rows that are found top-down.
+        side.set(&[("queue_a", Memory(&frontier)), ("queue_b", Memory(&found))])?;
+        set(bitmap_to_queue, &[("visited_b", Memory(&nothing)), ("words", Number(2 * words as u32))])?;
+        for kernel in [bg, bgc] {
+            // The kernels add up the arcs that leave the rows found. A rank does not use that sum, and lists by source have no rows, so the
+            // offsets of the rows' lists replace them.
+            set(kernel, &[("offsets_out", Memory(&side.graph.incoming().offsets))])?;
+        }
         device.finish()?;
-        Ok(gpu)
+        Ok(Self { side, frontier, arcs: lists.arcs() as u64, way: *way })
     }
 
     /// Allocates a state that the host shares with the device.
     pub fn state(&self, words: usize, rows: usize, queue: usize) -> Result<PartState, ShareError> {
-        PartState::new(&OnDevice { device: &self.device, way: self.way }, words, rows, queue)
+        PartState::new(&OnDevice { device: &self.side.device, way: self.way }, words, rows, queue)
     }
 
     /// Describes the device for a record.
     pub fn used(&self) -> DeviceUse {
-        let info = self.device.info();
-        DeviceUse {
-            name: info.name.clone(),
-            platform: info.platform.clone(),
-            driver: info.driver.clone(),
-            group: self.group,
-            groups: self.groups,
-            parts: self.graph.split().parts,
-            zero_copy: self.graph.is_zero_copy(),
-        }
-    }
-
-    /// Sets the arguments that never change.
-    fn bind(&self, guards: &Buffer<u32>, pieces: &Buffer<u32>, words: usize, cached: usize) -> Result<(), DeviceError> {
-        let Self { kernels, graph, counters, .. } = self;
-        let (out, incoming) = (graph.out(), graph.incoming());
-        kernels.seed.set_buffer(args::seed::all_counters, counters)?;
-        {
-            use args::bitmap_to_queue as arg;
-            kernels.bitmap_to_queue.set_buffer(arg::visited_b, &self.nothing)?;
-            kernels.bitmap_to_queue.set(arg::words, 2 * words as u32)?;
-            kernels.bitmap_to_queue.set_buffer(arg::queue_a, &self.frontier)?;
-            kernels.bitmap_to_queue.set_buffer(arg::queue_b, &self.found)?;
-            kernels.bitmap_to_queue.set_buffer(arg::all_counters, counters)?;
-            kernels.bitmap_to_queue.set_buffer(arg::guards, guards)?;
-            kernels.bitmap_to_queue.set(arg::guard, 0)?;
-        }
-        {
-            use args::tg as arg;
-            kernels.tg.set_buffer(arg::queue_b, &self.found)?;
-            kernels.tg.set_buffer(arg::offsets, &out.offsets)?;
-            kernels.tg.set_buffer(arg::to_original, &graph.to_original)?;
-            kernels.tg.set_buffer(arg::pieces, pieces)?;
-            kernels.tg.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
-            kernels.tg.set(arg::least, 0)?;
-            kernels.tg.set(arg::launch, 0)?;
-            kernels.tg.set(arg::launches, 1)?;
-            kernels.tg.set_buffer(arg::all_counters, counters)?;
-            kernels.tg.set_buffer(arg::guards, guards)?;
-            kernels.tg.set(arg::guard, 0)?;
-            out.bind(&kernels.tg, arg::REST)?;
-        }
-        {
-            use args::tg_pieces as arg;
-            let tg_pieces = &kernels.tg_pieces;
-            tg_pieces.set_buffer(arg::queue_b, &self.found)?;
-            tg_pieces.set_buffer(arg::offsets, &out.offsets)?;
-            tg_pieces.set_buffer(arg::to_original, &graph.to_original)?;
-            tg_pieces.set_buffer(arg::pieces, pieces)?;
-            tg_pieces.set(arg::most_pieces, (pieces.len() / 2) as u32)?;
-            tg_pieces.set_buffer(arg::all_counters, counters)?;
-            out.bind(tg_pieces, arg::REST)?;
-        }
-        for (kernel, columns) in [(&kernels.bg, args::bg::REST), (&kernels.bgc, args::bgc::REST)] {
-            use args::bg as arg;
-            kernel.set_buffer(arg::offsets, &incoming.offsets)?;
-            // The kernels add up the arcs that leave the rows found. A rank does not use that sum, and lists by source have no rows, so the
-            // offsets of the rows' lists replace them.
-            kernel.set_buffer(arg::offsets_out, &incoming.offsets)?;
-            kernel.set_buffer(arg::to_original, &graph.to_original)?;
-            kernel.set_buffer(arg::all_counters, counters)?;
-            kernel.set_buffer(arg::guards, guards)?;
-            kernel.set(arg::guard, 0)?;
-            let parts = graph.bind_columns(kernel, columns)?;
-            incoming.bind(kernel, parts)?;
-        }
-        kernels.bgc.set_local(args::bgc::cache, 4 * cached)?;
-        kernels.bgc.set(args::bgc::cached, cached as u32)
+        self.side.used()
     }
 
     /// Runs a bottom-up level: the unvisited rows look for a neighbour that was visited before the level.
@@ -263,22 +170,12 @@ impl<'g> PartGpu<'g> {
         state.parents_to_device()?;
         let lent = Instant::now();
         // A frontier of one vertex, so that the level applies.
-        self.seed(IS_QUEUE, 1, 0)?;
-        let words = 2 * state.own.device_len() as u32;
-        let slot = self.next_slot();
-        let kernel: &Kernel = if kernel == GpuKernel::Bgc { &self.kernels.bgc } else { &self.kernels.bg };
-        {
-            use args::bg as arg;
-            kernel.set_buffer(arg::visited, &state.visited)?;
-            kernel.set_buffer(arg::own, &state.own)?;
-            kernel.set_buffer(arg::next, &state.next)?;
-            kernel.set_buffer(arg::parent, &state.parent)?;
-            kernel.set(arg::first, 0)?;
-            kernel.set(arg::end, words)?;
-            kernel.set(arg::slot, slot)?;
-        }
-        self.start(kernel, (words as usize * 32).div_ceil(self.group).clamp(1, self.groups))?;
-        let found = self.wait(slot)?;
+        self.side.seed(IS_QUEUE, 1, 0, 0, 0)?;
+        let PartState { visited, own, next, parent, .. } = state;
+        let arrays = [("visited", Memory(visited)), ("own", Memory(own)), ("next", Memory(next)), ("parent", Memory(parent))];
+        set(self.side.bottom_up(kernel), &arrays)?;
+        self.side.launch_bottom_up(kernel, 0, 0..2 * own.device_len() as u32, self.arcs)?;
+        let found = self.wait()?;
         let back = Instant::now();
         take_back(&mut state.visited)?;
         take_back(&mut state.own)?;
@@ -298,39 +195,28 @@ impl<'g> PartGpu<'g> {
         state.next.to_device(all)?;
         state.parents_to_device()?;
         let lent = Instant::now();
+        let Kernels { bitmap_to_queue, tg, tg_pieces, .. } = &self.side.kernels;
+        // Nothing is flipped, so `visited_b` is not used.
+        for kernel in [tg, tg_pieces] {
+            set(kernel, &[("visited_a", Memory(&state.next)), ("visited_b", Memory(&state.next)), ("parent", Memory(&state.parent))])?;
+        }
         match frontier {
             PartFrontier::Queue(len) => {
-                self.seed(IS_QUEUE, len as u64, edges)?;
-                self.kernels.tg.set_buffer(args::tg::queue_a, &state.queue)?;
+                set(tg, &[("queue_a", Memory(&state.queue))])?;
+                self.side.seed(IS_QUEUE, len as u64, edges, 0, 0)?;
             }
             PartFrontier::Bitmap(len) => {
-                self.seed(IS_BITMAP, len, edges)?;
-                let slot = self.next_slot();
-                let kernel = &self.kernels.bitmap_to_queue;
-                kernel.set_buffer(args::bitmap_to_queue::visited_a, &state.bitmap)?;
-                kernel.set(args::bitmap_to_queue::slot, slot)?;
-                self.start(kernel, (2 * state.bitmap.device_len()).div_ceil(self.group))?;
-                self.kernels.tg.set_buffer(args::tg::queue_a, &self.frontier)?;
+                set(tg, &[("queue_a", Memory(&self.frontier))])?;
+                set(bitmap_to_queue, &[("visited_a", Memory(&state.bitmap))])?;
+                self.side.seed(IS_BITMAP, len, edges, 0, 0)?;
+                let slot = self.side.next_slot();
+                let kernel = &self.side.kernels.bitmap_to_queue;
+                set(kernel, &[("slot", Number(slot))])?;
+                self.side.start(kernel, (2 * state.bitmap.device_len()).div_ceil(self.side.group))?;
             }
         }
-        let slot = self.next_slot();
-        let tg_pieces = self.has_long_lists.then_some(&self.kernels.tg_pieces);
-        for kernel in [&self.kernels.tg].into_iter().chain(tg_pieces) {
-            // Both kernels begin with the same parameters. Nothing is flipped, so `visited_b` is not used.
-            use args::tg as arg;
-            kernel.set_buffer(arg::visited_a, &state.next)?;
-            kernel.set_buffer(arg::visited_b, &state.next)?;
-            kernel.set_buffer(arg::parent, &state.parent)?;
-        }
-        self.kernels.tg.set(args::tg::slot, slot)?;
-        self.start(&self.kernels.tg, self.groups)?;
-        if let Some(kernel) = tg_pieces {
-            kernel.set_buffer(args::tg_pieces::queue_a, &self.frontier)?;
-            kernel.set(args::tg_pieces::slot, slot)?;
-            self.start(kernel, self.groups)?;
-            self.completions.add(1);
-        }
-        let found = self.wait(slot)?;
+        self.side.launch_top_down(GpuKernel::Tg, 0, 0, edges)?;
+        let found = self.wait()?;
         let back = Instant::now();
         match frontier {
             PartFrontier::Queue(_) => take_back(&mut state.queue)?,
@@ -351,41 +237,13 @@ impl<'g> PartGpu<'g> {
         demand(lost == 0 && new == found)
     }
 
-    fn next_slot(&mut self) -> u32 {
-        self.slot = (self.slot + 1) % SLOTS;
-        self.slot
-    }
-
-    /// Gives the device the state of the search.
-    fn seed(&mut self, form: u32, len: u64, edges: u64) -> Result<(), DeviceError> {
-        let capped = |number: u64| number.min(u64::from(u32::MAX)) as u32;
-        let slot = self.next_slot();
-        let kernel = &self.kernels.seed;
-        kernel.set(args::seed::slot, slot)?;
-        kernel.set(args::seed::len, capped(len))?;
-        kernel.set(args::seed::edges, capped(edges))?;
-        kernel.set(args::seed::visited_before, 0)?;
-        kernel.set(args::seed::expanded, 0)?;
-        kernel.set(args::seed::state, form)?;
-        self.start(kernel, 1)
-    }
-
     /// Waits for a level. Returns the number of rows it found.
-    fn wait(&mut self, slot: u32) -> Result<u64, DeviceError> {
-        self.device.expect(self.arcs);
-        self.counters.read(0..self.arrived.len(), &mut self.arrived)?;
-        self.completions.check(&self.arrived)?;
-        let level = Slot::of(&self.arrived, slot);
+    fn wait(&mut self) -> Result<u64, DeviceError> {
+        self.side.device.expect(self.arcs);
+        self.side.read_slots()?;
+        let level = self.side.read_slot(self.side.slot);
         demand(level.get(LEVELS) == 1)?;
         Ok(u64::from(level.get(TAIL)))
-    }
-
-    fn start(&self, kernel: &Kernel, groups: usize) -> Result<(), DeviceError> {
-        // SAFETY: these are the kernels of kernels/*.cl, which stay inside what `bind` and the levels give them. Sources index `by_source`
-        // and `visited`, which cover all vertices; rows index `lists`, columns, parents, `own` and `next`, which cover all rows. A row's
-        // number is not above its vertex's, so that it may index `by_source` too (TG adds up the arcs of what it found, which are not
-        // read). Handovers to the host wait first.
-        unsafe { kernel.run(groups, self.group) }
     }
 }
 

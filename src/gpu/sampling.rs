@@ -2,7 +2,8 @@
 //! arrive with its counters.
 
 use super::{
-    GpuEngine, arguments as args,
+    GpuEngine,
+    arguments::{Number, set},
     slots::{ASKED, HUBS, PROBES, SAMPLED, Slot},
 };
 use crate::{
@@ -32,9 +33,9 @@ impl GpuEngine<'_> {
     }
 
     pub(super) fn launch_sample(&self) -> Result<(), DeviceError> {
-        let kernel = &self.kernels.sample;
-        kernel.set(args::sample::slot, self.slot)?;
-        self.start(kernel, self.groups_for(self.places))
+        let kernel = &self.side.kernels.sample;
+        set(kernel, &[("slot", Number(self.side.slot))])?;
+        self.side.start(kernel, self.side.groups_for(self.places))
     }
 
     /// See [`Engine::sample_hubs`](crate::bfs::Engine::sample_hubs).
@@ -57,15 +58,14 @@ impl GpuEngine<'_> {
     }
 
     pub(super) fn launch_hubs(&self, state: &SearchState) -> Result<(), DeviceError> {
-        let kernel = &self.kernels.sample_hubs;
-        kernel.set(args::sample_hubs::mean, state.hub_arcs)?;
-        kernel.set(args::sample_hubs::slot, self.slot)?;
-        self.start(kernel, self.groups_for(HUB_PLACES))
+        let kernel = &self.side.kernels.sample_hubs;
+        set(kernel, &[("mean", Number(state.hub_arcs)), ("slot", Number(self.side.slot))])?;
+        self.side.start(kernel, self.side.groups_for(HUB_PLACES))
     }
 
     /// Waits for samples that were launched without a level, and reads them.
     fn read_samples(&mut self) -> Result<Slot, DeviceError> {
-        self.read_slots()?;
-        Ok(self.read_slot(self.slot))
+        self.side.read_slots()?;
+        Ok(self.side.read_slot(self.side.slot))
     }
 }

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use super::{
-    GpuEngine, GpuEngineError, GpuOptions,
-    arrivals::Completions,
-    graph::{DeviceGraph, MOST_PARTS},
+    GpuEngine, GpuEngineError, GpuOptions, RUN_LEVELS,
+    arguments::{Memory, Number, set},
+    graph::{DeviceGraph, GraphArrays, Places},
     levels::{MOST_STEPS, RunAhead},
-    sampling::{MOST_PROBES, PLACES},
-    slots::{self, COUNTERS},
+    sampling::{HUB_PLACES, MOST_PROBES, PLACES},
+    side::DeviceSide,
+    slots,
 };
 use crate::{
     bfs::Ahead,
     graph::{Layout, Vertex},
-    memory::{SharedSlice, Slab},
-    opencl::{Buffer, Device, DeviceKind, Kernel, LEAST_GROUP, NO_GROUPS, OpenClError, Program},
+    memory::Slab,
+    opencl::{Buffer, Device, DeviceError, DeviceKind, Kernel, LEAST_GROUP, NO_GROUPS, OpenClError, Program},
 };
 
 /// The kernels' source, in the order in which it is compiled.
@@ -230,29 +231,17 @@ impl ProgramOptions {
 impl<'g> GpuEngine<'g> {
     /// Builds the kernels and puts the graph on `device`. `excluded` are the bits of vertices that take no part.
     pub(crate) fn new(layout: &'g Layout, device: &Arc<Device>, excluded: &[u64], options: GpuOptions) -> Result<Self, GpuEngineError> {
-        let graph = DeviceGraph::new(device, layout, options.parts.min(MOST_PARTS), options.graph)?;
-        // `map_back` loops over the original vertices, which may be more than those searched.
-        let built = Built::new(device, &graph, options.group, layout.padded().max(layout.vertices()))?;
-        let (pieces, cached_words) = (built.pieces(device)?, built.cached_words(device, options.cached_words, layout.padded() / 32));
-        let group = built.group;
-        let degrees = || (0..layout.csr().vertices()).map(|v| layout.csr().degree(v as Vertex) as usize);
-        let (longest, with_arcs) = (degrees().max().unwrap_or(0), degrees().filter(|&degree| degree > 0).count());
-        let run_arcs = options.run_arcs.map_or(RUN_ARCS_PER_ITEM * group as u64, u64::from);
-        // Roads and grids have two to four arcs per vertex.
-        let roads = layout.csr().arcs() <= 5 * with_arcs && longest <= 64;
-        let Built { kernels, groups, .. } = built;
         let padded = layout.padded();
+        // `map_back` loops over the original vertices, which may be more than those searched.
+        let side = DeviceSide::new(device, GraphArrays::of(layout), &options, padded / 32, padded.max(layout.vertices()))?;
+        let with_arcs = (0..layout.csr().vertices()).filter(|&v| layout.csr().degree(v as Vertex) > 0).count();
+        let run_arcs = options.run_arcs.map_or(RUN_ARCS_PER_ITEM * side.group as u64, u64::from);
+        // Roads and grids have two to four arcs per vertex.
+        let roads = layout.csr().arcs() <= 5 * with_arcs && side.longest <= 64;
         let most_steps = options.steps.unwrap_or(STEPS).clamp(1, MOST_STEPS);
         let engine = Self {
             seen: Slab::zeroed(padded / 64, "bitmaps")?,
             host_closed: Slab::copy_of(excluded, "bitmaps")?,
-            counters: Buffer::new(device, COUNTERS, "counters")?,
-            arrived: SharedSlice::for_transfers(device, COUNTERS, "counters")?,
-            in_flight: false,
-            completions: Completions::default(),
-            guards: Buffer::new(device, slots::GUARDS, "conditions")?,
-            guard_words: SharedSlice::for_transfers(device, slots::GUARDS, "conditions")?,
-            slot: 0,
             seeded: false,
             device_state: 0,
             ahead: Ahead::default(),
@@ -264,28 +253,44 @@ impl<'g> GpuEngine<'g> {
             masks: [Buffer::new(device, padded, "frontier mask")?, Buffer::new(device, padded, "frontier mask")?],
             excluded: Buffer::from_host(device, excluded, "bitmaps")?,
             level_of: None,
-            group,
-            groups,
             run_arcs,
-            has_long_lists: longest > group,
             roads,
             long_runs: roads,
-            launch_arcs: options.launch_arcs,
             most_steps,
             steps: most_steps,
             places: options.places.map_or(PLACES, |places| places as usize).max(1),
             probes: options.probes.unwrap_or(MOST_PROBES).max(1),
-            cached_words,
             layout,
-            device: Arc::clone(device),
-            graph,
-            kernels,
+            side,
         };
-        engine.counters.fill(0)?;
         engine.clear_masks()?;
-        engine.bind(&pieces)?;
+        engine.bind()?;
         device.finish()?;
         Ok(engine)
+    }
+
+    /// Sets the arguments that never change.
+    fn bind(&self) -> Result<(), DeviceError> {
+        let padded = self.layout.padded() as u32;
+        self.side.set(&[
+            ("excluded", Memory(&self.excluded)),
+            ("mask_a", Memory(&self.masks[0])),
+            ("mask_b", Memory(&self.masks[1])),
+            ("padded", Number(padded)),
+            ("words", Number(self.words())),
+            ("vertices", Number(self.layout.csr().vertices() as u32)),
+            ("most", Number(self.run_arcs.min(u64::from(u32::MAX)) as u32)),
+            ("most_levels", Number(RUN_LEVELS)),
+            ("places", Number(self.places as u32)),
+            ("most_probes", Number(self.probes)),
+            ("most_places", Number(HUB_PLACES as u32)),
+        ])?;
+        let Kernels { mask_to_queue, map_back, .. } = &self.side.kernels;
+        // Words of four bytes.
+        set(mask_to_queue, &[("words", Number(padded / 4))])?;
+        let Some(Places { of, hosts, names }) = &self.side.graph.places else { return Ok(()) };
+        set(map_back, &[("place", Memory(of)), ("vertices", Number(of.len() as u32)), ("hosts", Memory(hosts)), ("names", Memory(names))])?;
+        set(map_back, &[("first_leaf", Number(self.layout.first_leaf() as u32))])
     }
 
     /// The most vertices that kernels can count. The 32-bit counter of a loop over vertices or queue entries can end up to one round of all
@@ -301,7 +306,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        gpu::graph::EdgeParts,
+        gpu::graph::{EdgeParts, MOST_PARTS},
         graph::{BuildOptions, EdgeList, Listing, Order},
     };
 

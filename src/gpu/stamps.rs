@@ -1,19 +1,20 @@
 //! The levels of vertices found by an asynchronous search, recorded on the device.
 
-use super::{GpuEngine, arguments as args};
+use super::{
+    GpuEngine,
+    arguments::{Memory, Number, set},
+};
 use crate::{
     engine::{Frontier, SearchState},
-    opencl::{Buffer, DeviceError, Kernel, OpenClError},
+    opencl::{Buffer, DeviceError, OpenClError},
 };
 
 impl GpuEngine<'_> {
     /// Allocates the levels of an asynchronous search.
     pub(crate) fn remember_levels(&mut self) -> Result<(), OpenClError> {
-        let levels = Buffer::new(&self.device, self.layout.padded(), "levels")?;
-        let set = |kernel: &Kernel, index| kernel.set_buffer(index, &levels);
-        set(&self.kernels.stamp_queue, args::stamp_queue::level_of)
-            .and_then(|()| set(&self.kernels.stamp_bitmap, args::stamp_bitmap::level_of))
-            .map_err(|error| OpenClError::Call { device: self.device.info().name.clone(), error })?;
+        let levels = Buffer::new(&self.side.device, self.layout.padded(), "levels")?;
+        let set = self.side.set(&[("level_of", Memory(&levels))]);
+        set.map_err(|error| OpenClError::Call { device: self.side.device.info().name.clone(), error })?;
         self.level_of = Some(levels);
         Ok(())
     }
@@ -23,21 +24,24 @@ impl GpuEngine<'_> {
         match state.frontier {
             Frontier::Queue { len: 0, .. } | Frontier::Mask { .. } => return Ok(()),
             Frontier::Queue { len, .. } => {
-                let kernel = &self.kernels.stamp_queue;
-                kernel.set_buffer(args::stamp_queue::queue, &state.queue)?;
-                kernel.set(args::stamp_queue::len, len as u32)?;
-                kernel.set(args::stamp_queue::level, level)?;
-                self.start(kernel, self.groups_for(len))?;
+                let kernel = &self.side.kernels.stamp_queue;
+                set(kernel, &[("queue", Memory(&state.queue)), ("len", Number(len as u32)), ("level", Number(level))])?;
+                self.side.start(kernel, self.side.groups_for(len))?;
             }
             Frontier::Bitmap { .. } => {
-                let kernel = &self.kernels.stamp_bitmap;
-                kernel.set_buffer(args::stamp_bitmap::now, &state.visited[state.current])?;
-                kernel.set_buffer(args::stamp_bitmap::before, &state.visited[1 - state.current])?;
-                kernel.set(args::stamp_bitmap::level, level)?;
-                self.start(kernel, self.groups_for(self.layout.padded() / 32))?;
+                let kernel = &self.side.kernels.stamp_bitmap;
+                set(
+                    kernel,
+                    &[
+                        ("now", Memory(&state.visited[state.current])),
+                        ("before", Memory(&state.visited[1 - state.current])),
+                        ("level", Number(level)),
+                    ],
+                )?;
+                self.side.start(kernel, self.side.groups_for(self.layout.padded() / 32))?;
             }
         }
-        self.completions.add(1);
+        self.side.completions.add(1);
         Ok(())
     }
 
@@ -54,7 +58,7 @@ impl GpuEngine<'_> {
         if let Some(buffer) = &self.level_of {
             buffer.read(0..buffer.len(), levels)?;
             // The last levels were recorded after the last slots had been read.
-            self.read_slots()?;
+            self.side.read_slots()?;
         }
         Ok(())
     }

@@ -147,14 +147,8 @@ impl<'g> HybridEngine<'g> {
         let all: u64 = setups.iter().map(units).sum();
         let mut helpers = Vec::new();
         for setup in setups {
-            let with = |options| set_up(layout, setup, options, cpu.excluded(), uses);
-            let mut options = setup.options;
-            let mut made = with(options);
-            if let Some(others) = made.as_ref().err().and_then(|error| options.without_a_copy(&setup.device, error)) {
-                options = others;
-                made = with(options);
-            }
-            let (gpu, own) = made.map_err(|source| EngineError::Gpu { device: of(setup), source })?;
+            let made = setup.build(|options| set_up(layout, setup, options, cpu.excluded(), uses));
+            let ((gpu, own), options) = made.map_err(|source| EngineError::Gpu { device: of(setup), source })?;
             let words = if own.is_some() { layout.padded() / 64 + 1 } else { 0 };
             let seen = Slab::zeroed(words, "bitmaps")?;
             helpers.push(Helper { gpu, options, own, seen, seen_is_known: false, weight: 1000 * units(setup) / all.max(1) });
@@ -249,15 +243,7 @@ impl<'g> HybridEngine<'g> {
 
     /// The devices, with the settings in use.
     pub fn devices(&self) -> impl Iterator<Item = DeviceUse> + '_ {
-        self.helpers.iter().map(|helper| DeviceUse {
-            name: helper.gpu.device().info().name.clone(),
-            platform: helper.gpu.device().info().platform.clone(),
-            driver: helper.gpu.device().info().driver.clone(),
-            group: helper.gpu.group(),
-            groups: helper.gpu.groups(),
-            parts: helper.gpu.parts(),
-            zero_copy: helper.gpu.is_zero_copy(),
-        })
+        self.helpers.iter().map(|helper| helper.gpu.used())
     }
 
     /// For each device, whether a call has failed since the last successful wait for everything launched.

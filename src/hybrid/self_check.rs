@@ -30,21 +30,15 @@ impl HybridEngine<'_> {
 
     /// Checks one device, if necessary with smaller work-groups.
     fn check_device(&mut self, index: usize, setup: &GpuSetup, root: Vertex, wanted: &[u64; LEVELS_CHECKED]) -> Result<(), GpuEngineError> {
-        let GpuSetup { device, .. } = setup;
         let options = self.helpers[index].options;
         loop {
-            let group = self.helpers[index].gpu.group();
-            match self.wrong_kernel(index, root, wanted) {
-                Ok(None) => {
-                    device.remember_groups();
-                    return Ok(());
-                }
-                Ok(Some(kernel)) => return Err(GpuEngineError::Wrong { kernel, driver: device.info().driver.clone() }),
-                Err(error) if device.halves_groups(error, group) => {}
-                Err(error) => return Err(error.into()),
+            let group = self.helpers[index].gpu.used().group;
+            let wrong = self.wrong_kernel(index, root, wanted);
+            if setup.passes(group, wrong)? {
+                return Ok(());
             }
             let helper = &mut self.helpers[index];
-            helper.gpu = GpuEngine::new(self.layout, device, self.cpu.excluded(), options)?;
+            helper.gpu = GpuEngine::new(self.layout, &setup.device, self.cpu.excluded(), options)?;
             if self.uses.together {
                 helper.gpu.remember_levels()?;
             }

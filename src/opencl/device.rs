@@ -266,7 +266,7 @@ impl Device {
 
     /// After the launch of a kernel with work-groups of `group` items failed with `error`: whether smaller ones are worth a try, since some
     /// drivers find out only then that a group of that size has no room. If so, half of it is the limit from now on.
-    pub fn halves_groups(&self, error: DeviceError, group: usize) -> bool {
+    pub(crate) fn halves_groups(&self, error: DeviceError, group: usize) -> bool {
         let is_of_size = [CL_OUT_OF_RESOURCES, CL_INVALID_WORK_GROUP_SIZE, CL_INVALID_WORK_ITEM_SIZE].contains(&error.code);
         // A lost device gives the same error, but can't be waited for.
         let halves = is_of_size && error.call == LAUNCH && group > 1 && self.finish().is_ok();
@@ -278,7 +278,7 @@ impl Device {
     }
 
     /// Remembers in the cache that launches succeed with work-groups of the present limit, if they did not with larger ones.
-    pub fn remember_groups(&self) {
+    pub(crate) fn remember_groups(&self) {
         let most = self.max_work_group();
         if self.limits.max_work_group.is_some_and(|limit| most < limit) {
             if let Some(cache) = Cache::of_user() {

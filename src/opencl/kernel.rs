@@ -126,7 +126,7 @@ impl Kernel {
     ///
     /// # Errors
     /// An index that the kernel does not have; memory of no device or of another device.
-    pub fn set_buffer(&self, index: u32, argument: &impl Argument) -> Result<(), DeviceError> {
+    pub fn set_buffer(&self, index: u32, argument: &(impl Argument + ?Sized)) -> Result<(), DeviceError> {
         const CALL: &str = "clSetKernelArg";
         self.known(index)?;
         let memory = argument.memory().ok_or(DeviceError { call: CALL, code: HOST_ONLY })?;
