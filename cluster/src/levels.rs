@@ -17,7 +17,7 @@ use std::{
 use super::{
     ClusterError, ClusterOptions, LevelTraffic, RankDevice,
     deal::Deal,
-    message::{self, HEADER, Malformed, Message, MessageKind},
+    message::{self, Bits, HEADER, Malformed, Message, MessageKind, rows_of},
     part::Part,
     ranks::{Ranks, sum},
     search::{Found, Runner, advance},
@@ -470,9 +470,8 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             // The rows of a message are in ascending order.
             let rows = &mut self.found[..found as usize];
             if in_bits {
-                let new = self.state.own.iter().zip(self.state.next.iter()).enumerate();
-                let new = new.flat_map(|(word, (before, now))| Bits(now & !before).map(move |bit| (word * 64) as Vertex + bit));
-                rows.iter_mut().zip(new).for_each(|(found, row)| *found = row);
+                let new = self.state.own.iter().zip(self.state.next.iter()).map(|(before, now)| now & !before);
+                rows.iter_mut().zip(rows_of(new)).for_each(|(found, row)| *found = row);
             } else {
                 rows.sort_unstable();
             }
@@ -494,12 +493,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
     fn exchange(&mut self, length: usize, work: &mut LevelWork) -> Result<Found, Halt> {
         let ranks = self.part.deal.ranks;
         let begin = Instant::now();
-        // A message has a bit for each vertex of the rank that was unvisited before the level, or a few rows of mostly two bytes. Every
+        // A message has few bytes for few unvisited vertices: rows of mostly two bytes, or lists of less than half of the vertices. Every
         // rank must compute the same block, so it uses counts that all ranks have: `own` differs in length between ranks, though only a
         // little.
         let open = (self.stats.unvisited_vertices as usize).div_ceil(ranks);
         let rows = 2 * open.min(message::few(self.part.words.div_ceil(ranks)));
-        let block = self.block.min((HEADER + rows.max(open / 8 + open / 32)).next_multiple_of(BLOCK_STEP));
+        let block = self.block.min((HEADER + rows.max(open / 4)).next_multiple_of(BLOCK_STEP));
         self.ranks.all_gather(&self.outgoing[..block], &mut self.first[..ranks * block]);
         let mut longest = 0;
         let mut rest = 0;
@@ -549,7 +548,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             match message.form {
                 MessageKind::Failed => halt = Some(Halt::Failed),
                 MessageKind::Again => halt = halt.or(Some(Halt::Again)),
-                MessageKind::Rows | MessageKind::Chunks | MessageKind::Whole => {}
+                MessageKind::Rows | MessageKind::Chunks => {}
             }
             all_rows &= message.form == MessageKind::Rows;
             nothing &= message.is_empty();
@@ -636,22 +635,6 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
 /// Nanoseconds from one instant to another.
 fn nanoseconds(from: Instant, to: Instant) -> u64 {
     to.duration_since(from).as_nanos() as u64
-}
-
-/// The set bits of a word, lowest first.
-struct Bits(u64);
-
-impl Iterator for Bits {
-    type Item = u32;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<u32> {
-        let bit = self.0.trailing_zeros();
-        (self.0 != 0).then(|| {
-            self.0 &= self.0 - 1;
-            bit
-        })
-    }
 }
 
 /// The data that the threads of a top-down level share.
