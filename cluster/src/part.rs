@@ -14,16 +14,12 @@ use socbfs::{
     bfs::LevelStats,
     gpu::PartArrays,
     graph::{
-        Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
-        build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees},
+        Columns, Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
+        build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees, skew},
     },
     memory::{self, Slab},
 };
 
-/// Least skew at which vertices are renumbered by degree, as in [`Layout`](socbfs::graph::Layout).
-const SKEWED: f64 = 3.0;
-/// Number of columns of first neighbours, for skewed graphs and for others, as in [`Layout`](socbfs::graph::Layout).
-const COLUMNS: [usize; 2] = [2, 4];
 /// Leaves among the sources of a search whose neighbours are exchanged at once.
 const LEAVES: usize = 256;
 
@@ -48,10 +44,8 @@ pub struct Part {
     pub(super) lists: Csr,
     /// The same arcs by neighbour: the rows of this rank that each vertex is a neighbour of.
     pub(super) by_source: Csr,
-    /// First neighbours of the rows: column `k` holds neighbour `k` of each row.
-    pub(super) columns: Vec<Slab<Vertex>>,
-    /// `columns` in original numbers; empty if vertices keep their numbers.
-    column_originals: Vec<Slab<Vertex>>,
+    /// First neighbours of the rows.
+    pub(super) columns: Columns,
     /// A bit for each vertex that is not searched: padding, vertices without an edge, and leaves.
     pub(super) unsearched: Slab<u64>,
     /// A bit for each internal number without an edge, padding included. In the order of degrees, vertices without an edge have no number.
@@ -142,19 +136,9 @@ impl Part {
         same_everywhere(ranks, "number of edges", degrees.entries)?;
         same_everywhere(ranks, "degrees", mixed(&degree))?;
 
-        let (with_edges, ends, squares) = degree
-            .par_iter()
-            .filter(|&&degree| degree > 0)
-            .fold(|| (0u64, 0u64, 0.0), |(count, sum, squares), &d| (count + 1, sum + u64::from(d), squares + f64::from(d) * f64::from(d)))
-            .reduce(|| (0, 0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
-        let skew = if with_edges == 0 { 1.0 } else { squares * with_edges as f64 / (ends as f64 * ends as f64) };
-        let order = match order {
-            Order::Auto if skew >= SKEWED => Order::Degree,
-            Order::Auto => Order::Original,
-            // No rank has the lists of all vertices.
-            Order::Rcm => Order::Degree,
-            chosen => chosen,
-        };
+        let (with_edges, skew) = skew(degree.par_iter().copied());
+        // For a neighbourhood, too: no rank has the lists of all vertices.
+        let order = if order.renumbers(skew) { Order::Degree } else { Order::Original };
         let (by_rank, rank) = all_or_none(ranks, by_degree(&degree))?;
         let by_degree = order == Order::Degree;
         let internal = |v: usize| if by_degree { rank[v] } else { v as Vertex };
@@ -221,8 +205,7 @@ impl Part {
             ..Self::default()
         };
         part.take_leaves_out(vertices, ranks)?;
-        let made = part.index_by_source().and_then(|()| part.make_columns(COLUMNS[usize::from(!by_degree)]));
-        all_or_none(ranks, made)?;
+        all_or_none(ranks, part.index())?;
         part.count_degrees(ranks)?;
         part.counts.arcs = values(ranks, part.lists.arcs() as u64);
         part.hub_share = part.share_of_hubs(ranks);
@@ -307,54 +290,12 @@ impl Part {
         Ok(())
     }
 
-    fn index_by_source(&mut self) -> Result<(), ClusterError> {
-        let sources = 64 * self.words;
-        let mut offsets: Slab<u32> = Slab::zeroed(sources + 1, "adjacency offsets")?;
-        let mut targets: Slab<Vertex> = Slab::zeroed(self.lists.arcs(), "adjacency")?;
-        for &source in self.lists.targets.iter() {
-            offsets[source as usize + 1] += 1;
-        }
-        let mut sum = 0;
-        for offset in offsets.iter_mut() {
-            sum += *offset;
-            *offset = sum;
-        }
-        // Rows are visited from the last to the first, and each list is filled backwards: its end moves to its beginning. So every list is
-        // in ascending order.
-        for row in (0..self.lists.vertices() as Vertex).rev() {
-            for &source in self.lists.neighbours(row) {
-                let end = &mut offsets[source as usize + 1];
-                *end -= 1;
-                targets[*end as usize] = row;
-            }
-        }
-        // `offsets[source + 1]` is now where the list of `source` begins.
-        for source in 0..sources {
-            offsets[source] = offsets[source + 1];
-        }
-        if let Some(last) = offsets.last_mut() {
-            *last = targets.len() as u32;
-        }
-        self.by_source = Csr { offsets, targets };
-        Ok(())
-    }
-
-    fn make_columns(&mut self, count: usize) -> Result<(), ClusterError> {
-        let none = (64 * self.words) as Vertex;
-        for k in 0..count {
-            let mut column: Slab<Vertex> = Slab::zeroed(self.lists.vertices(), "columns of first neighbours")?;
-            for (row, entry) in column.iter_mut().enumerate() {
-                *entry = self.lists.neighbours(row as Vertex).get(k).copied().unwrap_or(none);
-            }
-            if self.order == Order::Degree {
-                let mut originals: Slab<Vertex> = Slab::zeroed(column.len(), "columns of first neighbours")?;
-                for (original, &neighbour) in originals.iter_mut().zip(&column[..]) {
-                    *original = self.to_original.get(neighbour as usize).copied().unwrap_or(NONE);
-                }
-                self.column_originals.push(originals);
-            }
-            self.columns.push(column);
-        }
+    /// Indexes the arcs by source, and takes the first neighbours of each row.
+    fn index(&mut self) -> Result<(), memory::OutOfMemory> {
+        let (lists, sources) = (&self.lists, 64 * self.words);
+        let rows = 0..lists.vertices() as Vertex;
+        self.by_source = grouped(rows.flat_map(|row| lists.neighbours(row).iter().map(move |&source| [source, row])), sources)?;
+        self.columns = Columns::new(lists, lists.vertices(), sources as Vertex, self.order, &self.to_original)?;
         Ok(())
     }
 
@@ -415,10 +356,9 @@ impl Part {
 
     /// Bytes that this rank holds.
     pub fn bytes(&self) -> u64 {
-        let columns: u64 = self.columns.iter().chain(&self.column_originals).map(Slab::bytes).sum();
         self.lists.bytes()
             + self.by_source.targets.bytes()
-            + columns
+            + self.columns.bytes()
             + self.leaves.bytes()
             + self.input_degree.bytes()
             + self.replicated_bytes()
@@ -438,14 +378,10 @@ impl Part {
         PartArrays {
             lists: &self.lists,
             by_source: &self.by_source,
-            columns: &self.columns,
-            names: self.column_originals(),
+            columns: self.columns.numbers(),
+            names: self.columns.originals(),
             to_original: &self.to_original,
         }
-    }
-
-    pub(super) fn column_originals(&self) -> &[Slab<Vertex>] {
-        if self.order == Order::Degree { &self.column_originals } else { &self.columns }
     }
 
     /// The internal number of an original vertex, [`NONE`] where it has no edge.
@@ -603,6 +539,25 @@ impl Part {
     }
 }
 
+/// The second numbers of `pairs` by the first, which are below `keys`, in the order of `pairs`.
+pub(super) fn grouped(pairs: impl DoubleEndedIterator<Item = [Vertex; 2]> + Clone, keys: usize) -> Result<Csr, memory::OutOfMemory> {
+    let mut offsets: Slab<u32> = Slab::zeroed(keys + 1, "adjacency offsets")?;
+    pairs.clone().for_each(|[key, _]| offsets[key as usize] += 1);
+    let mut sum = 0;
+    for offset in offsets.iter_mut() {
+        sum += *offset;
+        *offset = sum;
+    }
+    let mut targets = Slab::zeroed(sum as usize, "adjacency")?;
+    // Each list is filled backwards: its end moves to its beginning.
+    for [key, value] in pairs.rev() {
+        let end = &mut offsets[key as usize];
+        *end -= 1;
+        targets[*end as usize] = value;
+    }
+    Ok(Csr { offsets, targets })
+}
+
 /// Adds up the counts of all ranks.
 fn add_up_degrees(degrees: &mut Degrees, ranks: &impl Ranks) {
     add_up(ranks, &mut degrees.outgoing);
@@ -665,7 +620,7 @@ mod tests {
                 &part.input_degree,
                 &part.word_degrees,
             ];
-            numbers.into_iter().chain(&part.columns).chain(&part.column_originals).map(|slab| slab.to_vec()).collect::<Vec<_>>()
+            numbers.into_iter().chain(part.columns.numbers()).chain(part.columns.originals()).map(|slab| slab.to_vec()).collect::<Vec<_>>()
         };
         assert_eq!(slabs(part), slabs(other), "{what}");
         let bits = |part: &Part| [part.unsearched.to_vec(), part.isolated.to_vec()];

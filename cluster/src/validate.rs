@@ -18,7 +18,7 @@ use super::{
     ClusterError,
     edges::{Edges, Needs},
     host::{Host, all_gather},
-    part::Part,
+    part::{Part, grouped},
     ranks::{Ranks, gathered, gathered_varying, max, sum, texts, values},
     search::all_or_none,
 };
@@ -194,7 +194,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     /// # Errors
     /// [`ClusterError::Message`].
     pub fn levels(&self, tree: &RankTree) -> Result<Vec<u32>, ClusterError> {
-        Ok(self.find_levels(tree, &mut Children::default())?.0.of)
+        Ok(self.find_levels(tree)?.0.of)
     }
 
     /// Checks `trees` against the edges that the part was built from.
@@ -211,13 +211,11 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
         all_or_none(self.ranks, room)?;
         let mut levels = Vec::with_capacity(trees.len());
         let mut faults: Vec<Option<String>> = Vec::with_capacity(trees.len());
-        let mut children = Children::default();
         for tree in trees {
-            let (found, fault) = self.find_levels(tree, &mut children)?;
+            let (found, fault) = self.find_levels(tree)?;
             levels.push(found);
             faults.push(fault);
         }
-        drop(children);
         let deepest = levels.iter().map(|levels| levels.depth).max().unwrap_or(0);
         let passed =
             if deepest <= u8::DEEPEST { self.pass::<u8, _>(edges, trees, &levels)? } else { self.pass::<u32, _>(edges, trees, &levels)? };
@@ -338,7 +336,7 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
     ///
     /// # Errors
     /// [`ClusterError::Message`].
-    fn find_levels(&self, tree: &RankTree, children: &mut Children) -> Result<(Levels, Option<String>), ClusterError> {
+    fn find_levels(&self, tree: &RankTree) -> Result<(Levels, Option<String>), ClusterError> {
         let (part, n) = (self.part, self.part.vertices());
         let mut fault = None;
         let mut level = vec![NONE; n];
@@ -348,21 +346,22 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 frontier.push(source);
             }
         }
-        children.pairs.clear();
+        // Parents with their children.
+        let mut pairs = Vec::new();
         for (row, vertex) in part.own_vertices() {
             match tree.parents[row] {
                 parent if level[vertex as usize] == 0 => fault = fault_of_source(vertex, parent).or(fault),
                 NONE => {}
                 parent if parent as usize >= n => fault = Some(format!("vertex {vertex} has parent {parent}, which is not a vertex")),
-                parent => children.pairs.push([parent, vertex]),
+                parent => pairs.push([parent, vertex]),
             }
         }
-        children.sort(n);
+        let children = all_or_none(self.ranks, grouped(pairs.iter().copied(), n))?;
         let (mut depth, mut found) = (0, 0);
         loop {
             let mut own = Vec::new();
             for &v in &frontier {
-                own.extend_from_slice(children.of(v));
+                own.extend_from_slice(children.neighbours(v));
             }
             found += own.len();
             // MPI counts bytes in signed 32-bit numbers, so large levels are exchanged in pieces.
@@ -385,50 +384,13 @@ impl<'p, R: Ranks> ClusterValidator<'p, R> {
                 }
             }
         }
-        if found < children.pairs.len() && fault.is_none() {
-            let astray = children.pairs.iter().find(|[_, child]| level[*child as usize] == NONE);
+        if found < pairs.len() && fault.is_none() {
+            let astray = pairs.iter().find(|[_, child]| level[*child as usize] == NONE);
             fault = astray.map(|[parent, child]| {
                 format!("from vertex {child} its parent {parent} does not lead to the root: a cycle, or a vertex that was not reached")
             });
         }
         Ok((Levels { of: level, depth }, fault))
-    }
-}
-
-/// A rank's vertices by their parents.
-#[derive(Default)]
-struct Children {
-    /// Parent and child, in the order of rows.
-    pairs: Vec<[Vertex; 2]>,
-    /// Where the children of each vertex begin in `children`.
-    offsets: Vec<u32>,
-    children: Vec<Vertex>,
-}
-
-impl Children {
-    /// Makes the lists of children of `vertices` vertices from `pairs`.
-    fn sort(&mut self, vertices: usize) {
-        self.offsets.clear();
-        self.offsets.resize(vertices + 2, 0);
-        self.children.resize(self.pairs.len(), 0);
-        // Counts are stored two places further: filling a list then moves the offset of its beginning to the beginning of the next list.
-        for &[parent, _] in &self.pairs {
-            self.offsets[parent as usize + 2] += 1;
-        }
-        let mut sum = 0;
-        for offset in &mut self.offsets {
-            sum += *offset;
-            *offset = sum;
-        }
-        for &[parent, child] in &self.pairs {
-            let at = &mut self.offsets[parent as usize + 1];
-            self.children[*at as usize] = child;
-            *at += 1;
-        }
-    }
-
-    fn of(&self, parent: Vertex) -> &[Vertex] {
-        &self.children[self.offsets[parent as usize] as usize..self.offsets[parent as usize + 1] as usize]
     }
 }
 

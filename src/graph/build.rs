@@ -180,6 +180,15 @@ pub fn count_degrees(edges: &impl EdgeStream, n: usize, stopper: &Stopper) -> Re
     Ok(Degrees { outgoing, incoming, entries, self_loops, up_and_down, to_compare })
 }
 
+/// Number of vertices with an edge, and the [skew](super::LayoutStats::skew) of the degrees.
+pub fn skew(degrees: impl ParallelIterator<Item = u32>) -> (u64, f64) {
+    let (count, sum, squares) = degrees
+        .filter(|&degree| degree > 0)
+        .fold(|| (0u64, 0u64, 0.0), |(count, sum, squares), d| (count + 1, sum + u64::from(d), squares + f64::from(d) * f64::from(d)))
+        .reduce(|| (0, 0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1, a.2 + b.2));
+    (count, if count == 0 { 1.0 } else { squares * count as f64 / (sum as f64 * sum as f64) })
+}
+
 /// Vertices that have an edge, by descending degree (ties by number), as `(to_original, to_internal)`. The others map to [`NONE`].
 pub fn by_degree(degree: &[u32]) -> Result<(Slab<Vertex>, Slab<Vertex>), GraphError> {
     let mut keys = Slab::zeroed(degree.par_iter().filter(|&&degree| degree > 0).count(), "vertex order")?;

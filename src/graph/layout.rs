@@ -12,8 +12,8 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Stopper, Vertex,
-    build::{Arcs, Naming, adjacency, by_degree, count_degrees},
+    Columns, Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Stopper, Vertex,
+    build::{Arcs, Naming, adjacency, by_degree, count_degrees, skew},
     leaves::{Leaves, first_place},
     rcm::{self, Renumbering},
 };
@@ -34,6 +34,16 @@ pub enum Order {
     /// Reverse Cuthill-McKee: neighbours have near numbers. The same vertices are dropped as in the order by degree, and the lists are
     /// those of that order. It pays in graphs with communities.
     Rcm,
+}
+
+impl Order {
+    /// Whether vertices of a graph with degrees of this skew are numbered anew.
+    pub fn renumbers(self, skew: f64) -> bool {
+        match self {
+            Self::Auto => skew >= SKEWED,
+            asked => asked != Self::Original,
+        }
+    }
 }
 
 /// How to build a [`Layout`].
@@ -130,8 +140,7 @@ pub struct Layout {
     places: Slab<Vertex>,
     leaves: Leaves,
     input_degree: Slab<u32>,
-    columns: Vec<Slab<Vertex>>,
-    column_originals: Vec<Slab<Vertex>>,
+    columns: Columns,
     rows: Slab<[Vertex; 4]>,
     stats: LayoutStats,
     order: Order,
@@ -143,11 +152,6 @@ pub struct Layout {
 /// Skew from which vertices are renumbered: uniform random graphs, meshes and roads stay below 2, social graphs and web crawls
 /// are far above 3.
 const SKEWED: f64 = 3.0;
-/// Columns of first neighbours in an order by degree, in which most vertices find a hub at once (measured: 4 are no faster).
-const COLUMNS_SKEWED: usize = 2;
-/// Columns in other orders. (Measured in graphs with communities: 0.80 to 0.99 of the time with 2. In graphs without hubs all neighbours
-/// are equally likely to be visited: four instead of none double the speed, eight lower it.)
-const COLUMNS_EVEN: usize = 4;
 /// Mean degree up to which a graph of small degrees (roads, grids, meshes) is searched by rows of four neighbours.
 const ROWS_MEAN_DEGREE: f64 = 4.5;
 /// Largest degree of a graph searched by rows.
@@ -234,18 +238,8 @@ impl Layout {
             degrees.incoming.copy_from_slice(&degrees.outgoing);
         }
         let ends = |v: usize| if options.directed { degrees.outgoing[v] + degrees.incoming[v] } else { degrees.outgoing[v] };
-        let (with_edges, squares) = (0..n)
-            .into_par_iter()
-            .map(|v| f64::from(ends(v)))
-            .filter(|&ends| ends > 0.0)
-            .fold(|| (0u64, 0.0), |(count, squares), ends| (count + 1, squares + ends * ends))
-            .reduce(|| (0, 0.0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let sum = if options.directed { 2 * entries } else { raw_arcs } as f64;
-        let skew = if with_edges == 0 { 1.0 } else { squares * with_edges as f64 / (sum * sum) };
-        let is_mapped = match options.order {
-            Order::Auto => skew >= SKEWED,
-            asked => asked != Order::Original,
-        };
+        let (with_edges, skew) = skew((0..n).into_par_iter().map(ends));
+        let is_mapped = options.order.renumbers(skew);
         steps.done("count degrees");
 
         let ranking: Slab<u32> = if options.directed {
@@ -325,8 +319,7 @@ impl Layout {
             places,
             leaves,
             input_degree: degrees.outgoing,
-            columns: Vec::new(),
-            column_originals: Vec::new(),
+            columns: Columns::default(),
             rows: Slab::default(),
             stats: LayoutStats {
                 vertices: n as u64,
@@ -355,32 +348,12 @@ impl Layout {
         if by_rows {
             layout.make_rows()?;
         } else {
-            layout.make_columns(if order == Order::Degree { COLUMNS_SKEWED } else { COLUMNS_EVEN })?;
+            layout.columns = Columns::new(layout.incoming(), layout.padded(), layout.padded() as Vertex, order, &layout.to_original)?;
         }
         steps.done("first neighbours");
         layout.construction = steps.begin.elapsed();
         layout.steps = steps.records;
         Ok(layout)
-    }
-
-    fn make_columns(&mut self, count: usize) -> Result<(), GraphError> {
-        let none = self.padded() as Vertex;
-        for k in 0..count {
-            let mut column = Slab::zeroed(self.padded(), "columns of first neighbours")?;
-            let lists = self.incoming.as_ref().unwrap_or(&self.csr);
-            column.par_iter_mut().enumerate().with_min_len(4096).for_each(|(v, entry)| {
-                *entry = if v < lists.vertices() { lists.neighbours(v as Vertex).get(k).copied().unwrap_or(none) } else { none };
-            });
-            if self.is_mapped() {
-                let mut originals = Slab::zeroed(self.padded(), "columns of first neighbours")?;
-                originals.par_iter_mut().zip(&column[..]).with_min_len(4096).for_each(|(original, &neighbour)| {
-                    *original = self.to_original.get(neighbour as usize).copied().unwrap_or(NONE);
-                });
-                self.column_originals.push(originals);
-            }
-            self.columns.push(column);
-        }
-        Ok(())
     }
 
     fn make_rows(&mut self) -> Result<(), GraphError> {
@@ -447,14 +420,13 @@ impl Layout {
 
     /// Bytes that the searched structure holds.
     pub fn bytes(&self) -> u64 {
-        let columns: u64 = self.columns.iter().chain(&self.column_originals).map(Slab::bytes).sum();
         self.csr.bytes()
             + self.incoming.as_ref().map_or(0, Csr::bytes)
             + self.to_original.bytes()
             + self.places.bytes()
             + self.leaves.bytes()
             + self.input_degree.bytes()
-            + columns
+            + self.columns.bytes()
             + self.rows.bytes()
     }
 
@@ -542,12 +514,12 @@ impl Layout {
     /// Columns of first in-neighbours: `columns()[k][v]` is the k-th entry of v's list, or [`Layout::padded`] if the list is shorter.
     /// Each column has `padded` entries.
     pub fn columns(&self) -> &[Slab<Vertex>] {
-        &self.columns
+        self.columns.numbers()
     }
 
     /// The neighbours in [`columns`](Self::columns) as original numbers ([`NONE`]: no such entry).
     pub fn column_originals(&self) -> &[Slab<Vertex>] {
-        if self.is_mapped() { &self.column_originals } else { &self.columns }
+        self.columns.originals()
     }
 
     /// Rows of the first four neighbours of every vertex. Missing ones are [`Layout::padded`]; the first entry carries [`ROW_CONTINUES`]

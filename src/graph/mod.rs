@@ -2,6 +2,7 @@
 
 pub mod buckets;
 pub mod build;
+mod columns;
 mod csr;
 mod edges;
 mod info;
@@ -13,6 +14,7 @@ mod stop;
 mod stream;
 
 pub use buckets::check_range;
+pub use columns::Columns;
 pub use csr::Csr;
 pub use edges::{EdgeList, Listing, RowsError, SerializedRows};
 pub use edges::{arrays, check_offsets};
