@@ -52,15 +52,6 @@ const COLLECTED: usize = 256;
 const BLOCK: [usize; 2] = [64, 1024];
 const BLOCK_STEP: usize = 16;
 
-/// The frontier, the same on every rank.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Frontier {
-    /// This many entries at the beginning of the queue, in the order of ranks, ascending within each rank.
-    Queue(usize),
-    /// The bits of the bitmap.
-    Bitmap,
-}
-
 /// The reason why a search stops early.
 #[derive(Debug)]
 pub(super) enum Halt {
@@ -111,7 +102,8 @@ pub(super) struct RankEngine<'p, R: Ranks> {
     /// Whether `parent` may hold entries of other rows than those that are searched and leaves. [`finish`](Self::finish) does not remove
     /// them.
     strange_parent: bool,
-    frontier: Frontier,
+    /// The frontier, the same on every rank. A queue is in the order of ranks, ascending within each rank.
+    frontier: PartFrontier,
     /// Rows that the current level found top-down.
     found: Slab<Vertex>,
     /// By thread: rows without a parent in the columns (bottom-up), or the current batch (top-down).
@@ -166,7 +158,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             begun: LevelTraffic::default(),
             joining: (Slab::zeroed(own, "bitmaps")?, false),
             strange_parent: true,
-            frontier: Frontier::Queue(0),
+            frontier: PartFrontier::Queue(0),
             found: Slab::zeroed(64 * own, "frontier queue")?,
             scratch,
             outgoing: Slab::zeroed(stride, "messages")?,
@@ -239,7 +231,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             if is_bitmap {
                 self.state.bitmap.fill(0);
                 self.state.bitmap[(v >> 6) as usize] = 1 << (v & 63);
-                self.frontier = Frontier::Bitmap;
+                self.frontier = PartFrontier::Bitmap(1);
             }
             match self.on_device(kernel.direction(), kernel, &mut LevelWork::default()) {
                 Err(DeviceError::WRONG) => return Ok(Some(kernel)),
@@ -267,12 +259,12 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             }
             len += 1;
         });
-        self.frontier = Frontier::Queue(len);
+        self.frontier = PartFrontier::Queue(len);
         if len > self.state.queue.len() {
             for (bits, (visited, unsearched)) in self.state.bitmap.iter_mut().zip(self.state.visited.iter().zip(&part.unsearched[..])) {
                 *bits = visited & !unsearched;
             }
-            self.frontier = Frontier::Bitmap;
+            self.frontier = PartFrontier::Bitmap(len as u64);
         }
         for (own, word) in self.state.own.iter_mut().enumerate() {
             *word = self.state.visited[part.deal.word(own)];
@@ -353,7 +345,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         let buffers = SharedBuffers(&self.scratch);
         let (batch, sorted) = (self.batch, self.sorted);
         let (_, worked) = match self.frontier {
-            Frontier::Queue(len) => {
+            PartFrontier::Queue(len) => {
                 let queue = &self.state.queue[..len];
                 let grain = if alone { batch } else { batch.min((len / (4 * threads)).max(1)) };
                 share_and_sum(&self.team, len, grain, alone, &|thread, range| {
@@ -367,7 +359,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     [0; 2]
                 })
             }
-            Frontier::Bitmap => {
+            PartFrontier::Bitmap(_) => {
                 let bitmap = &self.state.bitmap[..];
                 let grain = (batch / 64).clamp(1, (bitmap.len() / (4 * threads)).max(1));
                 share_and_sum(&self.team, bitmap.len(), grain, alone, &|_, range| {
@@ -417,13 +409,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         self.device_has_found = true;
         let level = match direction {
             Direction::BottomUp => gpu.bottom_up(&mut self.state, kernel)?,
-            Direction::TopDown => {
-                let frontier = match self.frontier {
-                    Frontier::Queue(len) => PartFrontier::Queue(len),
-                    Frontier::Bitmap => PartFrontier::Bitmap(self.stats.frontier_vertices),
-                };
-                gpu.top_down(&mut self.state, frontier, self.stats.frontier_edges / self.part.deal.ranks as u64)?
-            }
+            Direction::TopDown => gpu.top_down(&mut self.state, self.frontier, self.stats.frontier_edges / self.part.deal.ranks as u64)?,
         };
         work.handover_ns = level.handover_ns;
         work.threads = 0;
@@ -455,7 +441,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
         // Whether the rows found are in `next` only, not in `found`.
         let (mut found, mut in_bits) = match (plan.placement, self.frontier) {
             // All sources are leaves.
-            (_, Frontier::Queue(0)) => (0, true),
+            (_, PartFrontier::Queue(0)) => (0, true),
             (Placement::Gpu(kernel), _) if self.gpu.is_some() => (self.on_device(plan.direction, kernel, work)?, true),
             _ => (self.on_cpu(plan.direction, work)?, false),
         };
@@ -582,7 +568,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
                     estimated |= Part::is_estimated(v);
                 }
             }
-            self.frontier = Frontier::Queue(len);
+            self.frontier = PartFrontier::Queue(len);
             return Ok((len as u64, edges, estimated));
         }
         let (found, edges, malformed) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(usize::MAX));
@@ -627,7 +613,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             edges += exact;
             edges -= known * u64::from(part.word_degrees[0]);
         }
-        self.frontier = Frontier::Bitmap;
+        self.frontier = PartFrontier::Bitmap(found);
         Ok((found, edges, found > known))
     }
 }
@@ -796,8 +782,8 @@ impl<R: Ranks> Runner for RankEngine<'_, R> {
 
     fn leaf_is_deepest(&mut self) -> bool {
         self.part.any_leaf(&self.state.parent, |neighbour| match self.frontier {
-            Frontier::Queue(len) => self.state.queue[..len].contains(&neighbour),
-            Frontier::Bitmap => self.state.bitmap[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1,
+            PartFrontier::Queue(len) => self.state.queue[..len].contains(&neighbour),
+            PartFrontier::Bitmap(_) => self.state.bitmap[(neighbour >> 6) as usize] >> (neighbour & 63) & 1 == 1,
         })
     }
 }
