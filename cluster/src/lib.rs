@@ -77,6 +77,12 @@ pub enum ClusterError {
         /// Vertices of the graph.
         vertices: usize,
     },
+    /// Ranks were given different sources.
+    #[error("rank {rank} searches from another root, or other sources, than rank 0; give all ranks the same")]
+    OtherSources {
+        /// The first rank that differs from rank 0.
+        rank: usize,
+    },
     /// Ranks were given different graphs.
     #[error("the graph of rank {rank} differs from that of rank 0 in its {what}; give all ranks the same file or generator")]
     Different {
@@ -149,7 +155,12 @@ impl ClusterError {
     pub fn is_of_all(&self) -> bool {
         matches!(
             self,
-            Self::File { .. } | Self::OtherFile { .. } | Self::Different { .. } | Self::RootOutOfRange { .. } | Self::Device { .. }
+            Self::File { .. }
+                | Self::OtherFile { .. }
+                | Self::Different { .. }
+                | Self::RootOutOfRange { .. }
+                | Self::OtherSources { .. }
+                | Self::Device { .. }
         )
     }
 }

@@ -5,6 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytemuck::{cast_slice, cast_slice_mut};
+
 use super::{
     ClusterError,
     levels::{Halt, RankEngine},
@@ -186,6 +188,8 @@ pub struct ClusterSearch<'p, R: Ranks> {
     records: Records,
     device: Option<DeviceUse>,
     fallen_back: Option<String>,
+    /// By rank: the first source that is not a vertex, and a fingerprint of all sources.
+    asked: Vec<[u64; 2]>,
     /// The rank whose device was lost for good, and the reason; the same on all ranks. Every later search is refused.
     failed: Option<(usize, String)>,
 }
@@ -210,7 +214,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         let records = Records::with_capacity(part.vertices().clamp(1, 4096));
         let planner = PolicyPlanner::new(policy, LevelDevice::Cpu);
         let planner = RankPlanner::new(planner, options.device.as_ref().filter(|_| device.is_some()), ranks.size());
-        Ok(Self { part, ranks, runner, planner, records, device, fallen_back, failed: None })
+        Ok(Self { part, ranks, runner, planner, records, device, fallen_back, asked: vec![[0; 2]; ranks.size()], failed: None })
     }
 
     /// The device that this rank was set up with, even if it has failed since.
@@ -238,8 +242,9 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// the slowest rank, from a barrier on.
     ///
     /// # Errors
-    /// [`ClusterError::RootOutOfRange`], [`ClusterError::Message`], and on all ranks [`ClusterError::Device`] if the device of one was
-    /// lost, in this search or an earlier one, and that rank may not ([`RankDevice::fall_back`]) or can't continue without it.
+    /// [`ClusterError::Message`]; on all ranks [`ClusterError::RootOutOfRange`], [`ClusterError::OtherSources`], and
+    /// [`ClusterError::Device`] if the device of one was lost, in this search or an earlier one, and that rank may not
+    /// ([`RankDevice::fall_back`]) or can't continue without it.
     pub fn run<'s>(&mut self, sources: impl Into<Sources<'s>>) -> Result<Outcome, ClusterError> {
         let sources = sources.into();
         let sources = sources.as_slice();
@@ -265,14 +270,10 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// # Errors
     /// As [`run`](Self::run).
     pub fn run_uncounted(&mut self, sources: &[Vertex]) -> Result<Outcome, ClusterError> {
-        let vertices = self.part.vertices();
-        if let Some(&root) = sources.iter().find(|&&source| source as usize >= vertices) {
-            return Err(ClusterError::RootOutOfRange { root, vertices });
-        }
         if let Some((rank, reason)) = self.failed.clone() {
             return Err(ClusterError::Device { rank, reason });
         }
-        self.ranks.barrier();
+        self.agree_on(sources)?;
         let begin = Instant::now();
         let (levels, found) = loop {
             match self.search(sources) {
@@ -286,6 +287,22 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         let (root, sources) = (sources.first().copied().unwrap_or(NONE), sources.len() as u64);
         let (elapsed, mapping) = (end - begin, end - found);
         Ok(Outcome { root, sources, reached: 0, levels, edges: 0, end: End::Complete, elapsed, mapping })
+    }
+
+    /// Waits for all ranks, and refuses on every rank what one of them can't search from: a rank that returned alone would be waited for.
+    fn agree_on(&mut self, sources: &[Vertex]) -> Result<(), ClusterError> {
+        let vertices = self.part.vertices();
+        let wrong = sources.iter().find(|&&source| source as usize >= vertices).map_or(u64::MAX, |&source| source.into());
+        let mix = |sum: u64, &source: &Vertex| (sum ^ u64::from(source)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let own = [wrong, sources.iter().fold(sources.len() as u64, mix)];
+        self.ranks.all_gather(cast_slice(&own), cast_slice_mut(&mut self.asked));
+        if let Some(root) = self.asked.iter().find_map(|&[wrong, _]| Vertex::try_from(wrong).ok()) {
+            return Err(ClusterError::RootOutOfRange { root, vertices });
+        }
+        match self.asked.iter().position(|asked| *asked != self.asked[0]) {
+            Some(rank) => Err(ClusterError::OtherSources { rank }),
+            None => Ok(()),
+        }
     }
 
     /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.

@@ -528,6 +528,14 @@ fn roots_out_of_range_are_refused() {
         let part = Part::build(&list, Order::Auto, ranks).unwrap();
         let mut search = ClusterSearch::new(&part, ranks, &ClusterOptions::default()).unwrap();
         assert!(matches!(search.run(4), Err(ClusterError::RootOutOfRange { root: 4, vertices: 4 })));
+        // Every rank has the error of one.
+        for root in [4, u32::MAX] {
+            let asked = if ranks.rank() == 1 { root } else { 1 };
+            let refused = search.run(asked).unwrap_err();
+            assert!(matches!(refused, ClusterError::RootOutOfRange { root: wrong, .. } if wrong == root), "{refused}");
+        }
+        let refused = search.run(ranks.rank() as u32).unwrap_err();
+        assert!(matches!(refused, ClusterError::OtherSources { rank: 1 }), "{refused}");
         assert_eq!(search.run(1).unwrap().reached, 2);
     });
 }
