@@ -43,7 +43,7 @@ pub use self::{
     placing::{Places, PreparedRank, RankDevice, measured_bands},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     reading::{read, read_on_first},
-    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic, gather},
+    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic},
     validate::{ClusterValidator, RankTree},
 };
 #[cfg(feature = "mpi")]

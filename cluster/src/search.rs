@@ -13,7 +13,7 @@ use super::{
     pairs::PairsEngine,
     part::Part,
     placing::{Places, RankDevice, RankPlanner},
-    ranks::{Ranks, gathered, max, sum, texts},
+    ranks::{Ranks, max, sum, texts},
 };
 use socbfs::{
     DeviceUse, End, Simd, Sources,
@@ -373,18 +373,4 @@ pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, impl Into<Clust
         (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),
         (made, _) => made,
     }
-}
-
-/// Gathers the traffic `own` of every rank, in the order of ranks.
-pub fn gather(ranks: &impl Ranks, own: &[LevelTraffic]) -> Vec<Vec<LevelTraffic>> {
-    let numbers: Vec<[u64; 5]> = own.iter().map(|t| [t.received, t.sent, t.messages.into(), t.wait_ns, t.compute_ns]).collect();
-    let level = |&[received, sent, messages, wait_ns, compute_ns]: &[u64; 5]| LevelTraffic {
-        received,
-        sent,
-        messages: messages as u32,
-        wait_ns,
-        compute_ns,
-    };
-    // Every rank has run the same levels.
-    gathered(ranks, &numbers).chunks_exact(own.len().max(1)).map(|rank| rank.iter().map(level).collect()).collect()
 }

@@ -8,7 +8,7 @@ use socbfs::{
     graph::{EdgeStream, Vertex},
 };
 use socbfs_cluster::{
-    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, LevelTraffic, Part, Places, RankTree, Ranks, all_gather, gather,
+    ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, LevelTraffic, Part, Places, RankTree, Ranks, all_gather,
 };
 
 impl ClusterRoot {
@@ -106,7 +106,7 @@ pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
         let mut searched = Vec::with_capacity(batch.len());
         for &root in batch {
             let outcome = search.run(root)?;
-            exchanged.push(ClusterRoot::new(&gather(ranks, search.traffic())));
+            exchanged.push(ClusterRoot::new(&all_gather(ranks, &search.traffic().to_vec())?));
             on_device += levels_on_device(search.records());
             searched.push((outcome, search.records().to_vec()));
             trees.push(RankTree { sources: vec![root], parents: search.parents_by_row().to_vec() });

@@ -38,7 +38,7 @@ use socbfs::{
 use socbfs_boards::runtime::{CalibrationChoice, Origin, Runtime, Setting};
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, Exchange, MpiRanks, Part, Places, PreparedRank, RankDevice,
-    RankTree, Ranks, gather, max, measured_bands, read, read_on_first, texts, values,
+    RankTree, Ranks, all_gather, max, measured_bands, read, read_on_first, texts, values,
 };
 use socbfs_io::{ReadOptions, generate::GeneratedEdges};
 
@@ -483,7 +483,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
     if arguments.levels.is_some() {
         written = both(written, write(levels, Column::Level, &validator.levels(&trees[0])?));
     }
-    let traffic = gather(ranks, search.traffic());
+    let traffic = all_gather(ranks, &search.traffic().to_vec())?;
     if ranks.rank() != 0 {
         return Ok(());
     }
