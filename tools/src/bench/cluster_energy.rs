@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use socbfs_power::{Energy, Meter, RailEnergy};
 
-use super::energy::{EnergyError, EnergyOptions, check_levels, searches};
+use super::energy::{EnergyError, EnergyOptions, check_levels, in_turn};
+use crate::calibrate::in_windows;
 use crate::record::{EnergyRecord, EnergyWindow, MeasuredEnergy, RootRecord};
 use socbfs_cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
@@ -153,28 +154,26 @@ pub fn measure_cluster_energy<R: Ranks>(
         Ok(counting) => counting,
         Err(unavailable) => return Ok(*unavailable),
     };
-    // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured, since MPI waits with a
-    // busy CPU.
     let (begin, longest) = (Instant::now(), all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max));
-    let idle = meter.map_or_else(|_| Energy::default(), |meter| third.idle(meter));
-    std::thread::sleep(Duration::from_secs_f64(longest * 1.1).saturating_sub(begin.elapsed()));
-    ranks.barrier();
-    finished(1);
-    let mut windows = Vec::with_capacity(options.repeats);
-    for done in 0..options.repeats {
+    let measured = in_windows(meter.ok(), third, options.repeats, finished, |place| {
+        if place == 0 {
+            // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured the idle machine,
+            // since MPI waits with a busy CPU.
+            std::thread::sleep(Duration::from_secs_f64(longest * 1.1).saturating_sub(begin.elapsed()));
+        }
         // Without this barrier, a board that reads its sensors slowly would end its last window while the others already wait in the next.
         ranks.barrier();
         // All ranks continue until every window is long enough, so that no rank searches alone.
         let all_have = |enough: bool| sum(ranks, u64::from(!enough)) == 0;
-        windows.push(searches(records, meter.ok(), length, all_have, |record| {
+        let next = in_turn(records, |record| {
             let outcome = search.run_uncounted(&[record.root])?;
             // All ranks have the same numbers, so all of them end. (An uncounted search may lack a last level of leaves.)
             check_levels(record, outcome.levels, 1)?;
             Ok(outcome.elapsed.as_secs_f64())
-        })?);
-        finished(2 + done);
-    }
-    let all: Vec<(Energy, Vec<EnergyWindow>)> = all_gather(ranks, &(idle, windows))?;
+        });
+        length.searching(meter.ok(), all_have, next)
+    })?;
+    let all: Vec<(Energy, Vec<EnergyWindow>)> = all_gather(ranks, &measured)?;
     let idle = counting.total(all.iter().map(|(idle, _)| idle));
     let window = |at: usize| {
         let of_ranks = || all.iter().map(|(_, windows)| &windows[at]);

@@ -7,7 +7,7 @@ use crate::record::{
 use socbfs_power::{Energy, Joules, Meter, Watts};
 
 use super::MeasureError;
-use crate::calibrate::{Contestant, PowerWindows};
+use crate::calibrate::{Contestant, PowerWindows, in_windows};
 use socbfs::{
     Run,
     bfs::{Direction, GpuKernel, LevelPlan, Placement},
@@ -43,6 +43,11 @@ impl EnergyRecord {
     /// The statistics over the windows, where there are any.
     pub fn summary(&self) -> Option<&EnergySummary> {
         self.measured.as_ref()?.summary.as_ref()
+    }
+
+    /// Why there is no energy.
+    pub fn why(&self) -> &str {
+        self.reason().unwrap_or("nothing was measured")
     }
 
     /// Why there are no statistics.
@@ -138,14 +143,12 @@ pub fn measure_energy(
     if records.is_empty() {
         return Ok(EnergyRecord::unavailable("there is no search to measure", None));
     }
-    let idle = options.window.third().idle(meter);
-    finished(1);
-    warm_up(&mut search, records)?;
-    let mut windows = Vec::with_capacity(options.repeats);
-    for done in 0..options.repeats {
-        windows.push(window(&mut search, records, Some(meter), options.window)?);
-        finished(2 + done);
-    }
+    let (idle, windows) = in_windows(Some(meter), options.window.third(), options.repeats, finished, |place| {
+        if place == 0 {
+            warm_up(&mut search, records)?;
+        }
+        window(&mut search, records, Some(meter), options.window)
+    })?;
     // The searches that measure the power of each strategy need its memory.
     drop(search);
     let mut measured = MeasuredEnergy::new(meter.scope(), meter.sensors(), options, idle, windows);
@@ -170,25 +173,12 @@ pub fn measure_repeated_energy<E>(
     finished: &mut dyn FnMut(usize),
     mut run: impl FnMut() -> Result<f64, E>,
 ) -> Result<EnergyRecord, E> {
-    let idle = options.window.third().idle(meter);
-    finished(1);
-    run()?;
-    let mut windows = Vec::with_capacity(options.repeats);
-    for done in 0..options.repeats {
-        let (mut searches, mut search_seconds) = (0, 0.0);
-        let (energy, refreshes) = options.window.searching(
-            Some(meter),
-            |enough| enough,
-            || {
-                search_seconds += run()?;
-                searches += 1;
-                Ok(())
-            },
-        )?;
-        let teps = searches as f64 * edges as f64 / search_seconds;
-        windows.push(EnergyWindow { energy, searches, search_seconds, teps, refreshes, strategies: Vec::new() });
-        finished(2 + done);
-    }
+    let (idle, windows) = in_windows(Some(meter), options.window.third(), options.repeats, finished, |place| {
+        if place == 0 {
+            run()?;
+        }
+        options.window.searching(Some(meter), |enough| enough, || Ok((run()?, edges)))
+    })?;
     let mut measured = MeasuredEnergy::new(meter.scope(), meter.sensors(), options, idle, windows);
     measured.model.unavailable.get_or_insert_with(|| "levels of this search are not modelled".to_owned());
     Ok(EnergyRecord { measured: Some(measured), skipped: meter.skipped().to_vec(), ..EnergyRecord::default() })
@@ -212,30 +202,24 @@ pub fn measure_policies_energy(
     options: &EnergyOptions,
     finished: &mut dyn FnMut(usize),
 ) -> Result<PoliciesEnergy, EnergyError> {
-    let idle = options.window.third().idle(meter);
-    finished(1);
-    let mut windows: Vec<Vec<EnergyWindow>> = vec![Vec::new(); contestants.len()];
-    let mut done = 1;
     // Without a search, a window would never end.
-    let repeats = if records.is_empty() { 0 } else { options.repeats };
-    for _ in 0..repeats {
-        for (contestant, windows) in contestants.iter().zip(&mut windows) {
-            search.set_policy(contestant.policy.clone(), contestant.runs).map_err(MeasureError::from)?;
-            warm_up(search, records)?;
-            windows.push(window(search, records, Some(meter), options.window)?);
-            done += 1;
-            finished(done);
-        }
-    }
+    let count = if records.is_empty() { 0 } else { options.repeats * contestants.len() };
+    let (idle, all) = in_windows(Some(meter), options.window.third(), count, finished, |place| {
+        let Contestant { policy, runs, .. } = &contestants[place % contestants.len()];
+        search.set_policy(policy.clone(), *runs).map_err(MeasureError::from)?;
+        warm_up(search, records)?;
+        window(search, records, Some(meter), options.window)
+    })?;
+    let of = |place: usize| all.iter().skip(place).step_by(contestants.len());
     let efficiency = |window: &EnergyWindow| window.energy.watts.map(|watts| window.teps / 1e6 / watts.0);
-    let against: Vec<Option<f64>> = windows.get(baseline).map_or_else(Vec::new, |windows| windows.iter().map(efficiency).collect());
     let policies = contestants
         .iter()
-        .zip(windows)
-        .map(|(contestant, windows)| {
+        .enumerate()
+        .map(|(place, contestant)| {
             // An incomplete window leaves the policy without any statistics.
-            let ratios: Option<Vec<f64>> =
-                windows.iter().zip(&against).map(|(window, &against)| Some(efficiency(window)? / against?)).collect();
+            let ratio = |(window, against)| Some(efficiency(window)? / efficiency(against)?);
+            let ratios: Option<Vec<f64>> = of(place).zip(of(baseline)).map(ratio).collect();
+            let windows: Vec<EnergyWindow> = of(place).cloned().collect();
             let summary = EnergySummary::new(&idle, &windows);
             PolicyEnergy {
                 policy: contestant.name.clone(),
@@ -281,23 +265,18 @@ pub(crate) fn window(
     length: PowerWindows,
 ) -> Result<EnergyWindow, EnergyError> {
     let mut strategies: Vec<(Strategy<'static>, u64)> = Vec::with_capacity(8);
-    let mut window = searches(
-        records,
-        meter,
-        length,
-        |enough| enough,
-        |record| {
-            let seconds = run(search, record)?;
-            for level in search.records() {
-                let key = strategy(level.plan);
-                match strategies.iter_mut().find(|(found, _)| *found == key) {
-                    Some((_, nanoseconds)) => *nanoseconds += level.elapsed_ns,
-                    None => strategies.push((key, level.elapsed_ns)),
-                }
+    let search = in_turn(records, |record| {
+        let seconds = run(search, record)?;
+        for level in search.records() {
+            let key = strategy(level.plan);
+            match strategies.iter_mut().find(|(found, _)| *found == key) {
+                Some((_, nanoseconds)) => *nanoseconds += level.elapsed_ns,
+                None => strategies.push((key, level.elapsed_ns)),
             }
-            Ok(seconds)
-        },
-    )?;
+        }
+        Ok(seconds)
+    });
+    let mut window = length.searching(meter, |enough| enough, search)?;
     let time = |((direction, device), nanoseconds): (Strategy<'static>, u64)| StrategyTime {
         direction,
         device: device.into(),
@@ -307,26 +286,13 @@ pub(crate) fn window(
     Ok(window)
 }
 
-/// Measures one window: searches from all roots in turn, of which `search` returns the seconds, until it is long enough for `all` ranks.
-pub(super) fn searches(
+/// Searches from all roots in turn by `search`, which returns the seconds: the seconds and the edges of the next search.
+pub(super) fn in_turn(
     records: &[RootRecord],
-    meter: Option<&Meter>,
-    length: PowerWindows,
-    all: impl Fn(bool) -> bool,
     mut search: impl FnMut(&RootRecord) -> Result<f64, EnergyError>,
-) -> Result<EnergyWindow, EnergyError> {
-    let (mut searches, mut search_seconds, mut seconds_per_edge) = (0_u64, 0.0, 0.0);
+) -> impl FnMut() -> Result<(f64, u64), EnergyError> {
     let mut turn = records.iter().cycle();
-    let (energy, refreshes) = length.searching(meter, all, || {
-        let Some(record) = turn.next() else { return Ok(()) };
-        let seconds = search(record)?;
-        searches += 1;
-        search_seconds += seconds;
-        seconds_per_edge += seconds / record.edges as f64;
-        Ok::<_, EnergyError>(())
-    })?;
-    let teps = searches as f64 / seconds_per_edge;
-    Ok(EnergyWindow { energy, searches, search_seconds, teps, refreshes, strategies: Vec::new() })
+    move || turn.next().map_or(Ok((0.0, 0)), |record| Ok((search(record)?, record.edges)))
 }
 
 impl EnergySummary {

@@ -27,6 +27,7 @@ pub use parallel::measure_parallel;
 pub use partial::{Header, MeasuredGraph, OTHER_BUILD, Partial, PartialError, PartialHeader};
 pub use plan::{plans, table_regret};
 pub use training::{TRAINING_GRAPHS, training_graph};
+pub(crate) use watts::in_windows;
 pub use watts::{PowerWindows, StrategyPowers, measure_power};
 pub use work_group::{best_work_group, measure_work_groups};
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use socbfs_power::{Energy, Meter, Watts};
 
+use crate::record::EnergyWindow;
 use socbfs::{
     Run,
     bfs::Strategy,
@@ -42,19 +43,23 @@ impl PowerWindows {
         meter.end(window)
     }
 
-    /// Calls `search` until the window is long enough, and `all` returns true for that: other ranks may have to agree. Without a meter, the
-    /// least time is enough. Returns the energy and the number of refreshes of the window.
+    /// Measures one window: calls `search`, which returns the seconds and the edges of a search, until the window is long enough and `all`
+    /// returns true for that: other ranks may have to agree. Without a meter, the least time is enough.
     pub(crate) fn searching<E>(
         self,
         meter: Option<&Meter>,
         all: impl Fn(bool) -> bool,
-        mut search: impl FnMut() -> Result<(), E>,
-    ) -> Result<(Energy, u64), E> {
+        mut search: impl FnMut() -> Result<(f64, u64), E>,
+    ) -> Result<EnergyWindow, E> {
         let window = meter.map(|meter| (meter, meter.begin()));
         let (begin, mut end) = (Instant::now(), WindowEnd::default());
         let (mut looked, mut is_enough) = (0.0, false);
+        let (mut searches, mut search_seconds, mut seconds_per_edge) = (0, 0.0, 0.0);
         loop {
-            search()?;
+            let (seconds, edges) = search()?;
+            searches += 1;
+            search_seconds += seconds;
+            seconds_per_edge += seconds / edges as f64;
             // The clock is read after every search. The sensors are read only after the least time, and at most every 20 ms.
             let passed = begin.elapsed();
             if let Some((meter, window)) = window.as_ref().filter(|_| passed.as_secs_f64() >= f64::max(self.seconds, looked)) {
@@ -67,8 +72,29 @@ impl PowerWindows {
             }
         }
         let measured = window.map(|(meter, window)| (meter.refreshes(&window), meter.end(window)));
-        Ok(measured.map_or_else(|| (Energy::default(), u64::MAX), |(refreshes, energy)| (energy, refreshes)))
+        let (refreshes, energy) = measured.unwrap_or((u64::MAX, Energy::default()));
+        let teps = searches as f64 / seconds_per_edge;
+        Ok(EnergyWindow { energy, searches, search_seconds, teps, refreshes, strategies: Vec::new() })
     }
+}
+
+/// Measures the idle machine for `idle`, then `count` windows by `window`, which gets the place of each. `finished` is called with the
+/// number of windows done, the idle one included.
+pub(crate) fn in_windows<E>(
+    meter: Option<&Meter>,
+    idle: PowerWindows,
+    count: usize,
+    finished: &mut dyn FnMut(usize),
+    mut window: impl FnMut(usize) -> Result<EnergyWindow, E>,
+) -> Result<(Energy, Vec<EnergyWindow>), E> {
+    let idle = meter.map_or_else(Energy::default, |meter| idle.idle(meter));
+    finished(1);
+    let windows = (0..count).map(|place| {
+        let window = window(place)?;
+        finished(2 + place);
+        Ok(window)
+    });
+    Ok((idle, windows.collect::<Result<_, E>>()?))
 }
 
 /// Decides when a window may end.
@@ -119,25 +145,24 @@ pub fn measure_power(
     windows: &PowerWindows,
     mut finished: impl FnMut(),
 ) -> Result<StrategyPowers, SearchError> {
-    let mut powers = StrategyPowers::default();
-    let idle = windows.idle(meter);
-    finished();
-    powers.idle = idle.watts;
+    let count = if roots.is_empty() { 0 } else { strategies.len() };
+    let uncounted = |root: Vertex| Run { uncounted: true, ..root.into() };
+    let (idle, measured) = in_windows(Some(meter), *windows, count, &mut |_| finished(), |place| {
+        search.set_policy(Policy::Replay(Replay::new(&[strategies[place].plan()])), LevelDevice::Cpu)?;
+        // Warm-up, so that no page is touched and no kernel is finished by its driver for the first time inside the window.
+        for &root in roots {
+            search.run(uncounted(root))?;
+        }
+        let mut turn = roots.iter().cycle();
+        let mut next = || turn.next().map_or(Ok(0), |&root| search.run(uncounted(root)).map(|outcome| outcome.edges));
+        windows.searching(Some(meter), |enough| enough, || Ok::<_, SearchError>((0.0, next()?)))
+    })?;
+    let mut powers = StrategyPowers { idle: idle.watts, ..StrategyPowers::default() };
     powers.problem = idle.problem.map(|problem| format!("for the idle machine: {problem}"));
     if roots.is_empty() {
         powers.problem = Some("there is nothing to search".to_owned());
-        return Ok(powers);
     }
-    for &strategy in strategies {
-        search.set_policy(Policy::Replay(Replay::new(&[strategy.plan()])), LevelDevice::Cpu)?;
-        // Warm-up, so that no page is touched and no kernel is finished by its driver for the first time inside the window.
-        for &root in roots {
-            search.run(Run { uncounted: true, ..root.into() })?;
-        }
-        let mut turn = roots.iter().cycle();
-        let search = || turn.next().map_or(Ok(()), |&root| search.run(Run { uncounted: true, ..root.into() }).map(drop));
-        let (energy, _) = windows.searching(Some(meter), |enough| enough, search)?;
-        finished();
+    for (&strategy, EnergyWindow { energy, .. }) in strategies.iter().zip(measured) {
         powers.strategies.push((strategy, energy.watts));
         powers.problem = powers.problem.or(energy.problem.map(|problem| format!("for {}: {problem}", strategy.name())));
     }

@@ -15,6 +15,7 @@ use crate::shell::energy::EnergyArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs},
     error::Failure,
+    invalid,
     output::{self, Output, OutputArgs, both},
     progress::{self, Bar},
     say,
@@ -355,19 +356,13 @@ pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output
     if !quiet && on_terminal {
         table();
     }
-    both(published, verdict(record))
+    both(published, all_valid(&record.roots))
 }
 
 /// Reports the root that failed validation, if one did.
-pub(super) fn verdict(record: &Record) -> Result<(), Failure> {
-    match record.roots.iter().find(|root| !root.validation.passed) {
-        None => Ok(()),
-        Some(root) => {
-            let violation = root.validation.violation.as_deref().unwrap_or("unknown");
-            say(&format!("error: the tree from root {} failed validation: {violation}", root.root));
-            Err(Failure::Invalid)
-        }
-    }
+pub(super) fn all_valid(roots: &[RootRecord]) -> Result<(), Failure> {
+    let wrong = roots.iter().find(|root| !root.validation.passed);
+    wrong.map_or(Ok(()), |root| Err(invalid(root.root, root.validation.violation.as_deref().unwrap_or("unknown"))))
 }
 
 #[cfg(test)]

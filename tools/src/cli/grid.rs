@@ -10,19 +10,17 @@ use clap::{ArgMatches, Args, ValueEnum};
 use crate::{
     bench::{grid_edges, measure_repeated_energy},
     maps,
-    record::{EnergyRecord, Environment, GridRecord, MapRecord},
+    record::{Environment, GridRecord, MapRecord},
     report,
     shell::{
         config::HostArgs,
         energy::WindowArgs,
         error::Failure,
         output::{Output, both, publish, read},
-        progress::Bar,
     },
 };
 use socbfs::files;
 use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
-use socbfs_boards::runtime::Profile;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -213,8 +211,13 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
     }
     let (threads, simd) = (search.threads(), search.simd());
     let mut again = || search.run_until(&sources, until).map(|outcome| outcome.elapsed.as_secs_f64());
-    let energy = arguments.energy.is_asked(matches).then(|| measure(&arguments.energy, &config.profile, edges, &mut again));
-    let energy = energy.transpose().map_err(refused)?;
+    let measure = || {
+        arguments.energy.measure(&config.profile, 0.0, 1, |meter, options, finished| {
+            measure_repeated_energy(edges, meter, options, finished, &mut again)
+        })
+    };
+    let energy = arguments.energy.is_asked(matches).then(measure);
+    let energy = energy.map(|measured| measured.unwrap_or_else(|none| Ok(none))).transpose().map_err(refused)?;
     let record = GridRecord {
         schema: "socbfs-grid",
         schema_version: 1,
@@ -236,20 +239,4 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         map,
     };
     both(both(both(drawn, distances), both(steps, nearest)), publish(json, None, &record, || report::grid(&record)))
-}
-
-/// Measures the energy of the search that `again` repeats.
-fn measure(
-    arguments: &WindowArgs,
-    board: &Profile,
-    edges: u64,
-    again: &mut dyn FnMut() -> Result<f64, GridError>,
-) -> Result<EnergyRecord, GridError> {
-    let (meter, options) = arguments.windows(board, 0.0);
-    let meter = match meter {
-        Ok(meter) => meter,
-        Err(unavailable) => return Ok(unavailable),
-    };
-    let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
-    measure_repeated_energy(edges, &meter, &options, &mut |done| progress.between(done), again)
 }

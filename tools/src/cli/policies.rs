@@ -4,23 +4,20 @@ use std::{path::Path, time::Duration};
 
 use clap::{ArgMatches, Args};
 
-use super::bench::ROOT;
-use crate::shell::energy::{EnergyArgs, kept};
+use super::bench::{ROOT, all_valid};
+use crate::shell::energy::{EnergyArgs, Measured, kept};
 use crate::shell::{
     config::{GraphsArgs, PolicyArg, without_effect},
     error::Failure,
     output::{OutputArgs, print, publish},
     progress::{self, Bar},
-    say,
     so_far::SoFar,
     source::{self, Source, with_graph_help},
 };
 use crate::{
     bench::{EnergyError, RootSource, measure, measure_policies_energy, of_machine},
     calibrate::{Contestant, Turns, evaluate},
-    record::{EnergyRecord, Environment, PoliciesEnergy},
-    record::{ExactLevel, PolicyComparison},
-    record::{PoliciesReport, PolicyGraph},
+    record::{Environment, ExactLevel, PoliciesEnergy, PoliciesReport, PolicyComparison, PolicyGraph},
     report::{
         self,
         figures::{self, Document},
@@ -242,7 +239,7 @@ pub(super) fn compare(
     let energy = with_energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
     let (energy, no_energy) = match energy {
         Some(Ok(energy)) => (Some(energy), None),
-        Some(Err(reason)) => (None, Some(reason)),
+        Some(Err(none)) => (None, Some(none.why().to_owned())),
         None => (None, None),
     };
     let edges = prepared.search.layout().stats().edges;
@@ -288,7 +285,7 @@ fn add_objectives(
     watts
 }
 
-/// Measures the energy of `contestants` in turn, after one validated search from each root. The inner `Err` gives the reason for no energy.
+/// Measures the energy of `contestants` in turn, after one validated search from each root.
 fn energies(
     asked: &EnergyArgs,
     config: &Runtime,
@@ -297,28 +294,17 @@ fn energies(
     roots: &[Vertex],
     contestants: &[Contestant],
     baseline: usize,
-) -> Result<Result<PoliciesEnergy, String>, Failure> {
-    let no_energy = |unavailable: EnergyRecord| Ok(Err(unavailable.reason().unwrap_or("no sensor").to_owned()));
-    let (meter, options) = asked.windows(&config.profile);
-    let meter = match meter {
-        Ok(meter) => meter,
-        Err(unavailable) => return no_energy(unavailable),
-    };
+) -> Result<Measured<PoliciesEnergy>, Failure> {
     let search = &mut prepared.search;
     let mut records = Vec::with_capacity(roots.len());
     let validated = measure(edges, search.layout(), search, roots, &mut |_, root| records.extend(root));
-    if let Err(unavailable) = kept(validated.map_err(EnergyError::from), true)? {
-        return no_energy(unavailable);
+    if let Err(none) = kept(Ok(validated.map_err(EnergyError::from)), true)? {
+        return Ok(Err(none));
     }
-    if let Some(wrong) = records.iter().find(|record| !record.validation.passed) {
-        let violation = wrong.validation.violation.as_deref().unwrap_or("unknown");
-        say(&format!("error: the tree from root {} failed validation: {violation}", wrong.root));
-        return Err(Failure::Invalid);
-    }
-    let progress = Bar::still("Measuring energy", (options.repeats * contestants.len()) as u64 + 1);
-    let measured = measure_policies_energy(search, contestants, baseline, &records, &meter, &options, &mut |done| progress.between(done));
-    drop(progress);
-    kept(measured, true)?.map_or_else(no_energy, |energy| Ok(Ok(energy)))
+    all_valid(&records)?;
+    asked.measure_valid(&config.profile, contestants.len(), |meter, options, finished| {
+        measure_policies_energy(search, contestants, baseline, &records, meter, options, finished)
+    })
 }
 
 impl PoliciesArgs {

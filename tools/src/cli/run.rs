@@ -11,16 +11,17 @@ use clap::{ArgMatches, Args};
 use crate::shell::config::ClusterArgs;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
-    energy::SensorArgs,
+    energy::{Measured, SensorArgs},
     error::Failure,
+    invalid,
     output::{Output, both, print, read},
-    progress, say,
+    progress,
     source::{self, READ, Source, with_graph_help},
 };
 use crate::{
     analysis::{Levels, count_as_policies},
     bench::{LevelEnergies, LevelEnergyError, measure_level_energies},
-    record::ChosenPolicy,
+    record::{ChosenPolicy, EnergyRecord},
     report::{self, ArrayFormat, Column, write_array},
 };
 use socbfs::{
@@ -169,8 +170,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     match validate_forest(&edges, arguments.layout.directed, &sources, search.parents()) {
         Ok(_) => {}
         Err(ValidateError::Violation(violation)) => {
-            say(&format!("error: the tree from root {} failed validation: {violation}", outcome.root));
-            return Err(Failure::Invalid);
+            return Err(invalid(outcome.root, &violation.to_string()));
         }
         Err(other) => return Err(other.into()),
     }
@@ -202,7 +202,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push_str(&report::trace(&records, &exact.unwrap_or_default(), measured, arguments.wide));
         match energies {
             Some(Ok(energies)) => text.push_str(&report::level_energies(&energies)),
-            Some(Err(why)) => text.push_str(&format!("energy: not measured: {why}\n")),
+            Some(Err(none)) => text.push_str(&format!("energy: not measured: {}\n", none.why())),
             None => {}
         }
         let leaves = layout.stats().leaves;
@@ -221,23 +221,23 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
 /// Longest time for which a search is repeated until the energy of its levels is known.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// The energy of the levels of the last search, or why it is not measured.
+/// The energy of the levels of the last search.
 fn energies(
     arguments: &RunArgs,
     sources: &[Vertex],
     config: &Runtime,
     search: &mut Search<'_>,
-) -> Result<Result<LevelEnergies, String>, Failure> {
+) -> Result<Measured<LevelEnergies>, Failure> {
     let meter = match arguments.sensors.meter(config.profile.power().as_ref())? {
         Ok(meter) => meter,
-        Err(none) => return Ok(Err(none.reason().unwrap_or("no sensor").to_owned())),
+        Err(none) => return Ok(Err(none)),
     };
     let progress = progress::Bar::still("Measuring energy by level", LONGEST.as_secs());
     let measured = measure_level_energies(search, sources, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
     match measured {
         Ok(energies) => Ok(Ok(energies)),
         Err(LevelEnergyError::Measure(error)) => Err(error.into()),
-        Err(why) => Ok(Err(why.to_string())),
+        Err(why) => Ok(Err(EnergyRecord::unavailable(why.to_string(), None))),
     }
 }
 

@@ -259,7 +259,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
         complete: false,
         warnings: Vec::new(),
     };
-    let why = meter.as_ref().err().map(|energy| energy.reason().unwrap_or("no sensor").to_owned());
+    let why = meter.as_ref().err().map(|energy| energy.why().to_owned());
     if arguments.dry_run {
         let least = meter.as_ref().map(|meter| sweep::point_window(arguments.seconds()).least_seconds(meter));
         return print(&arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default())));

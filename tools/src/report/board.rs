@@ -135,7 +135,7 @@ fn idle(record: &BoardRecord) -> String {
     let of = record.runs.iter().find_map(|run| run.energy.measured.as_ref());
     match (stats::Summary::of(&measured), of) {
         (Some(idle), Some(of)) => format!("{} ({}: {})", Watts(idle.median), of.scope, of.sensors.join(" + ")),
-        _ => format!("n/a: {}", record.runs.iter().find_map(|run| run.energy.reason()).unwrap_or("nothing was measured")),
+        _ => format!("n/a: {}", record.runs.first().map_or("nothing was measured", |run| run.energy.why())),
     }
 }
 

@@ -12,7 +12,7 @@ use socbfs::words::{counted, general, seconds};
 /// The scope and the sensors of the measurement, or why there is none.
 pub(super) fn source(energy: &EnergyRecord) -> Facts {
     let Some(measured) = &energy.measured else {
-        let reason = fact("Energy", format!("n/a: {}", energy.reason().unwrap_or("not measured")));
+        let reason = fact("Energy", format!("n/a: {}", energy.why()));
         // A command is not broken into lines.
         return [reason].into_iter().chain(energy.cure.as_ref().map(|cure| fact("help", format!(" {cure}")))).collect();
     };

@@ -85,6 +85,9 @@ pub(crate) fn seconds_in(text: &str, least: f64, most: f64) -> Result<f64, Strin
     number.ok_or_else(|| format!("not a number of seconds from {least} to {most}"))
 }
 
+/// What measures power, or what was measured by it; `Err`: the record that says why there is none.
+pub(crate) type Measured<T> = Result<T, EnergyRecord>;
+
 /// The choice of sensors by `--energy`.
 enum Wish<'a> {
     Off,
@@ -122,9 +125,11 @@ impl SensorArgs {
         discover(&SystemFiles::new(&*self.sysfs_root))
     }
 
-    /// Starts the meter. The inner `Err` gives the reason why nothing is measured; the outer one is for a wrong `--energy`, and for sensors
-    /// that are named in it and can't be used.
-    pub(crate) fn meter(&self, profile: Option<&Profile>) -> Result<Result<Meter, EnergyRecord>, Failure> {
+    /// Starts the meter.
+    ///
+    /// # Errors
+    /// For a wrong `--energy`, and for sensors that are named in it and can't be used.
+    pub(crate) fn meter(&self, profile: Option<&Profile>) -> Result<Measured<Meter>, Failure> {
         let refused = |error: SelectError, skipped: Vec<Skipped>| EnergyRecord {
             skipped,
             ..EnergyRecord::unavailable(error.to_string(), error.cure())
@@ -175,9 +180,8 @@ impl WindowArgs {
         self.sensors.is_asked(matches)
     }
 
-    /// Starts the meter after the searches, which are kept if it fails (the `Err` gives the reason why nothing is measured). Also returns
-    /// the windows to measure, of `least` seconds at least.
-    pub(crate) fn windows(&self, board: &runtime::Profile, least: f64) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
+    /// Starts the meter after the searches, which are kept if it fails. Also returns the windows to measure, of `least` seconds at least.
+    fn windows(&self, board: &runtime::Profile, least: f64) -> (Measured<Meter>, EnergyOptions) {
         let mut options = EnergyOptions { repeats: self.energy_repeats, ..EnergyOptions::default() };
         options.window.seconds = self.energy_seconds.max(least);
         match self.sensors.meter(board.power().as_ref()) {
@@ -196,6 +200,21 @@ impl WindowArgs {
             Err(failure) => (Err(lost(&failure, true)), options),
         }
     }
+
+    /// Calls `measure` with the meter, with the windows, of `least` seconds at least, and with what is called after each of `count` windows
+    /// in each repeat.
+    pub(crate) fn measure<T>(
+        &self,
+        board: &runtime::Profile,
+        least: f64,
+        count: usize,
+        measure: impl FnOnce(&Meter, &EnergyOptions, &mut dyn FnMut(usize)) -> T,
+    ) -> Measured<T> {
+        let (meter, options) = self.windows(board, least);
+        let meter = meter?;
+        let progress = Bar::still("Measuring energy", (options.repeats * count) as u64 + 1);
+        Ok(measure(&meter, &options, &mut |done| progress.between(done)))
+    }
 }
 
 impl EnergyArgs {
@@ -212,15 +231,15 @@ impl EnergyArgs {
         }
         match self.windows.sensors.meter(board.power().as_ref())? {
             Ok(meter) if self.green => whole_system(&meter),
-            Err(none) if self.green => Err(green_refused(none.reason().unwrap_or("nothing measures power"))),
+            Err(none) if self.green => Err(green_refused(none.why())),
             Ok(_) => Ok(()),
             Err(_) => Err(Failure::new("no sensor")),
         }
     }
 
-    /// As [`WindowArgs::windows`], with windows as long as `--green` asks.
-    pub(crate) fn windows(&self, board: &runtime::Profile) -> (Result<Meter, EnergyRecord>, EnergyOptions) {
-        self.windows.windows(board, if self.green { GREEN_SECONDS } else { 0.0 })
+    /// The least length of a window in seconds.
+    fn least(&self) -> f64 {
+        if self.green { GREEN_SECONDS } else { 0.0 }
     }
 
     /// Measures the energy of searches over ranks from the roots of `records`, by the sensors of every rank's board.
@@ -232,7 +251,7 @@ impl EnergyArgs {
         ranks: &R,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let (meter, options) = self.windows(board);
+        let (meter, options) = self.windows.windows(board, self.least());
         let host = socbfs_cluster::Host::read(&self.windows.sensors.sysfs_root);
         let progress = (ranks.rank() == 0).then(|| Bar::still("Measuring energy", options.repeats as u64 + 1));
         let mut finished = |done| {
@@ -242,7 +261,17 @@ impl EnergyArgs {
         };
         let measured = measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished);
         drop(progress);
-        Ok(kept(measured, ranks.rank() == 0)?.unwrap_or_else(|unavailable| unavailable))
+        Ok(kept(Ok(measured), ranks.rank() == 0)?.unwrap_or_else(|none| none))
+    }
+
+    /// As [`WindowArgs::measure`], with windows as long as `--green` asks, after validated searches.
+    pub(crate) fn measure_valid<T>(
+        &self,
+        board: &runtime::Profile,
+        count: usize,
+        measure: impl FnOnce(&Meter, &EnergyOptions, &mut dyn FnMut(usize)) -> Result<T, EnergyError>,
+    ) -> Result<Measured<T>, Failure> {
+        kept(self.windows.measure(board, self.least(), count, measure), true)
     }
 
     /// Measures the energy of searches from the roots of `records`.
@@ -254,16 +283,12 @@ impl EnergyArgs {
         search_options: &SearchOptions,
         records: &[RootRecord],
     ) -> Result<EnergyRecord, Failure> {
-        let (meter, options) = self.windows(board);
-        let meter = match meter {
-            Ok(meter) => meter,
-            Err(unavailable) => return Ok(unavailable),
-        };
-        let progress = Bar::still("Measuring energy", options.repeats as u64 + 1);
-        let measured = measure_energy(layout, search, search_options, records, &meter, &options, &mut |done| progress.between(done));
-        drop(progress);
-        let green = self.green.then(|| Green { power_saving: power_saving(self.windows.sensors.root()) });
-        Ok(EnergyRecord { green, ..kept(measured, true)?.unwrap_or_else(|unavailable| unavailable) })
+        let measured = self.measure_valid(board, 1, |meter, options, finished| {
+            let measured = measure_energy(layout, search, search_options, records, meter, options, finished)?;
+            let green = self.green.then(|| Green { power_saving: power_saving(self.windows.sensors.root()) });
+            Ok(EnergyRecord { green, ..measured })
+        });
+        Ok(measured?.unwrap_or_else(|none| none))
     }
 }
 
@@ -284,16 +309,21 @@ fn green_refused(why: &str) -> Failure {
         .cure("name a sensor at its input with --energy (`socbfs sensors`), with a board profile that gives the scope; or omit --green")
 }
 
-/// The energy that was measured after validated searches, which are kept if that failed: the inner `Err` is then their record without
-/// energy, and this process warns if it `tells`. A search that differs from the validated one is an error all the same, and so is one that
-/// other ranks do not know of, since they would wait for this rank.
-pub(crate) fn kept<T>(measured: Result<T, EnergyError>, tells: bool) -> Result<Result<T, EnergyRecord>, Failure> {
-    match measured {
-        Ok(energy) => Ok(Ok(energy)),
-        Err(error @ EnergyError::Different { .. }) => Err(error.into()),
-        Err(EnergyError::Cluster(error)) if !error.is_of_all() => Err(error.into()),
-        Err(error) => Ok(Err(lost(&error.into(), tells))),
-    }
+/// Keeps the record of validated searches whose energy could not be measured, and warns of it if this process `tells`.
+///
+/// # Errors
+/// A search that differs from the validated one, and an error that other ranks do not know of, since they would wait for this rank.
+pub(crate) fn kept<T>(measured: Measured<Result<T, EnergyError>>, tells: bool) -> Result<Measured<T>, Failure> {
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(none) => return Ok(Err(none)),
+    };
+    Ok(match measured {
+        Ok(energy) => Ok(energy),
+        Err(error @ EnergyError::Different { .. }) => return Err(error.into()),
+        Err(EnergyError::Cluster(error)) if !error.is_of_all() => return Err(error.into()),
+        Err(error) => Err(lost(&error.into(), tells)),
+    })
 }
 
 /// The record of a run whose energy could not be measured. This process warns of it if it `tells`.
@@ -317,7 +347,7 @@ mod tests {
 
     #[test]
     fn validated_searches_are_kept_unless_a_search_is_wrong_or_other_ranks_wait() {
-        let kept = |error: EnergyError| kept::<()>(Err(error), true).map(Result::unwrap_err);
+        let kept = |error: EnergyError| kept::<()>(Ok(Err(error)), true).map(Result::unwrap_err);
         let unavailable = kept(MeasureError::from(SearchError::Threads("no thread".into())).into()).unwrap();
         assert_eq!(unavailable.reason(), Some("no thread"));
         assert!(kept(ClusterError::Device { rank: 1, reason: "GPU".into() }.into()).is_ok());
@@ -341,7 +371,7 @@ mod tests {
             let board = socbfs_boards::board::Board::parse(&text, "b.toml").unwrap();
             let origin = runtime::Origin::Board;
             let board = runtime::Profile { board, text: text.into(), place: "b.toml".into(), origin, reason: "asked for".into() };
-            (arguments.check(&board), arguments.windows(&board).1.window.seconds)
+            (arguments.check(&board), arguments.windows.windows(&board, arguments.least()).1.window.seconds)
         };
         let rail = |scope: &str| {
             format!("[power]\nscope = '{scope}'\n[[power.rails]]\nfamily = 'ina2xx'\nid = 'hwmon*'\ndomain = 'board'\ncounted = true\n")

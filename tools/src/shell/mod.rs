@@ -18,6 +18,7 @@ use std::{
 };
 
 use error::Failure;
+use socbfs::graph::Vertex;
 
 /// A line for each flag that an environment variable sets. They are printed once, after the first error.
 pub(crate) static VARIABLES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -31,6 +32,12 @@ pub(crate) fn tell(failure: &Failure) {
         }
         tell_variables();
     }
+}
+
+/// Says that the tree from `root` failed validation.
+pub(crate) fn invalid(root: Vertex, violation: &str) -> Failure {
+    say(&format!("error: the tree from root {root} failed validation: {violation}"));
+    Failure::Invalid
 }
 
 /// Prints the environment variables that set flags, unless they have been printed: an error may be about their values.

@@ -159,10 +159,8 @@ impl<'a> Live<'a> {
             self.records = validated;
         }
         let before = (hottest(&self.root), Witness::look(&self.root));
-        let mut windows = Vec::with_capacity(WINDOWS);
-        for _ in 0..WINDOWS {
-            windows.push(window(&mut search, &self.records, self.meter, self.window)?);
-        }
+        let windows = (0..WINDOWS).map(|_| window(&mut search, &self.records, self.meter, self.window));
+        let windows = windows.collect::<Result<Vec<_>, _>>()?;
         let after = (hottest(&self.root), Witness::look(&self.root));
         let moved = self.clocks.as_ref().and_then(|clocks| clocks.moved(&point.clocks_khz));
         if let Some(why) = moved.or_else(|| before.1.disturbed(&after.1)) {

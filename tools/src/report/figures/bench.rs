@@ -18,7 +18,7 @@ use socbfs::{
 
 /// The energy of the searches over all windows, or why there is none.
 pub(in crate::report) fn efficiency(run: &Record) -> Result<&EnergySummary, &str> {
-    run.energy.summary().ok_or_else(|| run.energy.reason().unwrap_or("nothing was measured"))
+    run.energy.summary().ok_or_else(|| run.energy.why())
 }
 
 /// The document of a run of `socbfs bench`.
