@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{part::Component, units::Watts};
+use crate::{Component, Watts};
 
 /// An enum whose values have kebab-case names, the same on the command line, in JSON and in TOML.
 macro_rules! named {

@@ -2,11 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{
-    channel::{Lost, Reading, Signal},
-    counter::{Advance, Counter},
-    units::Watts,
-};
+use crate::{Advance, Counter, Lost, Reading, Signal, Watts};
 
 /// Highest power of a rail that is taken as true. A reading above it is a fault of the sensor, and a counter that gained more has been
 /// reset (a reset looks like a wrap that adds almost the whole range).

@@ -2,11 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    channel::{Domain, Family},
-    problem::Unusable,
-    units::{Joules, Watts},
-};
+use crate::{Domain, Family, Joules, Unusable, Watts};
 
 /// Share of the sum that a rail may read below 0: the chip of a rail that carries nothing has an offset.
 const OFFSET: f64 = 0.02;

@@ -15,6 +15,7 @@ mod tree;
 mod units;
 mod watch;
 
+pub(crate) use channel::is_unconnected;
 pub use channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, Signal, Sink, UnknownName, monotonic};
 pub use counter::{Advance, Counter};
 pub use energy::{DomainPower, Energy, RailEnergy, SignalKind};
@@ -26,5 +27,7 @@ pub use problem::Unusable;
 pub use selection::{Pick, Profile, Rail, SelectError, Selection, Skipped, open_named};
 pub use source::Source;
 pub use tree::SystemFiles;
+pub(crate) use socbfs_machine::{line, name as name_of, number, text};
+pub(crate) use tree::{Held, name_of_target};
 pub use units::{Joules, Watts};
 pub use watch::{Change, TooSlow, Watch};

@@ -7,13 +7,11 @@ use std::{
 };
 
 use crate::{
-    channel::{Domain, Pace, Reading, Sensor, Signal, Sink, monotonic},
+    Change, Domain, Energy, Joules, Pace, Pick, RailEnergy, Reading, SelectError, Selection, Sensor, Signal, SignalKind, Sink, Skipped,
+    TooSlow, Unusable, Watch,
     curve::{Curve, Totals},
-    energy::{Energy, RailEnergy, SignalKind},
-    problem::Unusable,
-    selection::{Pick, SelectError, Selection, Skipped},
-    units::Joules,
-    watch::{Change, TooSlow, Watch, Watcher},
+    monotonic,
+    watch::Watcher,
 };
 
 /// A counter that has not changed after this time counts as standing still: counters are refreshed every few milliseconds, and a running

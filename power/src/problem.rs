@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{channel::Lost, units::Watts};
+use crate::{Lost, Watts};
 
 /// Why a sensor that was found can't be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -4,15 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope},
-    families,
-    part::Component,
-    pattern::Pattern,
-    problem::Unusable,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Domain, Family, Pace, Pattern, Reading, Scope, Source, Unusable, Watts, families};
 
 /// One rail of a board profile, its table `[[power.rails]]`: one sensor and what it measures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,10 +2,7 @@
 
 use std::fmt;
 
-use crate::{
-    channel::{Channel, Lost, Pace, Reading, Sensor, Sink, monotonic},
-    problem::Unusable,
-};
+use crate::{Channel, Lost, Pace, Reading, Sensor, Sink, Unusable, monotonic};
 
 /// A sensor that was found, usable or not.
 #[derive(Debug)]

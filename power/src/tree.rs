@@ -8,9 +8,8 @@ use std::{
 };
 
 use socbfs_machine::open_regular;
-pub(crate) use socbfs_machine::{line, name as name_of, number, text};
 
-use crate::{channel::Lost, problem::Unusable};
+use crate::{Lost, Unusable};
 
 /// A file system with `sys/`, `proc/` and `usr/` in it.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{meter::Meter, selection::Pick};
+use crate::{Meter, Pick};
 
 /// Longest interval between two changes of a counter that is fast enough to be watched.
 const FAST: Duration = Duration::from_millis(2);

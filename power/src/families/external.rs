@@ -16,13 +16,7 @@ use nix::{
     time::{ClockId, clock_gettime},
 };
 
-use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Scope, Sensor, Sink, monotonic},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Family, Lost, Pace, Reading, Scope, Sensor, Sink, Source, Unusable, Watts, monotonic};
 
 /// Interval at which the file is read for new lines.
 const INTERVAL: Duration = Duration::from_millis(100);

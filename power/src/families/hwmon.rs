@@ -11,11 +11,8 @@ use super::{
     powercap::KEEP_ALIVE,
 };
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Signal, is_unconnected},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    tree::{Held, SystemFiles, line, name_of, name_of_target},
+    Channel, Component, Domain, Family, Held, Pace, Reading, Scope, Signal, Source, SystemFiles, Unusable, is_unconnected, line, name_of,
+    name_of_target,
 };
 
 /// How a driver shows power. In names of files, `#` is the number of the channel. A channel with the file `energy`, in microjoules, is read

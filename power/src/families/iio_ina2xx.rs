@@ -4,11 +4,7 @@
 use std::{path::Path, time::Duration};
 
 use super::{hwmon::device_of, power_file};
-use crate::{
-    channel::{Channel, Family},
-    source::Source,
-    tree::{SystemFiles, line, name_of},
-};
+use crate::{Channel, Family, Source, SystemFiles, line, name_of};
 
 /// Interval if the driver does not report how often it converts.
 const USUAL_INTERVAL: Duration = Duration::from_millis(20);

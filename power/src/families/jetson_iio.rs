@@ -4,11 +4,7 @@
 use std::{path::Path, time::Duration};
 
 use super::power_file;
-use crate::{
-    channel::{Channel, Family, is_unconnected},
-    source::Source,
-    tree::{SystemFiles, line, name_of},
-};
+use crate::{Channel, Family, Source, SystemFiles, is_unconnected, line, name_of};
 
 /// The driver reads the chip at every read. The chip averages, so shorter intervals show nothing new.
 const INTERVAL: Duration = Duration::from_millis(20);

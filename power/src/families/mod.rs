@@ -20,7 +20,7 @@ pub(crate) mod tests;
 pub mod vcgencmd;
 pub mod wt310;
 
-use crate::{channel::Family, source::Source, tree::SystemFiles};
+use crate::{Family, Source, SystemFiles};
 
 /// Every sensor that can be found in `tree`, usable or not, family by family. Meters on a serial line, USB or the network are not
 /// searched for: the user names them, and [`open`] opens them.

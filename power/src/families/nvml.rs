@@ -6,13 +6,7 @@ use std::{sync::Arc, time::Duration};
 use nvml_wrapper::{Nvml, error::NvmlError};
 
 use super::powercap::KEEP_ALIVE;
-use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Signal},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Domain, Family, Lost, Pace, Reading, Scope, Signal, Source, Unusable, Watts};
 
 /// Approximate interval at which power and energy change.
 const REFRESH: Duration = Duration::from_millis(100);

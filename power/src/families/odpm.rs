@@ -7,12 +7,7 @@ use std::{path::Path, time::Duration};
 use nix::time::{ClockId, clock_gettime};
 
 use super::powercap::KEEP_ALIVE;
-use crate::{
-    channel::{Channel, Family, Pace, Reading, Sensor, Signal, Sink, monotonic},
-    problem::Unusable,
-    source::Source,
-    tree::{Held, SystemFiles, line, name_of, text},
-};
+use crate::{Channel, Family, Held, Pace, Reading, Sensor, Signal, Sink, Source, SystemFiles, Unusable, line, monotonic, name_of, text};
 
 /// The driver reads the chip again if it has made 20 conversions since the last time, at 125 a second.
 const REFRESH: Duration = Duration::from_millis(160);

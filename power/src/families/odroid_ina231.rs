@@ -5,12 +5,7 @@
 use std::{path::Path, time::Duration};
 
 use super::power_file::Power;
-use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading},
-    problem::Unusable,
-    source::Source,
-    tree::{SystemFiles, line, name_of, number},
-};
+use crate::{Channel, Family, Lost, Pace, Reading, Source, SystemFiles, Unusable, line, name_of, number};
 
 /// Default `update_period` of the vendor kernel, in microseconds.
 const USUAL_PERIOD: u64 = 263_808;

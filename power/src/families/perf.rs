@@ -14,12 +14,7 @@ use std::{
 use nix::libc;
 
 use super::powercap::{KEEP_ALIVE, is_amd, measured};
-use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Signal},
-    problem::Unusable,
-    source::Source,
-    tree::{SystemFiles, line, name_of, number},
-};
+use crate::{Channel, Family, Lost, Pace, Reading, Signal, Source, SystemFiles, Unusable, line, name_of, number};
 
 /// Interval at which the hardware refreshes the counter.
 const REFRESH: Duration = Duration::from_millis(1);

@@ -3,13 +3,7 @@
 
 use std::path::PathBuf;
 
-use crate::{
-    channel::{Channel, Lost, Pace, Reading},
-    problem::Unusable,
-    source::Source,
-    tree::Held,
-    units::Watts,
-};
+use crate::{Channel, Held, Lost, Pace, Reading, Source, Unusable, Watts};
 
 /// One way to compute the power: files whose numbers are multiplied, and the watts of a product of 1.
 pub(super) type Way = (Vec<PathBuf>, f64);

@@ -6,14 +6,7 @@
 use std::{path::Path, time::Duration};
 
 use super::power_file::Power;
-use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Scope},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    tree::{Held, SystemFiles, line, name_of},
-    units::Watts,
-};
+use crate::{Channel, Component, Family, Held, Lost, Pace, Reading, Scope, Source, SystemFiles, Unusable, Watts, line, name_of};
 
 /// Fuel gauges update their values between a few times a second and once in several seconds.
 const INTERVAL: Duration = Duration::from_millis(500);

@@ -7,11 +7,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    channel::{Channel, Domain, Family, Pace, Reading, Scope, Signal},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    tree::{self, Held, SystemFiles, line, name_of, number},
+    Channel, Component, Domain, Family, Held, Pace, Reading, Scope, Signal, Source, SystemFiles, Unusable, line, name_of, number, tree,
 };
 
 /// Interval at which the hardware refreshes the counter.

@@ -4,12 +4,7 @@
 use std::time::Duration;
 
 use super::stream;
-use crate::{
-    channel::{Channel, Family, Reading, Scope},
-    part::Component,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Family, Reading, Scope, Source, Watts};
 
 /// Interval between two lines.
 const REFRESH: Duration = Duration::from_secs(1);

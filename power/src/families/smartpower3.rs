@@ -5,12 +5,7 @@
 use std::time::Duration;
 
 use super::stream;
-use crate::{
-    channel::{Channel, Family, Reading, Scope},
-    part::Component,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Family, Reading, Scope, Source, Watts};
 
 /// Shortest interval between lines (the user sets 10 ms to 1 s). A window waits long enough after its end for a slower meter too.
 const REFRESH: Duration = Duration::from_millis(10);

@@ -20,11 +20,7 @@ use nix::{
     sys::termios::{ControlFlags, FlushArg, SetArg, cfmakeraw, tcflush, tcgetattr, tcsetattr},
 };
 
-use crate::{
-    channel::{Channel, Lost, Pace, Reading, Sensor, Sink, monotonic},
-    problem::Unusable,
-    source::Source,
-};
+use crate::{Channel, Lost, Pace, Reading, Sensor, Sink, Source, Unusable, monotonic};
 
 /// Longest wait for a line, so that a thread can end even if its meter is silent.
 const PATIENCE_MS: u8 = 100;

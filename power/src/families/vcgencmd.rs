@@ -7,13 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    channel::{Channel, Domain, Family, Lost, Pace, Reading, Sensor, Sink, monotonic},
-    problem::Unusable,
-    source::Source,
-    tree::SystemFiles,
-    units::Watts,
-};
+use crate::{Channel, Domain, Family, Lost, Pace, Reading, Sensor, Sink, Source, SystemFiles, Unusable, Watts, monotonic};
 
 /// The command takes some milliseconds of one core, so a shorter interval would measure the command itself.
 const INTERVAL: Duration = Duration::from_millis(200);

@@ -8,13 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    channel::{Channel, Family, Lost, Pace, Reading, Scope},
-    part::Component,
-    problem::Unusable,
-    source::Source,
-    units::Watts,
-};
+use crate::{Channel, Component, Family, Lost, Pace, Reading, Scope, Source, Unusable, Watts};
 
 /// The meter's shortest update interval, to which it is set.
 const REFRESH: Duration = Duration::from_millis(100);
