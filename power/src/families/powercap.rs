@@ -7,7 +7,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    Channel, Component, Domain, Family, Held, Pace, Reading, Scope, Signal, Source, SystemFiles, Unusable, line, name_of, number, tree,
+    Channel, Component, Domain, Family, Held, Pace, Reading, Scope, Signal, Source, SystemFiles, Unusable, line, name_of, number, text,
 };
 
 /// Interval at which the hardware refreshes the counter.
@@ -98,7 +98,7 @@ pub(super) fn is_amd(tree: &SystemFiles) -> bool {
 }
 
 fn line_of_cpuinfo(tree: &SystemFiles, key: &str) -> Option<String> {
-    let text = tree::text(tree.path("proc/cpuinfo"))?;
+    let text = text(tree.path("proc/cpuinfo"))?;
     let (_, value) = text.lines().filter_map(|line| line.split_once(':')).find(|(found, _)| found.trim() == key)?;
     Some(value.trim().to_owned())
 }

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use socbfs_power::{Energy, Meter, RailEnergy};
 
 use super::energy::{EnergyError, EnergyOptions, check_levels, in_turn};
-use crate::calibrate::in_windows;
-use crate::record::{EnergyRecord, EnergyWindow, MeasuredEnergy, RootRecord};
+use crate::{
+    calibrate::in_windows,
+    record::{EnergyRecord, EnergyWindow, MeasuredEnergy, RootRecord},
+};
 use socbfs_cluster::{ClusterSearch, Host, Ranks, all_gather, sum};
 
 /// The sensors of a rank, as sent to all ranks.

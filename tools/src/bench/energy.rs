@@ -1,13 +1,15 @@
 //! Energy of searches: windows that hold only searches, the power of the idle machine, and a model of the energy of each level.
 
-use crate::record::{
-    DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy, RootRecord,
-    StrategyPower, StrategyTime,
-};
 use socbfs_power::{Energy, Joules, Meter, Watts};
 
 use super::MeasureError;
-use crate::calibrate::{Contestant, PowerWindows, in_windows};
+use crate::{
+    calibrate::{Contestant, PowerWindows, in_windows},
+    record::{
+        DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,
+        RootRecord, StrategyPower, StrategyTime,
+    },
+};
 use socbfs::{
     Run,
     bfs::{Direction, GpuKernel, LevelPlan, Placement},

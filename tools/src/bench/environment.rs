@@ -4,9 +4,11 @@
 //! from the record, never made up.
 
 use crate::record::{Build, Cpu, Environment, System, Temperature};
-use std::borrow::Cow;
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
 
 use socbfs::memory::available_bytes_below;
 use socbfs_machine::{self as machine, caches, chosen, line, list_numbered, number};

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeOwned, Error, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
 
@@ -33,6 +33,67 @@ pub const SCHEMA_VERSION: u32 = 1;
 /// If the text is not JSON, or has such a key.
 pub fn read_record(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(text).map(|Unambiguous(value)| value)
+}
+
+/// Why a record can't be used, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RecordError {
+    message: String,
+    cure: Option<&'static str>,
+}
+
+impl RecordError {
+    /// An error without a cure.
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), cure: None }
+    }
+
+    /// The same error with what to do about it.
+    pub(crate) fn cured(self, cure: &'static str) -> Self {
+        Self { cure: Some(cure), ..self }
+    }
+
+    /// What to do about it.
+    pub fn cure(&self) -> Option<&'static str> {
+        self.cure
+    }
+}
+
+/// What to do about a file that is no record of a run.
+pub(crate) const WRITE_ONE: &str = "write a record with `socbfs bench GRAPH --json FILE`";
+
+/// Reads the record of a run, or a part of it, from the JSON text of `socbfs bench --json`. Also returns the JSON. `name` names it in errors.
+///
+/// # Errors
+/// [`RecordError`] where the text is not a record of a run of the version that is supported.
+pub(crate) fn read_run<T: DeserializeOwned>(text: &str, name: &str) -> Result<(T, Value), RecordError> {
+    let no_record = |error: serde_json::Error| {
+        let line = error.line().max(1);
+        RecordError::new(format!("{name} is not a record of `socbfs bench --json` (line {line}: {error})")).cured(WRITE_ONE)
+    };
+    let value = read_record(text).map_err(no_record)?;
+    // The version is checked first, since a record of another version may lack any other field.
+    let version = value.get("schema_version").and_then(Value::as_u64);
+    match (value.get("schema").and_then(Value::as_str), version) {
+        (Some(SCHEMA), Some(version)) if version != u64::from(SCHEMA_VERSION) => {
+            let known = format!("this build of socbfs reads {SCHEMA} version {SCHEMA_VERSION}");
+            Err(RecordError::new(format!("{name} has schema {SCHEMA} version {version}; {known}"))
+                .cured("record the run again with this build"))
+        }
+        // Parsed from the text again, since only these errors have line numbers.
+        (Some(SCHEMA) | None, _) => Ok((serde_json::from_str(text).map_err(no_record)?, value)),
+        (Some(other), _) => {
+            let kind = match other {
+                "socbfs-analysis" => "`socbfs analyze` or `socbfs reproduce`".to_owned(),
+                "socbfs-board" => "`socbfs bench --report board`".to_owned(),
+                "socbfs-policies" => "`socbfs policies`".to_owned(),
+                other => format!("another kind ({other})"),
+            };
+            let message = format!("{name} is a record of {kind}; only records of `socbfs bench --json` can be compared or replayed");
+            Err(RecordError::new(message).cured("write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones"))
+        }
+    }
 }
 
 /// A value in which no object has a key twice.

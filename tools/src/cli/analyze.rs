@@ -9,21 +9,15 @@ use super::{
     bench::{ROOT, graph_record},
     policies::{Among, Compare, Patience, compare},
 };
-use crate::shell::energy::EnergyArgs;
-use crate::shell::{
-    config::{GraphsArgs, without_effect},
-    error::Failure,
-    output::{Output, OutputArgs, both, print_documents, take_stdout, value},
-    progress::{self, Bar},
-    so_far::SoFar,
-    source::{self, Source, with_graph_help},
-};
 use crate::{
     analysis::{Levels, count, mapped_levels, profile, rank_scaling, redundant, remapped, repeated, split_sweep},
     bench::{RootSource, of_machine},
-    record::{Analysis, DeviceHandover, ExactLevel, GraphAnalysis, RankScaling, SearchedRoot},
-    record::{Environment, LayoutRecord},
-    report::{figures, html},
+    record::{Analysis, DeviceHandover, Environment, ExactLevel, GraphAnalysis, LayoutRecord, RankScaling, SearchedRoot},
+    report::figures::Document,
+    shell::{
+        Bar, EnergyArgs, Failure, GraphsArgs, OutputArgs, Outputs, SoFar, Source, both, document, print_documents, progress, source,
+        with_graph_help, without_effect,
+    },
 };
 use socbfs::{
     bfs::Strategy,
@@ -136,28 +130,17 @@ const DEVICE: &str = "name one with --device NAME (`socbfs devices` lists them)"
 const MOST_COMPARED: usize = 4;
 
 pub(super) fn run(arguments: &AnalyzeArgs, matches: &ArgMatches) -> Result<(), Failure> {
-    let (json, page) = arguments.output.open()?;
-    let so_far = so_far(json, page, arguments.wide, closed);
-    let words = so_far.last_words();
-    let ended = analysis(arguments, matches, &so_far);
-    drop(words);
-    so_far.finish(ended)
+    let so_far = so_far(arguments.output.open()?, arguments.wide, closed);
+    so_far.run(|| analysis(arguments, matches, &so_far))
 }
 
 /// An analysis without graphs, and where it goes; `wide` is for its tables on the terminal.
 pub(super) fn so_far(
-    json: Option<Output>,
-    page: Option<Output>,
+    outputs: Outputs,
     wide: bool,
     close: impl Fn(&mut Analysis, Option<&str>) -> bool + Send + 'static,
 ) -> SoFar<Analysis> {
-    SoFar::new(
-        Analysis::new(Environment::default(), Vec::new()),
-        json,
-        page,
-        move |analysis, json, page| publish(analysis, json, page, wide),
-        close,
-    )
+    SoFar::new(Analysis::new(Environment::default(), Vec::new()), outputs, move |analysis, outputs| publish(analysis, outputs, wide), close)
 }
 
 /// Adds to the analysis why graphs are missing, if they are. Returns whether it has any.
@@ -217,28 +200,27 @@ pub(super) fn analysis(arguments: &AnalyzeArgs, matches: &ArgMatches, so_far: &S
 /// Prints the figures of the graph that was measured last.
 fn show_last(analysis: &Analysis, wide: bool) -> Result<(), Failure> {
     let graphs = analysis.graphs.last().cloned().into_iter().collect();
-    let record = value(&Analysis { graphs, ..Analysis::new(analysis.environment.clone(), analysis.only.clone()) })?;
-    let mut document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
+    let mut document = document(&Analysis { graphs, ..Analysis::new(analysis.environment.clone(), analysis.only.clone()) })?;
     // Those over all graphs come at the end.
     document.sections.truncate(1);
     print_documents(&[document], wide)
 }
 
 /// Writes record and page, and prints the figures that are not of a single graph: those have been printed.
-fn publish(analysis: &Analysis, json: Option<Output>, page: Option<Output>, wide: bool) -> Result<(), Failure> {
-    // Figures are made from the record alone, so that `socbfs report` makes the same ones.
-    let record = value(analysis)?;
-    let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
-    let in_place = take_stdout([&json, &page]);
-    let written = json.map_or(Ok(()), |json| json.finish_json(|out| crate::report::json(&record, out)));
-    let shown = page.map_or(Ok(()), |page| page.finish_page(&html::page(std::slice::from_ref(&document), None)));
-    let mut document = document;
-    // A comparison with a paper is the result, and comes last.
-    let paper = analysis.paper.is_some().then(|| document.sections.remove(0));
-    document.sections.drain(..analysis.graphs.len());
-    document.sections.extend(paper);
-    let printed = if in_place { Ok(()) } else { print_documents(std::slice::from_ref(&document), wide) };
-    both(both(written, shown), printed)
+fn publish(analysis: &Analysis, outputs: Outputs, wide: bool) -> Result<(), Failure> {
+    let in_place = outputs.take_stdout();
+    let written = outputs.write(analysis);
+    if in_place {
+        return written;
+    }
+    let print = |mut document: Document| {
+        // A comparison with a paper is the result, and comes last.
+        let paper = analysis.paper.is_some().then(|| document.sections.remove(0));
+        document.sections.drain(..analysis.graphs.len());
+        document.sections.extend(paper);
+        print_documents(&[document], wide)
+    };
+    both(written, document(analysis).and_then(print))
 }
 
 impl AnalyzeArgs {

@@ -10,23 +10,18 @@ use std::{
 use clap::{ArgMatches, Args, ValueEnum, parser::ValueSource};
 
 #[cfg(feature = "mpi")]
-use crate::shell::config::ClusterArgs;
-use crate::shell::energy::EnergyArgs;
-use crate::shell::{
-    config::{LayoutArgs, SearchArgs},
-    error::Failure,
-    invalid,
-    output::{self, Output, OutputArgs, both},
-    progress::{self, Bar},
-    say,
-    so_far::SoFar,
-    source::{self, READ, Source, with_graph_help},
-};
+use crate::shell::ClusterArgs;
 use crate::{
     bench::{RootSource, SCHEMA, SCHEMA_VERSION, available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings},
-    record::{CalibrationRecord, ChosenPolicy, ParallelRecord},
-    record::{EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord, Summary},
+    record::{
+        CalibrationRecord, ChosenPolicy, EnergyRecord, Environment, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord,
+        SearchRecord, Summary,
+    },
     report,
+    shell::{
+        Bar, EnergyArgs, Failure, LayoutArgs, OutputArgs, Outputs, READ, SearchArgs, SoFar, Source, both, invalid, progress, results, say,
+        source, with_graph_help,
+    },
 };
 use socbfs::graph::LayoutStats;
 use socbfs_boards::runtime::{Prepared, Runtime};
@@ -162,19 +157,19 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
         return Err(Failure::new("--scales is for --report board").cure("one scale is --kronecker SCALE"));
     }
     let config = arguments.search.resolve(matches)?;
-    let (json, html) = arguments.output.open()?;
+    let outputs = arguments.output.open()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     config.check_device()?;
     let source = arguments.source()?;
-    let publish = move |record: &Option<Arc<Record>>, json, html| record.as_ref().map_or(Ok(()), |run| publish(run, json, html, quiet));
-    let so_far = SoFar::new(None, json, html, publish, closed);
-    let words = so_far.last_words();
-    let record = arguments.measure_so_far(&config, environment, &source, &so_far);
-    let ended = record.map(|record| so_far.lock().record = Some(Arc::new(record)));
-    drop(words);
-    so_far.finish(ended)
+    let publish = move |record: &Option<Arc<Record>>, outputs| record.as_ref().map_or(Ok(()), |run| publish(run, outputs, quiet));
+    let so_far = SoFar::new(None, outputs, publish, closed);
+    so_far.run(|| {
+        let record = arguments.measure_so_far(&config, environment, &source, &so_far)?;
+        so_far.lock().record = Some(Arc::new(record));
+        Ok(())
+    })
 }
 
 /// The run with the roots that are validated, from the first one on. It is shared while its energy is measured.
@@ -203,7 +198,7 @@ impl Record {
 impl BenchArgs {
     /// Loads the graph, searches it from every root, validates every tree, and measures the energy. `config` must have been applied.
     pub(super) fn measure(&self, config: &Runtime, environment: Environment, source: &Source) -> Result<Record, Failure> {
-        let unpublished = SoFar::new(None, None, None, |_, _, _| Ok(()), |_, _| false);
+        let unpublished = SoFar::new(None, Outputs::default(), |_, _| Ok(()), |_, _| false);
         self.measure_so_far(config, environment, source, &unpublished)
     }
 
@@ -343,8 +338,8 @@ pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool,
 
 /// Prints the report, and the table for people on standard error: last on a terminal, where the report would push it out of sight. If one
 /// output fails, the others are still written: the run took long.
-pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output>, quiet: bool) -> Result<(), Failure> {
-    let on_terminal = output::results().is_terminal();
+pub(super) fn publish(record: &Record, outputs: Outputs, quiet: bool) -> Result<(), Failure> {
+    let on_terminal = results().is_terminal();
     let table = || {
         say(report::table(record).trim_end());
         say("");
@@ -352,7 +347,7 @@ pub(super) fn publish(record: &Record, json: Option<Output>, html: Option<Output
     if !quiet && !on_terminal {
         table();
     }
-    let published = output::publish(json, html, record, || report::graph500(record) + if on_terminal && !quiet { "\n" } else { "" });
+    let published = outputs.publish(record, || report::graph500(record) + if on_terminal && !quiet { "\n" } else { "" });
     if !quiet && on_terminal {
         table();
     }

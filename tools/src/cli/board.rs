@@ -8,17 +8,11 @@ use std::{
 use clap::{ArgMatches, Args, Subcommand};
 use serde_json::json;
 
-use crate::shell::{
-    config::{LayoutArgs, RootArgs, SearchArgs, without_effect},
-    error::Failure,
-    output::{Output, both, print, print_json},
-    progress, say,
-    source::{self, Source},
-};
 use crate::{
     board::{init as first_profile, manifest, tune},
     record::{CalibrationRecord, ChosenPolicy},
     report,
+    shell::{Failure, LayoutArgs, Output, RootArgs, SearchArgs, Source, both, print, print_json, progress, say, source, without_effect},
 };
 use socbfs::{
     Simd,
@@ -28,8 +22,7 @@ use socbfs::{
 use socbfs_boards::{
     board::{self, Board, Detection, Entry},
     measure::Calibration,
-    runtime::Bound,
-    runtime::{CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
+    runtime::{Bound, CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
 };
 
 const EXAMPLES: &str = "\

@@ -5,17 +5,11 @@ use std::path::Path;
 use clap::ArgMatches;
 
 use super::bench::{BenchArgs, ROOT, all_valid};
-use crate::shell::{
-    error::Failure,
-    output::{Output, publish},
-    say,
-    so_far::SoFar,
-    source::{self, Source},
-};
 use crate::{
     bench::{available_memory, kronecker_bytes, temperatures},
     record::{BoardIdentity, BoardRecord, DriverRecord, Drivers, Environment, LeftOut, Record},
     report,
+    shell::{Failure, Outputs, SoFar, Source, say, source},
 };
 use socbfs::{
     opencl::{self, DeviceChoice, OpenClError},
@@ -33,49 +27,47 @@ pub(super) fn run(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool) -> R
             .cure("choose the scales with --scales; one scale is enough"));
     }
     let config = arguments.search.resolve(matches)?;
-    let (json, html) = arguments.output.open()?;
+    let outputs = arguments.output.open()?;
     arguments.energy.check(&config.profile)?;
     let environment = Environment::read(Path::new(ROOT));
     config.apply()?;
     let record = BoardRecord::new(environment.clone(), identity(&config), drivers(&config.device.value));
-    let so_far = so_far(record, json, html, &arguments.scales.0);
-    let words = so_far.last_words();
-    let kept: Vec<Record> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
-    let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
-    let kronecker = |scale| source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed)).map(Source::Generated);
-    let sources = scales.into_iter().map(kronecker).collect::<Result<Vec<_>, _>>()?;
-    let measure = |source: &Source| {
-        // Only temperatures are read again. The load is the one before the first run: later it would include our own.
-        let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
-        arguments.measure(&config, environment, source)
-    };
-    // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
-    let ended = so_far.each(
-        &sources,
-        kept,
-        |run| &run.graph.source,
-        measure,
-        |record, run, earlier| {
-            if earlier.is_none() && !quiet {
-                say(&one_line(run));
-            }
-            record.add(run.clone());
-            all_valid(&run.roots)
-        },
-        |_| Ok(()),
-    );
-    drop(words);
-    so_far.finish(ended)
+    let so_far = so_far(record, outputs, &arguments.scales.0);
+    so_far.run(|| {
+        let kept: Vec<Record> = so_far.resume(&environment, &config, &[], ["scale", "scales"])?;
+        let scales = fitting(arguments, &mut so_far.lock().record, &kept)?;
+        let kronecker = |scale| source::checked(source::kronecker(scale, arguments.edgefactor, arguments.seed)).map(Source::Generated);
+        let sources = scales.into_iter().map(kronecker).collect::<Result<Vec<_>, _>>()?;
+        let measure = |source: &Source| {
+            // Only temperatures are read again. The load is the one before the first run: later it would include our own.
+            let environment = Environment { temperatures: temperatures(Path::new(ROOT)), ..environment.clone() };
+            arguments.measure(&config, environment, source)
+        };
+        // Printed and added under one lock, so that a report after Ctrl-C has what was printed.
+        so_far.each(
+            &sources,
+            kept,
+            |run| &run.graph.source,
+            measure,
+            |record, run, earlier| {
+                if earlier.is_none() && !quiet {
+                    say(&one_line(run));
+                }
+                record.add(run.clone());
+                all_valid(&run.roots)
+            },
+            |_| Ok(()),
+        )
+    })
 }
 
 /// A record of these `scales`, and where it goes. Those that are missing at its end are left out.
-fn so_far(record: BoardRecord, json: Option<Output>, html: Option<Output>, scales: &[u32]) -> SoFar<BoardRecord> {
+fn so_far(record: BoardRecord, outputs: Outputs, scales: &[u32]) -> SoFar<BoardRecord> {
     let scales = scales.to_vec();
     SoFar::new(
         record,
-        json,
-        html,
-        |record, json, html| publish(json, html, record, || report::board(record)),
+        outputs,
+        |record, outputs| outputs.publish(record, || report::board(record)),
         move |record, why| {
             let is_known =
                 |scale: u32| record.runs.iter().any(|run| run.graph.scale == scale) || record.left_out.iter().any(|out| out.scale == scale);
@@ -160,13 +152,13 @@ fn one_line(run: &Record) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::tests::record;
+    use crate::{report::tests::record, shell::Output};
 
     fn some(runs: &[Record], json: Option<Output>) -> SoFar<BoardRecord> {
         let board = BoardIdentity { profile: "generic".into(), reason: "test".into(), machine: None, soc: None };
         let mut all = BoardRecord::new(record(&[0.001]).environment, board, Drivers::default());
         runs.iter().for_each(|run| all.add(run.clone()));
-        so_far(all, json, None, &[20, 22])
+        so_far(all, Outputs { json, html: None }, &[20, 22])
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::shell::{
     config::{SearchArgs, without_effect},
     error::Failure,
     interrupt,
-    output::{Output, publish},
+    output::{Output, Outputs},
     progress::{Bar, steps},
     say,
     so_far::{continuing, partial_of},
@@ -283,7 +283,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
     partial.remove();
     drop(last_words);
     let report = CalibrationReport { file: file.display().to_string(), calibration };
-    publish(json, None, &report, || report::calibration(&report))
+    Outputs { json, html: None }.publish(&report, || report::calibration(&report))
 }
 
 /// Refuses a file that the user names for the calibration if it holds anything else, such as a board profile.

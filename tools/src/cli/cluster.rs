@@ -17,7 +17,7 @@ use crate::shell::energy::lost;
 use crate::shell::{
     config::{ClusterArgs, LayoutArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, both, print},
+    output::{Output, Outputs, both, print},
     progress::Bar,
     source::{Source, start_pool},
     tell,
@@ -439,7 +439,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
     if first {
         record.environment.temperatures_after = temperatures(Path::new(super::bench::ROOT));
         record.warnings = crate::bench::warnings(&record);
-        return publish(&record, json, None, quiet);
+        return publish(&record, Outputs { json, html: None }, quiet);
     }
     if record.valid { Ok(()) } else { Err(Failure::Invalid) }
 }

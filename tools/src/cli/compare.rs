@@ -7,12 +7,9 @@ use std::{
 
 use clap::Args;
 
-use crate::report::{Comparison, Effect, InTurn, Run, figures, html, over_graphs};
-use crate::shell::{
-    error::Failure,
-    interrupt,
-    output::{Output, both, print, read, take_stdout},
-    progress::{self, Bar},
+use crate::{
+    report::{Comparison, Effect, InTurn, Run, figures, html, over_graphs},
+    shell::{Bar, Failure, Output, both, interrupt, print, progress, read, take_stdout},
 };
 use socbfs::files;
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use crate::shell::{error::Failure, output::print};
+use crate::shell::{Failure, print};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,13 +8,7 @@ use std::{
 
 use clap::Args;
 
-use crate::shell::{
-    error::Failure,
-    output::Output,
-    progress::Bar,
-    say,
-    source::{READ, Source, WRITTEN, with_graph_help},
-};
+use crate::shell::{Bar, Failure, Output, READ, Source, WRITTEN, say, with_graph_help};
 use socbfs::{graph::EdgeList, words::counted};
 use socbfs_io::{self as input, Fault, Format, InputError, WriteOptions};
 

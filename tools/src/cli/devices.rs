@@ -2,11 +2,9 @@
 
 use clap::Args;
 
-use crate::report::{self, Devices, Platform};
-use crate::shell::{
-    error::Failure,
-    output::{print, print_json},
-    progress::Bar,
+use crate::{
+    report::{self, Devices, Platform},
+    shell::{Bar, Failure, print, print_json},
 };
 use socbfs::opencl::{self, Device, DeviceInfo, Limits, OpenClError};
 use socbfs_boards::measure::{HandoverTable, measure, measure_quickly};

@@ -15,20 +15,14 @@ use serde::Deserialize;
 use socbfs_power::{SystemFiles, discover};
 
 use super::sensors::{automatic, started};
-use crate::doctor::{
-    DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus, open_device,
-};
-use crate::report::{
-    COLUMNS,
-    figures::{COLOURS, PLAIN},
-    wrapped,
-};
-use crate::shell::energy::profile_at;
-use crate::shell::{
-    config::{self, RootArgs},
-    error::Failure,
-    output::{both, print_coloured, print_json},
-    progress::Bar,
+use crate::{
+    doctor::{DeviceProbe, Diagnosis, OpenClProbe, Probe, SensorProbe, Subject, Verdict, busiest, examine, online_cpus, open_device},
+    report::{
+        COLUMNS,
+        figures::{COLOURS, PLAIN},
+        wrapped,
+    },
+    shell::{Bar, Failure, RootArgs, both, config, print_coloured, print_json, profile_at},
 };
 use socbfs::opencl::{end_with, exact_choices, named_library, try_driver};
 use socbfs_boards::{

@@ -6,13 +6,9 @@ use clap::Args;
 use serde::Serialize;
 use socbfs_power::{Energy, RailEnergy, SignalKind, Skipped};
 
-use crate::report;
-use crate::shell::{
-    energy::{SensorArgs, parse_count, profile_at},
-    error::Failure,
-    interrupt,
-    output::{Output, results},
-    say,
+use crate::{
+    report,
+    shell::{Failure, Output, SensorArgs, interrupt, parse_count, profile_at, results, say},
 };
 use socbfs::{stats, words::seconds};
 

@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::convert;
-use crate::shell::{
-    error::Failure,
-    source::{self, Source, WRITTEN, with_graph_help},
-};
+use crate::shell::{Failure, Source, WRITTEN, source, with_graph_help};
 use socbfs_io::{Format, generate::Generator};
 
 const EXAMPLES: &str = "\

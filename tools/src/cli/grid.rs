@@ -12,12 +12,7 @@ use crate::{
     maps,
     record::{Environment, GridRecord, MapRecord},
     report,
-    shell::{
-        config::HostArgs,
-        energy::WindowArgs,
-        error::Failure,
-        output::{Output, both, publish, read},
-    },
+    shell::{Failure, HostArgs, Output, Outputs, WindowArgs, both, read},
 };
 use socbfs::files;
 use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
@@ -238,5 +233,5 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         energy,
         map,
     };
-    both(both(both(drawn, distances), both(steps, nearest)), publish(json, None, &record, || report::grid(&record)))
+    both(both(both(drawn, distances), both(steps, nearest)), Outputs { json, html: None }.publish(&record, || report::grid(&record)))
 }

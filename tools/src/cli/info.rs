@@ -4,12 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::report;
-use crate::shell::{
-    error::Failure,
-    output::{print, print_json},
-    progress::Bar,
-    source::{READ, Source, with_graph_help},
+use crate::{
+    report,
+    shell::{Bar, Failure, READ, Source, print, print_json, with_graph_help},
 };
 use socbfs::graph;
 use socbfs_io::Format;

@@ -8,7 +8,7 @@ use std::{
 use clap::{Args, Command};
 use clap_mangen::Man;
 
-use crate::shell::{error::Failure, output::Output};
+use crate::shell::{Failure, Output};
 
 /// Write a manual page for the command and each of its subcommands into a folder
 #[derive(Debug, Args)]

@@ -38,14 +38,7 @@ use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcom
 
 use crate::{
     report::COLUMNS,
-    shell::{
-        clocks,
-        config::with_variables,
-        error::Failure,
-        fatal, interrupt,
-        output::{both, keep_stdout},
-        progress, say, shown, tell, tell_variables,
-    },
+    shell::{Failure, both, clocks, fatal, interrupt, keep_stdout, progress, say, shown, tell, tell_variables, with_variables},
 };
 use socbfs::words::{LONGEST, cut};
 

@@ -5,15 +5,6 @@ use std::{path::Path, time::Duration};
 use clap::{ArgMatches, Args};
 
 use super::bench::{ROOT, all_valid};
-use crate::shell::energy::{EnergyArgs, Measured, kept};
-use crate::shell::{
-    config::{GraphsArgs, PolicyArg, without_effect},
-    error::Failure,
-    output::{OutputArgs, print, publish},
-    progress::{self, Bar},
-    so_far::SoFar,
-    source::{self, Source, with_graph_help},
-};
 use crate::{
     bench::{EnergyError, RootSource, measure, measure_policies_energy, of_machine},
     calibrate::{Contestant, Turns, evaluate},
@@ -21,6 +12,10 @@ use crate::{
     report::{
         self,
         figures::{self, Document},
+    },
+    shell::{
+        Bar, EnergyArgs, Failure, GraphsArgs, Measured, OutputArgs, Outputs, PolicyArg, SoFar, Source, kept, print, progress, source,
+        with_graph_help, without_effect,
     },
 };
 use socbfs::{
@@ -108,7 +103,7 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     config.set_policy(Setting { value: Policy::default(), origin: Origin::BuiltIn });
     let sources = arguments.graphs.sources()?;
     let only = arguments.policies()?;
-    let (json, html) = arguments.output.open()?;
+    let outputs = arguments.output.open()?;
     let asked = arguments.energy.is_asked(matches);
     if asked {
         arguments.energy.check(&config.profile)?;
@@ -128,29 +123,27 @@ pub(super) fn run(arguments: &PoliciesArgs, matches: &ArgMatches) -> Result<(), 
     let (markdown, wide) = (arguments.markdown, arguments.wide);
     let form = move |shown: Document| if markdown { figures::markdown(&shown) } else { figures::text(&shown, false, wide) };
     // The tables of the graphs have been printed when each ended.
-    let publish = move |report: &PoliciesReport, json, html| publish(json, html, report, || form(report::policies_end(report)));
-    let so_far = SoFar::new(report, json, html, publish, |report, why| {
+    let publish = move |report: &PoliciesReport, outputs: Outputs| outputs.publish(report, || form(report::policies_end(report)));
+    let so_far = SoFar::new(report, outputs, publish, |report, why| {
         report.warnings.extend(why.map(|why| format!("graphs are missing, since {why}")));
         !report.graphs.is_empty()
     });
-    let words = so_far.last_words();
-    let mut kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
-    kept.retain(PolicyGraph::fits);
-    let measure = |source: &Source| arguments.graph(source, &config, &only, asked);
-    let ended = so_far.each(
-        &sources,
-        kept,
-        |graph| &graph.name,
-        measure,
-        |report, graph, warning| {
-            report.warnings.extend(warning);
-            report.graphs.push(graph.clone());
-            Ok(())
-        },
-        |report| print(&form(report::policies_of_last(report))),
-    );
-    drop(words);
-    so_far.finish(ended)
+    so_far.run(|| {
+        let mut kept: Vec<PolicyGraph> = so_far.resume(&environment, &config, &sources, ["graph", "graphs"])?;
+        kept.retain(PolicyGraph::fits);
+        so_far.each(
+            &sources,
+            kept,
+            |graph| &graph.name,
+            |source| arguments.graph(source, &config, &only, asked),
+            |report, graph, warning| {
+                report.warnings.extend(warning);
+                report.graphs.push(graph.clone());
+                Ok(())
+            },
+            |report| print(&form(report::policies_of_last(report))),
+        )
+    })
 }
 
 /// Which policies to compare.

@@ -4,13 +4,10 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
 
-use crate::shell::{
-    error::Failure,
-    output::{Output, both, print_documents, read},
-};
 use crate::{
     bench::read_record,
     report::{figures, html},
+    shell::{Failure, Output, both, print_documents, read},
 };
 use socbfs::files;
 

@@ -12,16 +12,10 @@ use super::{
     analyze::{self, AnalyzeArgs},
     bench::ROOT,
 };
-use crate::shell::energy::EnergyArgs;
-use crate::shell::{
-    config::{by_name, with_variables},
-    error::Failure,
-    output::Output,
-    say,
-};
 use crate::{
     bench::{available_memory, kronecker_bytes},
     record::{Analysis, Paper, PaperComparison},
+    shell::{EnergyArgs, Failure, Output, Outputs, by_name, say, with_variables},
 };
 use socbfs::words::general;
 use socbfs_boards::board::{Goal, OperatingPoint};
@@ -168,14 +162,11 @@ pub(super) fn run(arguments: &ReproduceArgs, given: &ArgMatches) -> Result<(), F
     (analyze.policies, analyze.energy, analyze.wide) = (experiments.policies, arguments.energy.clone(), arguments.wide);
     graphs.efficient = efficient(&analyze.graphs.search.resolve(&matches)?.profile.board.operating_points);
     let (paper, quick) = (arguments.paper, arguments.quick);
-    let so_far = analyze::so_far(json, Some(page), arguments.wide, move |analysis, why| {
+    let so_far = analyze::so_far(Outputs { json, html: Some(page) }, arguments.wide, move |analysis, why| {
         graphs.compare(paper, quick, analysis, why);
         analyze::closed(analysis, why)
     });
-    let words = so_far.last_words();
-    let ended = analyze::analysis(&analyze, &matches, &so_far);
-    drop(words);
-    let ended = so_far.finish(ended);
+    let ended = so_far.run(|| analyze::analysis(&analyze, &matches, &so_far));
     if ended.is_ok() && is_file {
         say(&written);
     }

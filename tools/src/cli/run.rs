@@ -8,21 +8,16 @@ use std::{
 use clap::{ArgMatches, Args};
 
 #[cfg(feature = "mpi")]
-use crate::shell::config::ClusterArgs;
-use crate::shell::{
-    config::{LayoutArgs, SearchArgs, without_effect},
-    energy::{Measured, SensorArgs},
-    error::Failure,
-    invalid,
-    output::{Output, both, print, read},
-    progress,
-    source::{self, READ, Source, with_graph_help},
-};
+use crate::shell::ClusterArgs;
 use crate::{
     analysis::{Levels, count_as_policies},
     bench::{LevelEnergies, LevelEnergyError, measure_level_energies},
     record::{ChosenPolicy, EnergyRecord},
     report::{self, ArrayFormat, Column, write_array},
+    shell::{
+        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, both, invalid, print, progress, read, source,
+        with_graph_help, without_effect,
+    },
 };
 use socbfs::{
     files,

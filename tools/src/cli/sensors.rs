@@ -13,14 +13,10 @@ use socbfs_power::{
     Channel, Energy, Meter, Profile, SelectError, Selection, SignalKind, Skipped, Source, SystemFiles, discover, open_named,
 };
 
-use crate::doctor::SensorProbe;
-use crate::report::{Cell, Table, folded_by};
-use crate::shell::energy::{GLANCE, profile_at, seconds_in};
-use crate::shell::{
-    config::RootArgs,
-    error::Failure,
-    output::{print, print_json, results},
-    shown,
+use crate::{
+    doctor::SensorProbe,
+    report::{Cell, Table, folded_by},
+    shell::{Failure, GLANCE, RootArgs, print, print_json, profile_at, results, seconds_in, shown},
 };
 use socbfs_boards::runtime;
 use socbfs_machine::is_live;

@@ -17,13 +17,8 @@ use crate::{
     record::{Environment, PointRecord, SweepRecord},
     report,
     shell::{
-        config::{LayoutArgs, SearchArgs, without_effect},
-        energy::SensorArgs,
-        error::Failure,
-        output::{Output, OutputArgs, both, print, publish, results},
-        progress::Bar,
-        so_far::SoFar,
-        source::{self, READ, Source, with_graph_help},
+        Bar, Failure, LayoutArgs, Output, OutputArgs, READ, SearchArgs, SensorArgs, SoFar, Source, both, print, results, source,
+        with_graph_help, without_effect,
     },
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
@@ -235,7 +230,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     let root = arguments.sensors.root();
     let config = arguments.search.resolve(matches)?;
     let source = arguments.source()?;
-    let (json, html) = arguments.output.open()?;
+    let outputs = arguments.output.open()?;
     let board = arguments.output_board.as_deref().map(|file| Output::open_new(file, "name another file")).transpose()?;
     let meter = arguments.sensors.meter(config.profile.power().as_ref())?;
     let mut left_out = Vec::new();
@@ -273,9 +268,8 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
     let (environment, show_all) = (record.environment.clone(), arguments.all);
     let so_far = SoFar::new(
         record,
-        json,
-        html,
-        move |record: &SweepRecord, json, html| publish(json, html, record, || report::sweep(record, show_all)),
+        outputs,
+        move |record: &SweepRecord, outputs| outputs.publish(record, || report::sweep(record, show_all)),
         |record, why| {
             record.frontier = sweep::frontier(&record.points);
             record.best = sweep::best(&record.points, &record.default);
@@ -283,12 +277,12 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
             !record.points.is_empty()
         },
     );
-    let words = so_far.last_words();
-    let kept: Vec<PointRecord> = so_far.resume(&environment, &config, std::slice::from_ref(&source), ["point", "points"])?;
-    let ended = measure(arguments, &config, &source, &axes, meter.as_ref().ok(), clocks, kept, &so_far, quiet);
-    drop(words);
+    let ended = so_far.run(|| {
+        let kept: Vec<PointRecord> = so_far.resume(&environment, &config, std::slice::from_ref(&source), ["point", "points"])?;
+        measure(arguments, &config, &source, &axes, meter.as_ref().ok(), clocks, kept, &so_far, quiet)
+    });
     let written = board.map_or(Ok(()), |board| write_board(board, &config.profile, &so_far.lock().record));
-    both(so_far.finish(ended), written)
+    both(ended, written)
 }
 
 /// Writes `profile` with the best points to `board`, if there are any.

@@ -5,12 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::run::SourceArgs;
-use crate::report::read_array;
-use crate::shell::{
-    error::Failure,
-    output::{both, print},
-    progress::Bar,
-    source::{READ, Source, with_graph_help},
+use crate::{
+    report::read_array,
+    shell::{Bar, Failure, READ, Source, both, print, with_graph_help},
 };
 use socbfs::{search::SearchError, words::counted};
 use socbfs_io::{

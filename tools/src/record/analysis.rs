@@ -9,8 +9,6 @@ use socbfs::{
 use socbfs_boards::{board::StrategyWatts, measure::HandoverTable};
 
 use super::{Environment, Evaluation, GivenUp, GraphRecord, LayoutRecord, PoliciesEnergy};
-#[cfg(test)]
-use super::{Judged, LevelTable, RootEvaluation};
 
 /// The analyses of some graphs on one machine. Times are in nanoseconds unless a name says otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -147,30 +145,6 @@ pub struct PolicyComparison {
     /// Why `energy` is absent although it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no_energy: Option<String>,
-}
-
-#[cfg(test)]
-impl PolicyComparison {
-    /// Searches from one root that reach the whole graph, without energy.
-    pub(crate) fn of_root(policies: Vec<String>, root: RootEvaluation) -> Self {
-        Self {
-            policies,
-            turns: root.turns,
-            edges: root.edges,
-            watts: None,
-            exact: Vec::new(),
-            evaluation: Evaluation { roots: vec![root] },
-            given_up: Vec::new(),
-            energy: None,
-            no_energy: None,
-        }
-    }
-
-    /// One search of `edges` edges by `surf` alone.
-    pub(crate) fn by_surf(edges: u64, judged: Judged) -> Self {
-        let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
-        Self::of_root(vec!["surf".to_owned()], RootEvaluation { edges, table, oracle: judged.clone(), policies: vec![judged], turns: 1 })
-    }
 }
 
 /// What dropping the vertices without edges saves (Zhang 2018, table 6).
@@ -415,4 +389,36 @@ pub struct SplitShare {
     pub level_ns: f64,
     /// `both_ns` over the longer of the parts run alone, which is the time predicted without `corun`: above 1, they slow each other down.
     pub contention: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Judged, LevelTable, RootEvaluation};
+
+    impl PolicyComparison {
+        /// Searches from one root that reach the whole graph, without energy.
+        pub(crate) fn of_root(policies: Vec<String>, root: RootEvaluation) -> Self {
+            Self {
+                policies,
+                turns: root.turns,
+                edges: root.edges,
+                watts: None,
+                exact: Vec::new(),
+                evaluation: Evaluation { roots: vec![root] },
+                given_up: Vec::new(),
+                energy: None,
+                no_energy: None,
+            }
+        }
+
+        /// One search of `edges` edges by `surf` alone.
+        pub(crate) fn by_surf(edges: u64, judged: Judged) -> Self {
+            let table = LevelTable { root: 0, strategies: Vec::new(), levels: Vec::new() };
+            Self::of_root(
+                vec!["surf".to_owned()],
+                RootEvaluation { edges, table, oracle: judged.clone(), policies: vec![judged], turns: 1 },
+            )
+        }
+    }
 }

@@ -114,24 +114,6 @@ pub struct Judged {
     pub as_oracle: usize,
 }
 
-#[cfg(test)]
-impl Judged {
-    /// As fast as the oracle: `elapsed_ns` for the levels, and no time to decide or to map parents.
-    pub(crate) fn taking(elapsed_ns: f64) -> Self {
-        Self {
-            plans: Vec::new(),
-            elapsed_ns,
-            turns_ns: Vec::new(),
-            total_ns: elapsed_ns,
-            over_oracle: 1.0,
-            decision_ns: 0.0,
-            table_ns: None,
-            directions: None,
-            as_oracle: 0,
-        }
-    }
-}
-
 /// Directions compared with the faster one of each level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Directions {
@@ -186,4 +168,26 @@ pub struct SplitParts {
     pub alone_ns: [f64; 2],
     /// Both at the same time.
     pub both_ns: [f64; 2],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Judged {
+        /// As fast as the oracle: `elapsed_ns` for the levels, and no time to decide or to map parents.
+        pub(crate) fn taking(elapsed_ns: f64) -> Self {
+            Self {
+                plans: Vec::new(),
+                elapsed_ns,
+                turns_ns: Vec::new(),
+                total_ns: elapsed_ns,
+                over_oracle: 1.0,
+                decision_ns: 0.0,
+                table_ns: None,
+                directions: None,
+                as_oracle: 0,
+            }
+        }
+    }
 }

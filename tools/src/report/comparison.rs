@@ -5,15 +5,13 @@ use std::{collections::BTreeSet, fmt::Write};
 use serde_json::Value;
 
 use super::{
-    POLICIES_SCHEMA,
     cells::{Cell, NONE, Table, fact, hanging},
     effect::{Effect, Of, verdict},
     figures::{Chart, Document, Figure, Section, flatten, text},
     possible::possible,
 };
 use crate::{
-    analysis,
-    bench::{BOARD_SCHEMA, SCHEMA, SCHEMA_VERSION, read_record},
+    bench::{RecordError, WRITE_ONE, read_run},
     record::{EnergyRecord, Record, Summary},
 };
 use socbfs::{
@@ -30,28 +28,6 @@ pub struct Run {
     /// The record as it was read: fields are compared by name.
     pub value: Value,
 }
-
-/// Why two runs can't be compared.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ComparisonError {
-    message: String,
-    cure: Option<&'static str>,
-}
-
-impl ComparisonError {
-    fn new(message: String, cure: &'static str) -> Self {
-        Self { message, cure: Some(cure) }
-    }
-
-    /// What to do about it.
-    pub fn cure(&self) -> Option<&'static str> {
-        self.cure
-    }
-}
-
-/// What to do about a file that is no record of a run.
-const RECORD: &str = "write a record with `socbfs bench --json FILE`";
 
 /// Fields of a graph's record that are equal if two graphs are the same.
 const SAME_GRAPH: [&str; 5] = ["vertices", "listed", "edges", "unique_edges", "directed"];
@@ -121,32 +97,11 @@ impl Run {
     /// Reads a run from the JSON text of `socbfs bench --json`; `name` names it in errors.
     ///
     /// # Errors
-    /// [`ComparisonError`] if the text is not a record of a run, has another version, or can't have been measured.
-    pub fn parse(text: &str, name: &str) -> Result<Self, ComparisonError> {
-        let not_a_record = |error: serde_json::Error| {
-            let line = error.line().max(1);
-            ComparisonError::new(format!("{name} is not a record of `socbfs bench --json` (line {line}: {error})"), RECORD)
-        };
-        let value = read_record(text).map_err(not_a_record)?;
-        // The version is checked first, since a record of another version may lack any other field.
-        let version = value.get("schema_version").and_then(Value::as_u64);
-        match (value.get("schema").and_then(Value::as_str), version) {
-            (Some(SCHEMA), Some(version)) if version != u64::from(SCHEMA_VERSION) => {
-                let known = format!("this build of socbfs compares {SCHEMA} version {SCHEMA_VERSION}");
-                let message = format!("{name} has schema {SCHEMA} version {version}; {known}");
-                return Err(ComparisonError::new(message, "record both runs again with the same build"));
-            }
-            (Some(SCHEMA) | None, _) => {}
-            (Some(other), _) => {
-                let message = format!("{name} is a record of {}; only records of `socbfs bench --json` can be compared", kind(other));
-                let cure = "write a record with `socbfs bench --json FILE`; `socbfs report` shows the other ones";
-                return Err(ComparisonError::new(message, cure));
-            }
-        }
-        // Parsed from the text again, since only these errors have line numbers.
-        let record: Record = serde_json::from_str(text).map_err(not_a_record)?;
-        possible(&record)
-            .map_err(|reason| ComparisonError::new(format!("{name} is not the record of a run as it was measured: {reason}"), RECORD))?;
+    /// [`RecordError`] if the text is not a record of a run, has another version, or can't have been measured.
+    pub fn parse(text: &str, name: &str) -> Result<Self, RecordError> {
+        let (record, value) = read_run(text, name)?;
+        let impossible = |reason| RecordError::new(format!("{name} is not the record of a run as it was measured: {reason}"));
+        possible(&record).map_err(|reason| impossible(reason).cured(WRITE_ONE))?;
         Ok(Self { record, value })
     }
 }
@@ -155,12 +110,12 @@ impl Comparison {
     /// Compares run `a` with run `b`. Runs over different graphs are compared only with `force`.
     ///
     /// # Errors
-    /// [`ComparisonError`] if one of them failed validation, or their graphs differ.
-    pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, ComparisonError> {
-        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Summary, ComparisonError> {
+    /// [`RecordError`] if one of them failed validation, or their graphs differ.
+    pub fn new(a: (&str, &Run), b: (&str, &Run), force: bool) -> Result<Self, RecordError> {
+        fn figures<'r>((name, run): (&str, &'r Run)) -> Result<&'r Summary, RecordError> {
             let message = || format!("{name} is the record of a run that failed validation: it has no speed");
             let summary = run.record.summary.as_ref().filter(|_| run.record.valid);
-            summary.ok_or_else(|| ComparisonError { message: message(), cure: None })
+            summary.ok_or_else(|| RecordError::new(message()))
         }
         let of = [figures(a)?, figures(b)?];
         let (a, b) = (a.1, b.1);
@@ -266,17 +221,17 @@ impl InTurn {
     /// Adds the runs of a round. `names` are those of A and B in errors.
     ///
     /// # Errors
-    /// [`ComparisonError`] if a run failed validation, or did not search the graph of the first run from the same roots.
-    pub fn add(&mut self, names: [&str; 2], pair: [Run; 2]) -> Result<(), ComparisonError> {
+    /// [`RecordError`] if a run failed validation, or did not search the graph of the first run from the same roots.
+    pub fn add(&mut self, names: [&str; 2], pair: [Run; 2]) -> Result<(), RecordError> {
         for (name, run) in names.iter().zip(&pair) {
             if !run.record.valid || run.record.summary.is_none() {
-                return Err(ComparisonError { message: format!("a tree of {name} failed validation: it has no speed"), cure: None });
+                return Err(RecordError::new(format!("a tree of {name} failed validation: it has no speed")));
             }
             let first = self.rounds.first().map_or(&pair[0], |[first, _]| first);
             same_graph(first, run)?;
             if let Some((_, [first, other])) = different_roots(&first.record, &run.record) {
                 let cure = "let the flags of A and B leave --roots and --seed alone";
-                return Err(ComparisonError::new(format!("{name} searched from other roots ({other}) than A ({first})"), cure));
+                return Err(RecordError::new(format!("{name} searched from other roots ({other}) than A ({first})")).cured(cure));
             }
         }
         self.rounds.push(pair);
@@ -331,16 +286,6 @@ pub fn over_graphs(graphs: &[InTurn]) -> (Option<Effect>, String) {
     (medians, verdict(medians, means))
 }
 
-/// What writes records of `schema`.
-fn kind(schema: &str) -> String {
-    match schema {
-        analysis::SCHEMA => "`socbfs analyze` or `socbfs reproduce`".to_owned(),
-        BOARD_SCHEMA => "`socbfs bench --report board`".to_owned(),
-        POLICIES_SCHEMA => "`socbfs policies`".to_owned(),
-        other => format!("another kind ({other})"),
-    }
-}
-
 /// MTEPS/W of both runs, as means over their windows; `None` if their scopes differ.
 fn efficiency(a: &EnergyRecord, b: &EnergyRecord) -> Option<[f64; 2]> {
     let of = |energy: &EnergyRecord| energy.summary().map(|summary| summary.mteps_per_watt.mean);
@@ -348,10 +293,10 @@ fn efficiency(a: &EnergyRecord, b: &EnergyRecord) -> Option<[f64; 2]> {
     is_same.then_some([of(a)?, of(b)?])
 }
 
-fn same_graph(a: &Run, b: &Run) -> Result<(), ComparisonError> {
+fn same_graph(a: &Run, b: &Run) -> Result<(), RecordError> {
     let different = |what: String| {
         let message = format!("the runs searched different graphs ({what}); --force compares them all the same");
-        Err(ComparisonError { message, cure: None })
+        Err(RecordError::new(message))
     };
     for field in SAME_GRAPH {
         let [left, right] = [a, b].map(|run| &run.value["graph"][field]);
@@ -423,7 +368,7 @@ mod tests {
         Run::parse(&serde_json::to_string(record).unwrap(), "x.json").unwrap()
     }
 
-    fn compare(a: &Record, b: &Record, force: bool) -> Result<Comparison, ComparisonError> {
+    fn compare(a: &Record, b: &Record, force: bool) -> Result<Comparison, RecordError> {
         Comparison::new(("a.json", &run(a)), ("b.json", &run(b)), force)
     }
 
@@ -613,7 +558,7 @@ mod tests {
         assert!(refused("{}").starts_with("f is not a record of `socbfs bench --json` (line 1: missing field"));
         assert!(refused("not json").starts_with("f is not a record of `socbfs bench --json` (line 1: "));
         let newer = serde_json::to_string(&record(&[0.001])).unwrap().replace("\"schema_version\":1", "\"schema_version\":2");
-        assert_eq!(refused(&newer), "f has schema socbfs-bench version 2; this build of socbfs compares socbfs-bench version 1");
+        assert_eq!(refused(&newer), "f has schema socbfs-bench version 2; this build of socbfs reads socbfs-bench version 1");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
 pub use cells::{COLUMNS, hanging, wrapped};
 pub(crate) use cells::{Cell, Table, aligned, folded_by};
-pub use comparison::{Comparison, ComparisonError, InTurn, Run, over_graphs};
+pub use comparison::{Comparison, InTurn, Run, over_graphs};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use effect::Effect;
 pub use figures::{point_line, policies_end, policies_of_last, sweep};

@@ -7,7 +7,7 @@ use std::{
 
 use socbfs_boards::board::OperatingPoint;
 
-use super::{error::Failure, output::results};
+use super::{Failure, results};
 use crate::{
     board::clusters,
     sweep::{ClockError, Clocks, Turn, domains},

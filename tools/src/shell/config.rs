@@ -16,12 +16,7 @@ use clap::{
 };
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
-use super::{
-    VARIABLES, clocks,
-    error::Failure,
-    output::{protect, read},
-    source::{Listed, READ, Source},
-};
+use super::{Failure, Listed, READ, Source, VARIABLES, clocks, protect, read};
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
     Simd, files,
@@ -33,8 +28,7 @@ use socbfs::{
 };
 use socbfs_boards::{
     board::{self, CpuList, Goal},
-    runtime::RecordedPlans,
-    runtime::{CalibrationChoice, Origin, Profile, Runtime, Setting},
+    runtime::{CalibrationChoice, Origin, Profile, RecordedPlans, Runtime, Setting},
 };
 #[cfg(feature = "mpi")]
 use socbfs_cluster::Exchange;

@@ -5,12 +5,7 @@ use std::{path::Path, time::Duration};
 use clap::{ArgMatches, Args, parser::ValueSource};
 use socbfs_power::{Meter, Profile, Scope, SelectError, Selection, Skipped, Source, SystemFiles, discover};
 
-use super::{
-    config::{self, Root, root},
-    error::Failure,
-    output::protect,
-    progress::Bar,
-};
+use super::{Bar, Failure, Root, config, protect, root};
 #[cfg(feature = "mpi")]
 use crate::bench::measure_cluster_energy;
 use crate::{

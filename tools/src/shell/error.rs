@@ -142,12 +142,6 @@ impl From<RuntimeError> for Failure {
     }
 }
 
-impl From<crate::report::ComparisonError> for Failure {
-    fn from(error: crate::report::ComparisonError) -> Self {
-        Self::because("", &error).maybe_cure(error.cure())
-    }
-}
-
 impl From<crate::maps::MapError> for Failure {
     fn from(error: crate::maps::MapError) -> Self {
         Self::because("", &error).cure(error.cure())
@@ -156,7 +150,7 @@ impl From<crate::maps::MapError> for Failure {
 
 impl From<crate::bench::RecordError> for Failure {
     fn from(error: crate::bench::RecordError) -> Self {
-        Self::because("", &error).cure("write a record with `socbfs bench GRAPH --json FILE`")
+        Self::because("", &error).maybe_cure(error.cure())
     }
 }
 

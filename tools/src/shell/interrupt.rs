@@ -18,7 +18,7 @@ use nix::{
 };
 use signal_hook::{consts, flag, iterator::Signals, low_level};
 
-use super::error::Failure;
+use super::Failure;
 use socbfs::files;
 
 /// The exit code of an interrupted command, as shells use it for SIGINT.

@@ -17,7 +17,21 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use error::Failure;
+#[cfg(feature = "mpi")]
+pub(crate) use config::ClusterArgs;
+pub(crate) use config::{
+    GraphsArgs, HostArgs, LayoutArgs, PolicyArg, Root, RootArgs, SearchArgs, by_name, root, with_variables, without_effect,
+};
+pub(crate) use energy::{EnergyArgs, GLANCE, Measured, SensorArgs, WindowArgs, kept, parse_count, profile_at, seconds_in};
+pub(crate) use error::Failure;
+pub(crate) use output::{
+    Output, OutputArgs, Outputs, both, document, keep_stdout, print, print_coloured, print_documents, print_json, protect, read, results,
+    take_stdout,
+};
+pub(crate) use progress::Bar;
+pub(crate) use so_far::SoFar;
+pub(crate) use source::{Listed, READ, Source, WRITTEN, with_graph_help};
+
 use socbfs::graph::Vertex;
 
 /// A line for each flag that an environment variable sets. They are printed once, after the first error.

@@ -12,7 +12,7 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 
-use super::{error::Failure, shown};
+use super::{Failure, shown};
 use crate::report::{
     self,
     figures::{self, COLOURS, Document, PLAIN},
@@ -34,10 +34,49 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Opens the outputs for the record and for the page.
-    pub(crate) fn open(&self) -> Result<(Option<Output>, Option<Output>), Failure> {
-        Ok((self.json.as_deref().map(Output::open).transpose()?, self.html.as_deref().map(Output::open).transpose()?))
+    /// Opens the outputs.
+    pub(crate) fn open(&self) -> Result<Outputs, Failure> {
+        Outputs::open(self.json.as_deref(), self.html.as_deref())
     }
+}
+
+/// Where a record goes besides the terminal: as JSON, and as a page.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    pub(crate) json: Option<Output>,
+    pub(crate) html: Option<Output>,
+}
+
+impl Outputs {
+    /// Opens those that are named.
+    pub(crate) fn open(json: Option<&Path>, html: Option<&Path>) -> Result<Self, Failure> {
+        Ok(Self { json: json.map(Output::open).transpose()?, html: html.map(Output::open).transpose()? })
+    }
+
+    /// Whether one of them is standard output, which then has no room for text.
+    pub(crate) fn take_stdout(&self) -> bool {
+        take_stdout([&self.json, &self.html])
+    }
+
+    /// Writes `record` to them.
+    pub(crate) fn write(self, record: &impl Serialize) -> Result<(), Failure> {
+        // The record comes first: a page can be made from it again.
+        let written = self.json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
+        let draw = |page: Output| page.finish_page(&html::page(&[document(record)?], None));
+        both(written, self.html.map_or(Ok(()), draw))
+    }
+
+    /// Writes `record` to them, and prints the text `words` unless one of them is standard output.
+    pub(crate) fn publish(self, record: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
+        let in_place = self.take_stdout();
+        both(self.write(record), if in_place { Ok(()) } else { print(&words()) })
+    }
+}
+
+/// The figures of `record`, made from its JSON alone, so that `socbfs report` makes the same ones.
+pub(crate) fn document(record: &impl Serialize) -> Result<Document, Failure> {
+    let record = serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))?;
+    figures::document("this run", &record).map_err(|error| Failure::because("", &error))
 }
 
 /// Where results go.
@@ -98,35 +137,9 @@ fn has_colours(no_color: Option<&OsStr>, term: Option<&OsStr>) -> bool {
     no_color.is_none_or(OsStr::is_empty) && term.is_none_or(|term| term != "dumb")
 }
 
-/// Writes `record` as a page of charts.
-pub(crate) fn write_page(output: Output, record: &impl Serialize) -> Result<(), Failure> {
-    let record = value(record)?;
-    let document = figures::document("this run", &record).map_err(|error| Failure::because("", &error))?;
-    output.finish_page(&html::page(&[document], None))
-}
-
 /// Whether one of `outputs` takes standard output, so that no text may go there.
 pub(crate) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Output>>) -> bool {
     outputs.into_iter().any(|output| matches!(output, Some(Output::Stdout(_))))
-}
-
-/// Converts a record to a JSON value.
-pub(crate) fn value(record: &impl Serialize) -> Result<serde_json::Value, Failure> {
-    serde_json::to_value(record).map_err(|error| Failure::because("can't write JSON", &error))
-}
-
-/// Writes `record` to `json` and as a page to `html`, if given, and prints the text `words` unless one of them goes to standard output.
-pub(crate) fn publish(
-    json: Option<Output>,
-    html: Option<Output>,
-    record: &impl Serialize,
-    words: impl FnOnce() -> String,
-) -> Result<(), Failure> {
-    let in_place = take_stdout([&json, &html]);
-    // The record comes first: a page can be made from it again.
-    let written = json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
-    let drawn = html.map_or(Ok(()), |html| write_page(html, record));
-    both(both(written, drawn), if in_place { Ok(()) } else { print(&words()) })
 }
 
 /// Combines the results of two outputs, or of an output and a check. If both failed, returns the failure with the higher exit code (the

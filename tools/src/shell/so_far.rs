@@ -15,13 +15,7 @@ use serde::{
 };
 use twox_hash::XxHash3_128;
 
-use super::{
-    error::Failure,
-    interrupt,
-    output::{Output, both, take_stdout},
-    progress, say,
-    source::Source,
-};
+use super::{Failure, Output, Outputs, Source, both, interrupt, progress, say};
 use crate::{
     calibrate::{Header, OTHER_BUILD, Partial},
     record::Environment,
@@ -29,8 +23,8 @@ use crate::{
 use socbfs::words::{counted, with_causes};
 use socbfs_boards::runtime::{self, CalibrationChoice, Runtime};
 
-/// Writes a record to the outputs for JSON and for a page, and prints it.
-type Publish<R> = Box<dyn Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send>;
+/// Writes a record to the outputs, and prints it.
+type Publish<R> = Box<dyn Fn(&R, Outputs) -> Result<(), Failure> + Send>;
 
 /// Prepares a record for its end: if it ends early, adds why parts are missing. Returns whether there is something to publish.
 type Close<R> = Box<dyn Fn(&mut R, Option<&str>) -> bool + Send>;
@@ -41,8 +35,7 @@ pub(crate) struct SoFar<R>(Arc<Mutex<State<R>>>);
 pub(crate) struct State<R> {
     /// The record.
     pub(crate) record: R,
-    json: Option<Output>,
-    html: Option<Output>,
+    outputs: Outputs,
     publish: Publish<R>,
     close: Close<R>,
     /// Where parts are kept.
@@ -55,7 +48,7 @@ pub(crate) struct State<R> {
 
 impl<R> State<R> {
     fn publish(&mut self) -> Result<(), Failure> {
-        (self.publish)(&self.record, self.json.take(), self.html.take())
+        (self.publish)(&self.record, std::mem::take(&mut self.outputs))
     }
 
     /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
@@ -92,21 +85,28 @@ impl<R> State<R> {
 impl<R: Send + 'static> SoFar<R> {
     pub(crate) fn new(
         record: R,
-        json: Option<Output>,
-        html: Option<Output>,
-        publish: impl Fn(&R, Option<Output>, Option<Output>) -> Result<(), Failure> + Send + 'static,
+        outputs: Outputs,
+        publish: impl Fn(&R, Outputs) -> Result<(), Failure> + Send + 'static,
         close: impl Fn(&mut R, Option<&str>) -> bool + Send + 'static,
     ) -> Self {
         let (publish, close) = (Box::new(publish), Box::new(close));
-        Self(Arc::new(Mutex::new(State { record, json, html, publish, close, place: None, kept: None, parts: 0 })))
+        Self(Arc::new(Mutex::new(State { record, outputs, publish, close, place: None, kept: None, parts: 0 })))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<R>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Does `work`, and then publishes the record: also after an error, and after Ctrl-C meanwhile.
+    pub(crate) fn run(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+        let words = self.last_words();
+        let ended = work();
+        drop(words);
+        self.finish(ended)
+    }
+
     /// Publishes the record after Ctrl-C.
-    pub(crate) fn last_words(&self) -> interrupt::Words {
+    fn last_words(&self) -> interrupt::Words {
         let shared = Arc::clone(&self.0);
         interrupt::last_words(move || {
             let state = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,9 @@ impl<R: Send + 'static> SoFar<R> {
         names: [&str; 2],
     ) -> Result<Vec<T>, Failure> {
         let mut state = self.lock();
-        let Some(file) = [&state.json, &state.html].into_iter().flatten().find_map(Output::regular_file) else { return Ok(Vec::new()) };
+        let Some(file) = [&state.outputs.json, &state.outputs.html].into_iter().flatten().find_map(Output::regular_file) else {
+            return Ok(Vec::new());
+        };
         let (path, header) = (partial_of(file), KeptHeader::new(environment, config, sources));
         let mut parts = Vec::new();
         if path.exists() {
@@ -172,7 +174,7 @@ impl<R: Send + 'static> SoFar<R> {
                 state.keep(&part);
                 progress::graph_done(&name, begin.elapsed());
             }
-            if take_stdout([&state.json, &state.html]) { Ok(()) } else { show(&state.record) }
+            if state.outputs.take_stdout() { Ok(()) } else { show(&state.record) }
         });
         progress::at_graph(1, 1);
         ended

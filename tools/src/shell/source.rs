@@ -14,7 +14,7 @@ use clap::{
     builder::{PossibleValue, TypedValueParser},
 };
 
-use super::{error::Failure, output::protect, progress::Bar};
+use super::{Bar, Failure, protect};
 use crate::bench::{RootSource, roots};
 use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Vertex},
