@@ -6,7 +6,7 @@ use std::{
     io::{self, Read},
     net::{TcpStream, ToSocketAddrs, UdpSocket},
     os::{
-        fd::{AsFd, BorrowedFd},
+        fd::{AsFd, OwnedFd},
         unix::fs::OpenOptionsExt,
     },
     path::Path,
@@ -31,36 +31,13 @@ const CONNECT: Duration = Duration::from_secs(3);
 /// Size of the buffer in bytes: more than twice the longest line.
 const BUFFER: usize = 512;
 
-/// The source of the bytes.
-#[derive(Debug)]
-enum Port {
-    Serial(File),
-    Tcp(TcpStream),
-    Udp(UdpSocket),
-}
-
-impl Port {
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Serial(file) => file.as_fd(),
-            Self::Tcp(stream) => stream.as_fd(),
-            Self::Udp(socket) => socket.as_fd(),
-        }
-    }
-
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Serial(file) => file.read(buffer),
-            Self::Tcp(stream) => stream.read(buffer),
-            Self::Udp(socket) => socket.recv(buffer),
-        }
-    }
-}
-
 /// Splits the received bytes into lines, in a buffer of fixed size.
 #[derive(Debug)]
 pub(super) struct Lines {
-    port: Port,
+    /// A serial port or a socket.
+    port: File,
+    /// Whether each read gives a UDP packet.
+    has_packets: bool,
     buffer: [u8; BUFFER],
     length: usize,
 }
@@ -68,18 +45,19 @@ pub(super) struct Lines {
 /// Opens the meter at `place`: `/dev/ttyUSB0`, `tcp:HOST:PORT` or `udp:PORT`.
 pub(super) fn open(place: &str) -> Result<Lines, Unusable> {
     let unreadable = |error: io::Error| Unusable::Unreadable { place: place.to_owned(), reason: Lost::from(&error) };
-    let port = if let Some(address) = place.strip_prefix("tcp:") {
-        Port::Tcp(connect(address).map_err(|error| Unusable::Protocol { place: place.to_owned(), reason: error.to_string() })?)
+    let port: File = if let Some(address) = place.strip_prefix("tcp:") {
+        let refused = |error: io::Error| Unusable::Protocol { place: place.to_owned(), reason: error.to_string() };
+        OwnedFd::from(connect(address).map_err(refused)?).into()
     } else if let Some(port) = place.strip_prefix("udp:") {
         let port: u16 = port.parse().map_err(|_| Unusable::Protocol {
             place: place.to_owned(),
             reason: format!("{port:?} is not a port number: udp:6000 listens on port 6000"),
         })?;
-        Port::Udp(UdpSocket::bind(("0.0.0.0", port)).map_err(unreadable)?)
+        OwnedFd::from(UdpSocket::bind(("0.0.0.0", port)).map_err(unreadable)?).into()
     } else {
-        Port::Serial(serial(Path::new(place))?)
+        serial(Path::new(place))?
     };
-    Ok(Lines { port, buffer: [0; BUFFER], length: 0 })
+    Ok(Lines { port, has_packets: place.starts_with("udp:"), buffer: [0; BUFFER], length: 0 })
 }
 
 fn connect(address: &str) -> io::Result<TcpStream> {
@@ -121,7 +99,7 @@ fn serial(path: &Path) -> Result<File, Unusable> {
 impl Lines {
     /// Waits for bytes (at most 100 ms) and passes every complete line to `take`, with the time at which its bytes were read.
     pub(super) fn wait(&mut self, mut take: impl FnMut(u64, &str)) -> Result<(), Lost> {
-        let mut descriptors = [PollFd::new(self.port.descriptor(), PollFlags::POLLIN)];
+        let mut descriptors = [PollFd::new(self.port.as_fd(), PollFlags::POLLIN)];
         match poll(&mut descriptors, PollTimeout::from(PATIENCE_MS)) {
             Ok(0) | Err(nix::Error::EINTR) => return Ok(()),
             Ok(_) => {}
@@ -147,7 +125,7 @@ impl Lines {
             start += end + 1;
         }
         // A UDP packet holds whole lines only; in a stream the rest is the beginning of the next line.
-        let rest = if matches!(self.port, Port::Udp(_)) { self.length } else { start };
+        let rest = if self.has_packets { self.length } else { start };
         self.buffer.copy_within(rest..self.length, 0);
         self.length -= rest;
         Ok(())
