@@ -5,13 +5,12 @@ use std::{
     io::Read,
     os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitStatus, Stdio},
     thread::sleep,
     time::{Duration, Instant},
 };
 
 use clap::Args;
-use serde::Deserialize;
 use socbfs_power::{SystemFiles, discover};
 
 use super::sensors::{automatic, started};
@@ -24,7 +23,10 @@ use crate::{
     },
     shell::{Bar, Failure, RootArgs, both, config, print_coloured, print_json, profile_at},
 };
-use socbfs::opencl::{end_with, exact_choices, named_library, try_driver};
+use socbfs::{
+    DeviceInfo, DeviceKind, OpenClError,
+    opencl::{PlatformInfo, end_with, exact_choices, named_library, opened_library, platforms, try_driver},
+};
 use socbfs_boards::{
     board,
     runtime::{self, RuntimeError},
@@ -61,9 +63,6 @@ pub(super) struct DoctorArgs {
 
 /// Time limit of a search: a driver that compiles kernels for the first time may take long on a small board.
 const PATIENCE: Duration = Duration::from_secs(180);
-
-/// Time limit of drivers that only list their devices.
-const PATIENCE_FOR_A_LIST: Duration = Duration::from_secs(20);
 
 /// Time over which the load of other programs is measured.
 const WATCH: Duration = Duration::from_millis(500);
@@ -119,86 +118,54 @@ fn probe(root: &Path, board: Option<&Path>, named: Option<&runtime::Profile>) ->
     let sensors = SensorProbe { usable, unusable, ..auto };
     drop(meter);
     // The policy of the board may need a device.
-    let search = tried(&["run", GRAPH, "--root", "0", "--device", "cpu", "--policy", "auto"], board, PATIENCE).map(|_| ());
-    let (opencl, library) = opencl(board);
-    Ok(Probe { search: Some(search), opencl: Some(opencl), library, sensors: Some(sensors), busy })
+    let search = search(&["--device", "cpu", "--policy", "auto"], board).map_or(Ok(()), Err);
+    let opencl = opencl(board);
+    Ok(Probe { search: Some(search), opencl: Some(opencl), library: opened_library(), sensors: Some(sensors), busy })
 }
 
-/// The platforms in the output of `socbfs devices --json`.
-#[derive(Deserialize)]
-struct Listed {
-    library: Option<PathBuf>,
-    problem: Option<String>,
-    #[serde(default)]
-    platforms: Vec<ListedPlatform>,
-}
-
-#[derive(Deserialize)]
-struct ListedPlatform {
-    name: String,
-    problem: Option<String>,
-    devices: Vec<ListedDevice>,
-}
-
-#[derive(Deserialize)]
-struct ListedDevice {
-    name: String,
-    kind: String,
-    unusable: Option<String>,
-    problem: Option<String>,
-}
-
-/// Queries the drivers in a child process, since a faulty driver may crash it. Also returns the OpenCL library that it opened.
-fn opencl(board: Option<&Path>) -> (OpenClProbe, Option<PathBuf>) {
-    let text = match tried(&["devices", "--quick", "--json"], board, PATIENCE_FOR_A_LIST) {
-        Ok(text) => text,
-        Err(how) => return (OpenClProbe::Crashed(how), None),
+/// Lists the devices, and tries those that can be used.
+fn opencl(board: Option<&Path>) -> OpenClProbe {
+    let platforms = match platforms() {
+        Ok(platforms) => platforms,
+        Err(OpenClError::NoLibrary) => return OpenClProbe::NoLibrary,
+        Err(none @ (OpenClError::NamedLibrary { .. } | OpenClError::NoPlatform)) => return OpenClProbe::Nothing(none.to_string()),
+        Err(error) => return OpenClProbe::Crashed(error.to_string()),
     };
-    let listed: Listed = match serde_json::from_str(&text) {
-        Ok(listed) => listed,
-        Err(error) => return (OpenClProbe::Crashed(format!("its list of devices is cut off ({error})")), None),
+    let problem = |platform: &PlatformInfo| Some(format!("{}: {}", platform.name, platform.problem.as_ref()?));
+    let problems: Vec<String> = platforms.iter().filter_map(problem).collect();
+    let devices = platforms.into_iter().flat_map(|platform| platform.devices);
+    let device = |device: DeviceInfo| DeviceProbe {
+        name: device.name,
+        platform: device.platform,
+        gpu: device.kind == DeviceKind::Gpu,
+        problem: device.unusable,
     };
-    let found = match listed.problem {
-        Some(problem) if problem.starts_with("no OpenCL library") => OpenClProbe::NoLibrary,
-        Some(problem) => OpenClProbe::Nothing(problem),
-        None => tried_all(listed.platforms, |device| search_on(device, board)),
-    };
-    (found, listed.library)
+    let devices: Vec<DeviceProbe> = devices.map(device).collect();
+    if devices.is_empty() {
+        return OpenClProbe::Nothing(format!("the drivers show no device ({})", problems.join("; ")));
+    }
+    OpenClProbe::Devices(tried_all(devices, |device| search(&["--policy", "tg", "--device", device], board)))
 }
 
 /// Tries every usable device with `search`, which receives the name of the device in the form of `--device`.
-fn tried_all(platforms: Vec<ListedPlatform>, search: impl Fn(&str) -> Option<String>) -> OpenClProbe {
-    let names: Vec<&str> = platforms.iter().flat_map(|platform| &platform.devices).map(|device| &*device.name).collect();
-    let mut choices = exact_choices(&names).into_iter();
-    let mut problems = Vec::new();
-    let mut devices = Vec::new();
-    for platform in platforms {
-        problems.extend(platform.problem.map(|problem| format!("{}: {problem}", platform.name)));
-        for (device, name) in platform.devices.into_iter().zip(&mut choices) {
-            let problem = device.unusable.or(device.problem).or_else(|| search(&name));
-            devices.push(DeviceProbe { name, platform: platform.name.clone(), gpu: device.kind == "gpu", problem });
-        }
+fn tried_all(mut devices: Vec<DeviceProbe>, search: impl Fn(&str) -> Option<String>) -> Vec<DeviceProbe> {
+    let choices = exact_choices(&devices.iter().map(|device| &*device.name).collect::<Vec<_>>());
+    for (device, name) in devices.iter_mut().zip(choices) {
+        device.problem = device.problem.take().or_else(|| search(&name));
+        device.name = name;
     }
-    if devices.is_empty() {
-        OpenClProbe::Nothing(format!("the drivers show no device ({})", problems.join("; ")))
-    } else {
-        OpenClProbe::Devices(devices)
-    }
+    devices
 }
 
-/// Searches on a device, and returns the failure if there is one.
-fn search_on(device: &str, board: Option<&Path>) -> Option<String> {
-    tried(&["run", GRAPH, "--root", "0", "--policy", "tg", "--device", device], board, PATIENCE).err()
-}
-
-/// Runs this program with `arguments`, and with the board that was named. Returns its output, or a text that describes how it failed.
-fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result<String, String> {
+/// Searches in another process with these flags, and with the board that was named: a driver may crash it. Returns how it failed, if it did.
+fn search(flags: &[&str], board: Option<&Path>) -> Option<String> {
+    let arguments = [&["run", GRAPH, "--root", "0"], flags].concat();
     let progress = Bar::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
     // Without /proc the path of this program is unknown. In that case, the name with which it was started finds the same file.
     let called = || std::env::args_os().next().map_or_else(|| "socbfs".into(), PathBuf::from);
     let program = std::env::current_exe().unwrap_or_else(|_| called());
     let mut command = Command::new(program);
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     // The user's settings for searches must not affect the check.
     for name in ["THREADS", "CPUS", "POLICY", "SIMD", "DEVICE", "MEMORY_WAY", "WORK_GROUP", "PARTS", "OBJECTIVE", "LOG"] {
         command.env_remove(format!("SOCBFS_{name}"));
@@ -210,44 +177,40 @@ fn tried(arguments: &[&str], board: Option<&Path>, patience: Duration) -> Result
     let parent = std::process::id();
     // SAFETY: between fork and exec it only makes two system calls.
     unsafe { command.pre_exec(move || end_with(parent)) };
+    let ended = watched(command);
+    drop(progress);
+    ended.unwrap_or_else(Some)
+}
+
+/// Runs `command` for [`PATIENCE`] at most. Returns how it failed, if it did; the error says why that is not known.
+fn watched(mut command: Command) -> Result<Option<String>, String> {
     let mut child = command.spawn().map_err(|error| format!("it can't be started ({error})"))?;
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let reader = |from: Option<Box<dyn Read + Send>>| {
-        let read = move || {
-            let mut bytes = Vec::new();
-            // After a read error, the output up to it is kept. No check prints more than 16 MiB.
-            let _ = from.map(|from| from.take(16 << 20).read_to_end(&mut bytes));
-            String::from_utf8_lossy(&bytes).into_owned()
-        };
-        std::thread::Builder::new().spawn(read).map_err(|error| format!("no thread can be started to listen to it ({error})"))
+    let stderr = child.stderr.take();
+    let read = move || {
+        let mut bytes = Vec::new();
+        // After a read error, the output up to it is kept. No check prints more than 16 MiB.
+        let _ = stderr.map(|stderr| stderr.take(16 << 20).read_to_end(&mut bytes));
+        String::from_utf8_lossy(&bytes).into_owned()
     };
-    let readers = (reader(out.map(|out| Box::new(out) as _)), reader(err.map(|err| Box::new(err) as _)));
-    let (out, err) = match readers {
-        (Ok(out), Ok(err)) => (out, err),
-        (Err(error), _) | (_, Err(error)) => {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(error);
-        }
-    };
+    // `kill` fails if the child has ended just now.
+    let end = |child: &mut Child| _ = child.kill().and_then(|()| child.wait());
+    let reader = std::thread::Builder::new().spawn(read).map_err(|error| {
+        end(&mut child);
+        format!("no thread can be started to listen to it ({error})")
+    })?;
     let begin = Instant::now();
-    let status = loop {
+    loop {
         match child.try_wait().map_err(|error| error.to_string())? {
-            Some(status) => break Some(status),
-            None if begin.elapsed() > patience => {
-                // `kill` fails if the child has ended just now.
-                let _ = child.kill();
-                let _ = child.wait();
-                break None;
+            Some(status) if status.success() => return Ok(None),
+            Some(status) => return Ok(Some(ending(status, &reader.join().unwrap_or_default()))),
+            // Child processes of a driver may hold the pipe open, so the reader is not joined after a kill.
+            None if begin.elapsed() > PATIENCE => {
+                end(&mut child);
+                return Err(format!("no answer in {} s", PATIENCE.as_secs()));
             }
             None => sleep(Duration::from_millis(5)),
         }
-    };
-    drop(progress);
-    // Child processes of a driver may hold the pipes open, so the readers are not joined after a kill.
-    let Some(status) = status else { return Err(format!("no answer in {} s", patience.as_secs())) };
-    let (out, err) = (out.join().unwrap_or_default(), err.join().unwrap_or_default());
-    if status.success() { Ok(out) } else { Err(ending(status, &err)) }
+    }
 }
 
 /// Describes how a process ended, by its own error message if it printed one.
@@ -335,25 +298,28 @@ mod tests {
     #[test]
     fn each_of_two_devices_of_one_name_is_tried() {
         // "Mali-T628" twice, as on an Odroid-XU4. The third one can't be used, and is not tried.
-        let listed = r#"{"problem": null, "platforms": [
-            {"name": "Other", "problem": null, "devices": [{"name": "Mali-T628 MP6", "kind": "gpu", "unusable": null, "problem": null}]},
-            {"name": "ARM Platform", "problem": null, "devices": [
-                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
-                {"name": "Mali-T628", "kind": "gpu", "unusable": null, "problem": null},
-                {"name": "Mali-T628", "kind": "gpu", "unusable": "no compiler", "problem": null}]}]}"#;
-        let listed: Listed = serde_json::from_str(listed).unwrap();
+        let device = |name: &str, platform: &str, problem: Option<&str>| DeviceProbe {
+            name: name.into(),
+            platform: platform.into(),
+            gpu: true,
+            problem: problem.map(str::to_owned),
+        };
+        let listed = vec![
+            device("Mali-T628 MP6", "Other", None),
+            device("Mali-T628", "ARM Platform", None),
+            device("Mali-T628", "ARM Platform", None),
+            device("Mali-T628", "ARM Platform", Some("no compiler")),
+        ];
         let tried = RefCell::new(Vec::new());
-        let probe = tried_all(listed.platforms, |device| {
+        let devices = tried_all(listed, |device| {
             tried.borrow_mut().push(device.to_owned());
             (device == "Mali-T628#2").then(|| "it hangs".to_owned())
         });
         assert_eq!(tried.into_inner(), ["Mali-T628 MP6", "Mali-T628#1", "Mali-T628#2"]);
-        let OpenClProbe::Devices(devices) = probe else { panic!("{probe:?}") };
         let problems: Vec<(&str, Option<&str>)> = devices.iter().map(|device| (&*device.name, device.problem.as_deref())).collect();
         assert_eq!(
             problems,
             [("Mali-T628 MP6", None), ("Mali-T628#1", None), ("Mali-T628#2", Some("it hangs")), ("Mali-T628#3", Some("no compiler"))]
         );
-        assert!(devices.iter().all(|device| device.gpu) && devices[0].platform == "Other" && devices[3].platform == "ARM Platform");
     }
 }
