@@ -1,7 +1,7 @@
 //! Policies compared with the strategies of every level (Zhang 2018, tables 5 and 6; SURF 2022, tables 3 and 4).
 
 use crate::record::{Directions, Judged, PolicyComparison, Remapped, RootEvaluation};
-use socbfs::graph::Layout;
+use socbfs::Layout;
 
 impl PolicyComparison {
     /// Index of `policy` among the policies: by its whole name, else by its name without parameters.

@@ -3,11 +3,7 @@
 use crate::record::ExactLevel;
 use rayon::prelude::*;
 
-use socbfs::{
-    Run,
-    graph::{Layout, NONE, Place, Vertex},
-    search::{Search, SearchError},
-};
+use socbfs::{Layout, NONE, Run, Search, SearchError, Vertex, graph::Place};
 
 /// With more levels than this, one thread counts them all, since every thread has its own counters for each level.
 const MOST_LEVELS_SHARED: usize = 1 << 16;

@@ -3,7 +3,7 @@
 use crate::record::{ExactLevel, Profile, SearchedRoot};
 use rayon::prelude::*;
 
-use socbfs::graph::{Layout, Vertex};
+use socbfs::{Layout, Vertex};
 
 /// Profiles `layout`; `levels` are those of the first of `searches`.
 pub fn profile(layout: &Layout, searches: Vec<SearchedRoot>, levels: &[ExactLevel]) -> Profile {

@@ -3,11 +3,8 @@
 use crate::record::{MappedLevel, MappedLevels};
 
 use socbfs::{
-    Run,
-    bfs::{LevelRecord, Strategy},
-    graph::Vertex,
-    policy::{LevelDevice, Policy, Replay},
-    search::{Search, SearchError},
+    LevelRecord, Policy, Run, Search, SearchError, Strategy, Vertex,
+    policy::{LevelDevice, Replay},
     stats::median,
 };
 

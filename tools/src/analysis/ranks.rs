@@ -2,10 +2,7 @@
 
 use crate::record::{RankScaling, RankTimes};
 
-use socbfs::{
-    graph::{EdgeList, Order, Vertex},
-    stats::median,
-};
+use socbfs::{EdgeList, Order, Vertex, stats::median};
 use socbfs_cluster::{ClusterError, ClusterOptions, ClusterSearch, Exchange, Part, ThreadRanks};
 
 /// The result of one rank.

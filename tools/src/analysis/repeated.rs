@@ -3,7 +3,7 @@
 use crate::record::{Repeated, SplitLevel};
 
 use super::Levels;
-use socbfs::graph::{Csr, Layout, NONE, Vertex};
+use socbfs::{Layout, NONE, Vertex, graph::Csr};
 
 /// Most levels at which a search is divided; in a longer search they are evenly spaced.
 const MOST_SPLITS: usize = 32;

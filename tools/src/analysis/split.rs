@@ -3,11 +3,8 @@
 use crate::record::{SplitDirection, SplitParts, SplitShare, SplitSweep};
 
 use socbfs::{
-    Run,
-    bfs::{GpuKernel, LevelPlan, Strategy},
-    graph::Vertex,
-    policy::{CostModel, LEAST_RATIO, LevelDevice, Policy, Replay, together_ns},
-    search::{Search, SearchError},
+    GpuKernel, LevelPlan, Policy, Run, Search, SearchError, Strategy, Vertex,
+    policy::{CostModel, LEAST_RATIO, LevelDevice, Replay, together_ns},
     stats::median,
 };
 

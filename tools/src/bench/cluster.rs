@@ -1,12 +1,10 @@
 //! A benchmark over several ranks: roots, checks and records as on one machine, and the traffic between ranks.
 
+use super::runner::miscounted;
 use crate::record::{ClusterLevel, ClusterRoot, RankDeviceRecord, RootRecord};
 use std::time::Instant;
 
-use socbfs::{
-    bfs::LevelRecord,
-    graph::{EdgeStream, Vertex},
-};
+use socbfs::{LevelRecord, Vertex, graph::EdgeStream};
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Edges, LevelTraffic, Part, Places, RankTree, Ranks, all_gather,
 };
@@ -117,13 +115,7 @@ pub fn measure_cluster<'e, E: EdgeStream + 'e, R: Ranks>(
         for ((outcome, level_records), verdict) in searched.into_iter().zip(verdicts) {
             let violation = match verdict {
                 Err(violation) => Some(violation),
-                Ok(found) if (found.reached, found.edges, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
-                    Some(format!(
-                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
-                        outcome.reached, outcome.edges, outcome.levels, found.reached, found.edges, found.levels
-                    ))
-                }
-                Ok(_) => None,
+                Ok(found) => miscounted(&outcome, (found.reached, found.edges, found.levels)),
             };
             let passed = violation.is_none();
             records.push(RootRecord::new(part.order(), &outcome, violation, validation_seconds, level_records));

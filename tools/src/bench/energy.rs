@@ -10,14 +10,7 @@ use crate::{
         RootRecord, StrategyPower, StrategyTime,
     },
 };
-use socbfs::{
-    Run,
-    bfs::{Direction, GpuKernel, LevelPlan, Placement},
-    graph::{Layout, Vertex},
-    policy::Policy,
-    search::{Search, SearchOptions},
-    stats,
-};
+use socbfs::{Direction, GpuKernel, Layout, LevelPlan, Placement, Policy, Run, Search, SearchOptions, Vertex, stats};
 use socbfs_cluster::ClusterError;
 
 /// Options of the energy measurement.

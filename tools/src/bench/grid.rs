@@ -1,6 +1,6 @@
 //! What is counted of a search over a grid.
 
-use socbfs::graph::NONE;
+use socbfs::NONE;
 use socbfs_algo::grid::{Cell, Connectivity, GridSearch};
 
 /// The edges for TEPS of the last search of `search`, whose distances are `levels`, row by row: steps between two cells that it reached,

@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use socbfs::{Run, bfs::LevelRecord, graph::Vertex, search::Search, stats::median};
+use socbfs::{LevelRecord, Run, Search, Vertex, stats::median};
 use socbfs_io::generate::hash::Numbers;
 use socbfs_power::{Change, Joules, Meter, TooSlow, monotonic};
 

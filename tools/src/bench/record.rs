@@ -9,12 +9,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use socbfs::{
-    Simd,
-    bfs::LevelRecord,
-    graph::{Layout, Order},
-    search::Outcome,
-};
+use socbfs::{Layout, LevelRecord, Order, Outcome, Simd};
 use socbfs_boards::{
     measure::ParallelKey,
     runtime::{Choice, FoundCalibration, Runtime, Setting},

@@ -1,7 +1,7 @@
 //! Reads the plans of a recorded run, to be replayed.
 
 use serde::Deserialize;
-use socbfs::{bfs::LevelRecord, graph::Vertex};
+use socbfs::{LevelRecord, Vertex};
 use socbfs_boards::runtime::{RecordedGraph, RecordedPlans};
 
 use super::{RecordError, WRITE_ONE, read_run};

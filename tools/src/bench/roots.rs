@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use socbfs::graph::Vertex;
+use socbfs::Vertex;
 use socbfs_io::generate::mrg::Mrg;
 
 /// The random stream that roots are drawn from: Graph500's generator under these seeds.

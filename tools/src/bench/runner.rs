@@ -3,12 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::record::RootRecord;
-use socbfs::{
-    bfs::LevelRecord,
-    graph::{EdgeList, Layout, NONE, Vertex},
-    memory::available_bytes,
-    search::{Outcome, Search, SearchError},
-};
+use socbfs::{EdgeList, Layout, LevelRecord, NONE, Outcome, Search, SearchError, Vertex, memory::available_bytes};
 use socbfs_io::validate::{ValidateError, Validator};
 
 /// Why a run could not continue. A tree that fails validation is a result, not an error.
@@ -104,19 +99,7 @@ fn measure_with(
             let violation = match verdict {
                 Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
                 Err(other) => return Err(MeasureError::Validate(other)),
-                // The counts from which the speed is computed are checked as well.
-                Ok(found) if (found.reached, found.edges / listings, found.levels) != (outcome.reached, outcome.edges, outcome.levels) => {
-                    Some(format!(
-                        "the search reports {} vertices, {} edges and {} levels, the tree has {}, {} and {}",
-                        outcome.reached,
-                        outcome.edges,
-                        outcome.levels,
-                        found.reached,
-                        found.edges / listings,
-                        found.levels
-                    ))
-                }
-                Ok(_) => None,
+                Ok(found) => miscounted(&outcome, (found.reached, found.edges / listings, found.levels)),
             };
             let passed = violation.is_none();
             done += 1;
@@ -127,6 +110,13 @@ fn measure_with(
         }
     }
     Ok(())
+}
+
+/// What is wrong with the counts of a search, from which its speed is computed, if the vertices, edges and levels of its tree are `found`.
+pub(super) fn miscounted(outcome: &Outcome, found: (u64, u64, u32)) -> Option<String> {
+    let (vertices, edges, levels) = (outcome.reached, outcome.edges, outcome.levels);
+    let said = format!("the search reports {vertices} vertices, {edges} edges and {levels} levels, the tree has");
+    (found != (vertices, edges, levels)).then(|| format!("{said} {}, {} and {}", found.0, found.1, found.2))
 }
 
 /// Number of trees of `vertices` parents that are kept at the same time, at least one.

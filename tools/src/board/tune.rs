@@ -6,10 +6,8 @@ use crate::{
     record::Environment,
 };
 use socbfs::{
-    graph::Layout,
-    memory::SharingMode,
-    opencl::OpenClError,
-    policy::{Band, NEVER, Policy},
+    Layout, OpenClError, Policy, SharingMode,
+    policy::{Band, NEVER},
 };
 use socbfs_boards::{
     board::{self, Board, Handover, OpenClDevice},

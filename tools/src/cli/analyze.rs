@@ -19,12 +19,7 @@ use crate::{
         with_graph_help, without_effect,
     },
 };
-use socbfs::{
-    bfs::Strategy,
-    graph::{BuildOptions, EdgeList, Layout, Vertex},
-    policy::{LevelDevice, Policy},
-    search::{Search, SearchOptions},
-};
+use socbfs::{BuildOptions, EdgeList, Layout, Policy, Search, SearchOptions, Strategy, Vertex, policy::LevelDevice};
 use socbfs_boards::{
     measure,
     runtime::{Origin, Prepared, Runtime, Setting},

@@ -23,7 +23,7 @@ use crate::{
         source, with_graph_help,
     },
 };
-use socbfs::graph::LayoutStats;
+use socbfs::LayoutStats;
 use socbfs_boards::runtime::{Prepared, Runtime};
 use socbfs_io::{Format, generate::Generator};
 

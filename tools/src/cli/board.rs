@@ -15,9 +15,8 @@ use crate::{
     shell::{Failure, LayoutArgs, Output, RootArgs, SearchArgs, Source, both, print, print_json, progress, say, source, without_effect},
 };
 use socbfs::{
-    Simd,
-    opencl::DeviceInfo,
-    policy::{Adaptive, Objective, Policy},
+    DeviceInfo, Policy, Simd,
+    policy::{Adaptive, Objective},
 };
 use socbfs_boards::{
     board::{self, Board, Detection, Entry},

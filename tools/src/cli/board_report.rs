@@ -12,7 +12,8 @@ use crate::{
     shell::{Failure, Outputs, SoFar, Source, say, source},
 };
 use socbfs::{
-    opencl::{self, DeviceChoice, OpenClError},
+    DeviceChoice, OpenClError,
+    opencl::{self},
     words::{bytes, mteps},
 };
 use socbfs_boards::{board::Evidence, runtime::Runtime};

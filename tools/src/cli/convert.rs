@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 
 use crate::shell::{Bar, Failure, Output, READ, Source, WRITTEN, say, with_graph_help};
-use socbfs::{graph::EdgeList, words::counted};
+use socbfs::{EdgeList, words::counted};
 use socbfs_io::{self as input, Fault, Format, InputError, WriteOptions};
 
 const EXAMPLES: &str = "\

@@ -6,7 +6,10 @@ use crate::{
     report::{self, Devices, Platform},
     shell::{Bar, Failure, print, print_json},
 };
-use socbfs::opencl::{self, Device, DeviceInfo, Limits, OpenClError};
+use socbfs::{
+    Device, DeviceInfo, Limits, OpenClError,
+    opencl::{self},
+};
 use socbfs_boards::measure::{HandoverTable, measure, measure_quickly};
 
 const EXAMPLES: &str = "\

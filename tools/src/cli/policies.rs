@@ -19,9 +19,8 @@ use crate::{
     },
 };
 use socbfs::{
-    bfs::Strategy,
-    graph::{EdgeList, Vertex},
-    policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective, Policy},
+    EdgeList, Policy, Strategy, Vertex,
+    policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective},
 };
 use socbfs_boards::{
     board::StrategyWatts,

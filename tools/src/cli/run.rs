@@ -20,9 +20,7 @@ use crate::{
     },
 };
 use socbfs::{
-    files,
-    graph::Vertex,
-    search::{Outcome, Search},
+    Outcome, Search, Vertex, files,
     words::{counted, seconds},
 };
 use socbfs_boards::runtime::{Prepared, Runtime};

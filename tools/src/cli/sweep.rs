@@ -23,7 +23,7 @@ use crate::{
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
 use socbfs::{
-    opencl::DeviceChoice,
+    DeviceChoice,
     policy::Objective,
     words::{self, counted},
 };
@@ -206,8 +206,7 @@ impl From<SweepError> for Failure {
     fn from(error: SweepError) -> Self {
         match error {
             SweepError::Runtime(error) => error.into(),
-            SweepError::Measure(error) => error.into(),
-            SweepError::Energy(error) => error.into(),
+            SweepError::Search(error) => error.into(),
             other => Self::because("", &other),
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     report::read_array,
     shell::{Bar, Failure, READ, Source, both, print, with_graph_help},
 };
-use socbfs::{search::SearchError, words::counted};
+use socbfs::{SearchError, words::counted};
 use socbfs_io::{
     Format,
     validate::{ValidateError, Validated, validate_forest},

@@ -90,12 +90,11 @@ impl Fault {
 
     /// The file ends, or goes on, elsewhere than its header says.
     fn length(at: usize, what: impl Display, has: usize, needs: usize) -> Self {
-        let (reason, cure) = if has < needs {
-            (format!("{what} need {needs} bytes, and {has} are there"), "the file was cut off: copy or save it again")
-        } else {
-            (format!("{what} need {needs} bytes, and {has} are there"), "correct the size in the header, or remove what follows the cells")
+        let cure = match has < needs {
+            true => "the file was cut off: copy or save it again",
+            false => "correct the size in the header, or remove what follows the cells",
         };
-        Self::at_byte(at, reason, cure)
+        Self::at_byte(at, format!("{what} need {needs} bytes, and {has} are there"), cure)
     }
 
     fn at(self, path: &Path) -> MapError {

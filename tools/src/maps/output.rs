@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use socbfs::graph::NONE;
+use socbfs::NONE;
 use socbfs_algo::grid::{Cell, Distances, GridSearch};
 
 use super::{Fault, MapError};

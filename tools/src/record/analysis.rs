@@ -1,11 +1,7 @@
 //! What the papers count and draw.
 
 use serde::{Deserialize, Serialize};
-use socbfs::{
-    bfs::{Direction, GpuKernel},
-    graph::Vertex,
-    memory::SharingMode,
-};
+use socbfs::{Direction, GpuKernel, SharingMode, Vertex};
 use socbfs_boards::{board::StrategyWatts, measure::HandoverTable};
 
 use super::{Environment, Evaluation, GivenUp, GraphRecord, LayoutRecord, PoliciesEnergy};

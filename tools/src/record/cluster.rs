@@ -1,7 +1,7 @@
 //! A search over ranks: its distribution and traffic.
 
 use serde::{Deserialize, Serialize};
-use socbfs::{memory::SharingMode, policy::Bands};
+use socbfs::{SharingMode, policy::Bands};
 use socbfs_cluster::{Exchange, PartCounts};
 
 /// The distribution of a search over ranks, and their traffic.

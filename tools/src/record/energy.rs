@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use socbfs::bfs::Direction;
+use socbfs::Direction;
 use socbfs_power::{Domain, Energy, Joules, Skipped, Watts};
 
 /// The energy part of a record: measured energy, or why there is none.

@@ -10,25 +10,13 @@ mod policies;
 mod run;
 mod sweep;
 
-pub use analysis::{
-    Analysis, Claim, DeviceHandover, ExactLevel, GraphAnalysis, MappedLevel, MappedLevels, Paper, PaperComparison, PolicyComparison,
-    Profile, RankScaling, RankTimes, Redundant, RedundantLevel, Remapped, Repeated, SearchedRoot, SplitDirection, SplitLevel, SplitShare,
-    SplitSweep,
-};
-pub use board::{BoardIdentity, BoardRecord, DriverRecord, Drivers, LeftOut};
-pub use cluster::{ClusterLevel, ClusterRecord, ClusterRoot, RankDeviceRecord};
-pub use energy::{
-    DomainWatts, EnergyRecord, EnergySummary, EnergyWindow, Green, LevelModel, MeasuredEnergy, Model, PoliciesEnergy, PolicyEnergy,
-    StrategyPower, StrategyTime,
-};
-pub use environment::{Build, Cpu, Environment, System, Temperature};
-pub use grid::{GridRecord, MapRecord};
+pub use analysis::*;
+pub use board::*;
+pub use cluster::*;
+pub use energy::*;
+pub use environment::*;
+pub use grid::*;
 pub(crate) use policies::STRATEGIES;
-pub use policies::{
-    Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, LevelTimes, OUTLIER_FACTOR, PoliciesReport, PolicyGraph, QUIET,
-    RootEvaluation, SHARES, SplitParts,
-};
-pub use run::{
-    CalibrationRecord, ChosenPolicy, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord, SearchRecord, Summary, ValidationRecord,
-};
-pub use sweep::{BestPoint, OperatingPoint, PointMeasured, PointRecord, SweepRecord};
+pub use policies::*;
+pub use run::*;
+pub use sweep::*;

@@ -3,10 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use socbfs::{
-    bfs::{GpuKernel, LevelPlan, LevelStats, Strategy},
-    graph::{LayoutStats, Vertex},
-};
+use socbfs::{GpuKernel, LayoutStats, LevelPlan, LevelStats, Strategy, Vertex};
 
 use super::{Environment, PolicyComparison};
 

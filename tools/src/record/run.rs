@@ -4,9 +4,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use socbfs::{
-    Simd,
-    bfs::LevelRecord,
-    graph::{LayoutStats, Order, StepRecord, Vertex},
+    LayoutStats, LevelRecord, Order, Simd, StepRecord, Vertex,
     policy::{ModelTerms, Objective},
     stats::RateSummary,
 };

@@ -14,7 +14,7 @@ use std::{
 
 use super::npy::{self, Head};
 use socbfs::{
-    graph::{NONE, Vertex},
+    NONE, Vertex,
     words::{numbered, plural},
 };
 

@@ -15,8 +15,7 @@ use crate::{
     record::{EnergyRecord, Record, Summary},
 };
 use socbfs::{
-    graph::Vertex,
-    stats,
+    Vertex, stats,
     words::{counted, general, mteps, seconds},
 };
 

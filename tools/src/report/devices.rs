@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::cells::{Cell, Table, folded_by, hanging, written};
 use socbfs::{
-    memory::SharingMode,
-    opencl::{DeviceInfo, PlatformInfo},
+    DeviceInfo, SharingMode,
+    opencl::PlatformInfo,
     words::{bytes, counted, significant},
 };
 use socbfs_boards::measure::{HandoverTable, HandoverTimes, WayTimes};

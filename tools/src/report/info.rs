@@ -1,7 +1,7 @@
 //! The size and shape of a graph, as text.
 
 use socbfs::{
-    graph::GraphInfo,
+    GraphInfo,
     words::{counted, general, grouped},
 };
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::record::{Environment, Record, SearchRecord, Summary};
 use socbfs::{
-    graph::Order,
+    Order,
     policy::Objective,
     words::{bytes, counted, grouped, mteps, seconds},
 };

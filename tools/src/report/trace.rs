@@ -6,7 +6,7 @@ use crate::{
     record::{ChosenPolicy, ExactLevel},
 };
 use socbfs::{
-    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, Placement},
+    Direction, GpuKernel, LevelPlan, LevelRecord, Placement,
     words::{counted, general, grouped, seconds},
 };
 use socbfs_boards::runtime::Bound;

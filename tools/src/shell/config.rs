@@ -19,11 +19,8 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 use super::{Failure, Listed, READ, Source, VARIABLES, clocks, protect, read};
 use crate::{bench::read_plans, board::unpack};
 use socbfs::{
-    Simd, files,
-    graph::{BuildOptions, Order},
-    memory::SharingMode,
-    opencl::DeviceChoice,
-    policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind},
+    BuildOptions, DeviceChoice, Order, Policy, SharingMode, Simd, files,
+    policy::{self, Mlp, Objective, PolicyError, mlp::NetworkKind},
     words,
 };
 use socbfs_boards::{

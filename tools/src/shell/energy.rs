@@ -13,11 +13,7 @@ use crate::{
     calibrate::PowerWindows,
     record::{EnergyRecord, Green, RootRecord},
 };
-use socbfs::{
-    graph::Layout,
-    search::{Search, SearchOptions},
-    words::general,
-};
+use socbfs::{Layout, Search, SearchOptions, words::general};
 use socbfs_boards::runtime;
 
 /// Where to look for sensors, and which of them to use.

@@ -32,7 +32,7 @@ pub(crate) use progress::Bar;
 pub(crate) use so_far::SoFar;
 pub(crate) use source::{Listed, READ, Source, WRITTEN, with_graph_help};
 
-use socbfs::graph::Vertex;
+use socbfs::Vertex;
 
 /// A line for each flag that an environment variable sets. They are printed once, after the first error.
 pub(crate) static VARIABLES: Mutex<Vec<String>> = Mutex::new(Vec::new());

@@ -16,10 +16,7 @@ use clap::{
 
 use super::{Bar, Failure, protect};
 use crate::bench::{RootSource, roots};
-use socbfs::{
-    graph::{BuildOptions, EdgeList, Layout, Vertex},
-    words,
-};
+use socbfs::{BuildOptions, EdgeList, Layout, Vertex, words};
 use socbfs_io::{
     self as input, Format, ReadOptions,
     generate::{Generator, NAMES},

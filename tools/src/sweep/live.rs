@@ -10,12 +10,7 @@ use nix::{
     sched::{CpuSet, sched_setaffinity},
     unistd::Pid,
 };
-use socbfs::{
-    graph::{EdgeList, Layout, Vertex},
-    opencl::DeviceChoice,
-    policy::{Policy, PolicyError},
-    threads::AffinityGuard,
-};
+use socbfs::{DeviceChoice, EdgeList, Layout, Policy, Vertex, policy::PolicyError, threads::AffinityGuard};
 use socbfs_boards::{
     board::CpuList,
     runtime::{Prepared, Runtime, RuntimeError, Setting},
@@ -29,7 +24,7 @@ use super::{
     run::{Machine, Tried},
 };
 use crate::{
-    bench::{EnergyError, MeasureError, TICKS_PER_SECOND, measure, slows, temperatures, window},
+    bench::{EnergyError, TICKS_PER_SECOND, measure, slows, temperatures, window},
     calibrate::PowerWindows,
     record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured, RootRecord},
 };
@@ -57,12 +52,9 @@ pub enum SweepError {
     /// A search can't be prepared.
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
-    /// A search can't be run or validated.
+    /// A search can't be run or validated, or differs from the validated one.
     #[error(transparent)]
-    Measure(#[from] MeasureError),
-    /// A search differs from the validated one.
-    #[error(transparent)]
-    Energy(#[from] EnergyError),
+    Search(#[from] EnergyError),
     /// A policy of the axes.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -151,7 +143,8 @@ impl<'a> Live<'a> {
         // All roots at the first point, a few at the others: a window compares the levels of every search with those of its root.
         let count = if self.records.is_empty() { self.roots.len() } else { self.roots.len().min(VALIDATED) };
         let mut validated = Vec::with_capacity(count);
-        measure(self.edges, self.layout, &mut search, &self.roots[..count], &mut |_, root| validated.extend(root))?;
+        measure(self.edges, self.layout, &mut search, &self.roots[..count], &mut |_, root| validated.extend(root))
+            .map_err(EnergyError::from)?;
         if let Some(bad) = validated.iter().find(|root| !root.validation.passed) {
             return Ok(Tried::ThrownAway(format!("the tree from root {} failed validation", bad.root)));
         }

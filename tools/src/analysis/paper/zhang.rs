@@ -2,7 +2,7 @@
 
 use super::{NO_DEVICE, Ours};
 use crate::record::{Claim, GraphAnalysis};
-use socbfs::bfs::Strategy;
+use socbfs::Strategy;
 
 /// Table 5, scale 26: seconds by level (from 1) and strategy.
 const TABLE_5: [[f64; 5]; 8] = [

@@ -11,7 +11,7 @@ use crate::{
     report::policies::remarks,
 };
 use socbfs::{
-    bfs::GpuKernel,
+    GpuKernel,
     words::{bytes, counted, general, grouped, seconds},
 };
 use socbfs_boards::measure::{HandoverTimes, WayTimes};
@@ -83,25 +83,26 @@ fn part(of: u64, all: u64) -> String {
     format!("{:.1} %", 100.0 * of as f64 / all.max(1) as f64)
 }
 
-/// A value of a level, with its name.
-type Named<'a, T, V> = (&'a str, fn(&T) -> V);
+/// The head of a column, and its cell in the row of a level.
+type Named<'a, T> = (&'a str, fn(&T) -> Cell);
 
-/// A chart and a table with a line of the chart for some of the counts, and a column for each. The first two columns number the levels from
-/// 0 and, as iterations, from 1.
+/// A table with these columns, and a chart with a line for each of the first `drawn`, whose values are multiplied by `scale` for `y`. Two
+/// further columns number the levels from 0 and, as iterations, from 1.
 fn by_level<T>(
     figure: Figure,
-    y: &str,
+    (y, scale): (&str, f64),
     levels: &[T],
     number: fn(&T) -> u32,
-    lines: &[Named<'_, T, f64>],
-    columns: &[Named<'_, T, Cell>],
+    drawn: usize,
+    columns: &[Named<'_, T>],
 ) -> Figure {
-    let line = |(name, of): &Named<'_, T, f64>| Series::new(*name, levels.iter().map(|level| (f64::from(number(level)), of(level))));
+    let point = |level: &T, cell: fn(&T) -> Cell| Some((f64::from(number(level)), scale * cell(level).value?));
+    let line = |(head, cell): &Named<'_, T>| Series::new(*head, levels.iter().filter_map(|level| point(level, *cell)));
     let mut table = Table::default();
     table.add("level", levels.iter().map(|level| Cell::count(u64::from(number(level)))));
     table.add("iteration", levels.iter().map(|level| Cell::count(u64::from(number(level)) + 1)));
     columns.iter().for_each(|(head, cell)| table.add(*head, levels.iter().map(cell)));
-    figure.chart(Chart::lines("level (the root is 0)", y, lines.iter().map(line).collect())).table(table)
+    figure.chart(Chart::lines("level (the root is 0)", y, columns[..drawn].iter().map(line).collect())).table(table)
 }
 
 fn profile(profile: &Profile) -> Figure {
@@ -124,10 +125,10 @@ fn profile(profile: &Profile) -> Figure {
     let source = "Remis 2016, figures 2.1, 2.2, 2.4; SURF 2022, table 2";
     by_level(
         Figure::new("profile", source, "Frontier and its arcs, level by level", sentence),
-        "vertices, arcs",
+        ("vertices, arcs", 1.0),
         levels,
         |l| l.level,
-        &[("vertices of the frontier |F|", |l| l.vertices as f64), ("arcs that leave it E", |l| l.arcs as f64)],
+        2,
         &[
             ("vertices |F|", |l| Cell::count(l.vertices)),
             ("arcs E", |l| Cell::count(l.arcs)),
@@ -154,10 +155,10 @@ fn top_down(redundant: &Redundant) -> Figure {
     };
     by_level(
         Figure::new("redundant", "Remis 2016, figure 2.3", "Redundant work of top-down levels", sentence),
-        "arcs",
+        ("arcs", 1.0),
         levels,
         |l| l.counts.level,
-        &[("explored", |l| l.counts.arcs as f64), ("discovering a vertex", |l| l.counts.discovering as f64)],
+        2,
         &[
             ("explored E", |l| Cell::count(l.counts.arcs)),
             ("discovering", |l| Cell::count(l.counts.discovering)),
@@ -190,10 +191,10 @@ fn bottom_up(redundant: &Redundant) -> Figure {
     let source = "Remis 2016, figure 2.3, extended to bottom-up";
     by_level(
         Figure::new("redundant-bottom-up", source, "Neighbours looked at, top-down and bottom-up", sentence),
-        "neighbours looked at",
+        ("neighbours looked at", 1.0),
         &redundant.levels,
         |l| l.counts.level,
-        &[("top-down (arcs E)", |l| l.counts.arcs as f64), ("bottom-up (probes)", |l| l.counts.probes as f64)],
+        2,
         &[
             ("top-down E", |l| Cell::count(l.counts.arcs)),
             ("bottom-up probes", |l| Cell::count(l.counts.probes)),
@@ -221,18 +222,14 @@ fn repeated(repeated: &Repeated) -> Figure {
     let title = format!("Repeated work of an asynchronous search, split at {share} % of the arcs");
     let mut figure = by_level(
         Figure::new("repeated", "Remis 2016, figures 5.5 to 5.7", title, sentence),
-        "% of reached vertices",
+        ("% of reached vertices", 100.0),
         &repeated.splits,
         |s| s.level,
+        3,
         &[
-            ("repeated, the thesis' rule", |s| 100.0 * s.repeated_thesis),
-            ("repeated, as socbfs splits", |s| 100.0 * s.repeated_ours),
-            ("traversed before", |s| 100.0 * s.traversed),
-        ],
-        &[
-            ("traversed", |s| Cell::share(s.traversed)),
-            ("repeated, thesis", |s| Cell::share(s.repeated_thesis)),
-            ("repeated, ours", |s| Cell::share(s.repeated_ours)),
+            ("repeated, the thesis' rule", |s| Cell::share(s.repeated_thesis)),
+            ("repeated, as socbfs splits", |s| Cell::share(s.repeated_ours)),
+            ("traversed before", |s| Cell::share(s.traversed)),
             ("depth A", |s| Cell::count(s.depth_a.into())),
             ("depth B", |s| Cell::count(s.depth_b.into())),
             ("D - k", |s| Cell::count(s.left.into())),
@@ -310,10 +307,10 @@ fn mapped(mapped: &MappedLevels) -> Figure {
     let title = "Levels on the CPU, in its own memory and with a handover round each";
     by_level(
         Figure::new("mapped", "Remis 2016, figure 4.2", title, sentence),
-        "ms",
+        ("ms", 1.0 / MS),
         &mapped.levels,
         |l| l.level,
-        &[("own memory", |l| l.plain_ns / MS), ("shared, handed over", |l| l.mapped_ns / MS), ("handover alone", |l| l.handover_ns / MS)],
+        3,
         &[
             ("own memory", |l| Cell::ns(l.plain_ns)),
             ("shared, handed over", |l| Cell::ns(l.mapped_ns)),

@@ -11,8 +11,7 @@ use crate::{
     },
 };
 use socbfs::{
-    bfs::LevelRecord,
-    stats,
+    LevelRecord, stats,
     words::{counted, general, seconds},
 };
 

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 use socbfs::{
-    bfs::{Direction, GpuKernel, LevelPlan, Placement, Strategy},
+    Direction, GpuKernel, LevelPlan, Placement, Strategy,
     stats::Summary,
     words::{counted, general, seconds},
 };
