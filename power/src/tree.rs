@@ -9,7 +9,7 @@ use std::{
 
 use socbfs_machine::open_regular;
 
-use crate::{Lost, Unusable};
+use crate::{Lost, Unusable, name_of};
 
 /// A file system with `sys/`, `proc/` and `usr/` in it.
 #[derive(Debug, Clone)]

@@ -194,6 +194,7 @@ impl WindowArgs {
 
     /// Calls `measure` with the meter, with the windows, of `least` seconds at least, and with what is called after each of `count` windows
     /// in each repeat.
+    #[allow(clippy::result_large_err, reason = "once a command")]
     pub(crate) fn measure<T>(
         &self,
         board: &runtime::Profile,
