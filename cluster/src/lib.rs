@@ -8,8 +8,8 @@
 //! - [`read`]: each rank reads a slice of a file, and ranks send each other the edges that they need ([`Edges`]).
 //! - [`Part`]: the part of the graph that a rank keeps: the adjacency lists of its own vertices, in both directions; about 1/P of the arcs.
 //! - [`ClusterSearch`]: every rank has the visited bits and the frontier of all vertices, so all plan the same level without an exchange.
-//!   One exchange per level sends the vertices found, as gaps where these are shorter than bits. Parents are never sent. Leaves are left out
-//!   of the search.
+//!   One exchange per level sends the vertices found, as gaps where these are shorter than bits. Parents are never sent. Leaves are left
+//!   out of the search.
 //! - [`RankDevice`]: a rank with a device expands its part of a level there if the device is faster. The other ranks need not know.
 //! - [`Exchange::Pairs`]: for comparison, the plain scheme of Sunway 2021: a queue for each owner, and an all-to-all exchange.
 //! - [`ClusterValidator`]: the five checks of Graph500; each rank checks its own vertices against the edges as listed.

@@ -47,8 +47,8 @@ pub(super) struct DeviceSide<'g> {
 }
 
 impl<'g> DeviceSide<'g> {
-    /// Builds the kernels and puts the graph on `device`. The bitmap of visited vertices has `words` words of 32 bits, and the kernels count
-    /// up to `counted` vertices.
+    /// Builds the kernels and puts the graph on `device`. The bitmap of visited vertices has `words` words of 32 bits, and the kernels
+    /// count up to `counted` vertices.
     pub(super) fn new(
         device: &Arc<Device>,
         arrays: GraphArrays<'g>,
