@@ -1,5 +1,5 @@
-//! Files that must not be lost, or that another user or process may change. They are written ([`AtomicFile`], [`open_user_file`]), read whole
-//! ([`read`], [`read_text`]), or read in parts ([`RegularFile`]).
+//! Files that must not be lost, or that another user or process may change. They are written ([`AtomicFile`], [`open_user_file`]), read
+//! whole ([`read`], [`read_text`]), or read in parts ([`RegularFile`]).
 
 mod atomic;
 mod claim;

@@ -159,8 +159,8 @@ pub fn measure_cluster_energy<R: Ranks>(
     let (begin, longest) = (Instant::now(), all.iter().map(|rank| rank.idle_seconds).fold(0.0, f64::max));
     let measured = in_windows(meter.ok(), third, options.repeats, finished, |place| {
         if place == 0 {
-            // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured the idle machine,
-            // since MPI waits with a busy CPU.
+            // A rank may share its board with a rank that has a sensor, or a slower one. It sleeps until all have measured the idle
+            // machine, since MPI waits with a busy CPU.
             std::thread::sleep(Duration::from_secs_f64(longest * 1.1).saturating_sub(begin.elapsed()));
         }
         // Without this barrier, a board that reads its sensors slowly would end its last window while the others already wait in the next.

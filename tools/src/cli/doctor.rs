@@ -157,7 +157,8 @@ fn tried_all(mut devices: Vec<DeviceProbe>, search: impl Fn(&str) -> Option<Stri
     devices
 }
 
-/// Searches in another process with these flags, and with the board that was named: a driver may crash it. Returns how it failed, if it did.
+/// Searches in another process with these flags, and with the board that was named: a driver may crash it. Returns how it failed, if it
+/// did.
 fn search(flags: &[&str], board: Option<&Path>) -> Option<String> {
     let arguments = [&["run", GRAPH, "--root", "0"], flags].concat();
     let progress = Bar::start(&format!("Trying socbfs {}", arguments.join(" ")), 0);
