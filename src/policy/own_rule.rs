@@ -15,6 +15,8 @@
 //! A comparison with something unknown (a sample that was not taken, 0 / 0) is unknown, and so is a condition that depends on it. What is
 //! unknown counts as not true.
 
+use std::cmp::Ordering;
+
 use super::{
     Policy, PolicyError,
     rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
@@ -32,15 +34,6 @@ pub(super) const KNOWN: &[Known] = &[Known {
     default: |_| Ok(Policy::OwnRule(OwnRule::default())),
 }];
 
-/// What a name stands for at a level.
-#[derive(Debug, Clone, Copy)]
-enum Read {
-    /// A number; NaN if it is not known.
-    Number(fn(&LevelStats, &History) -> f64),
-    /// True or false.
-    Truth(fn(&LevelStats, &History) -> bool),
-}
-
 /// A name that rules may use.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
@@ -51,55 +44,52 @@ pub struct RuleName {
     pub unit: &'static str,
     /// What it stands for.
     pub meaning: &'static str,
-    read: Read,
+    /// Its value at a level, as in [`Node::value`].
+    read: fn(&LevelStats, &History) -> f64,
 }
 
-const fn number(name: &'static str, unit: &'static str, meaning: &'static str, read: fn(&LevelStats, &History) -> f64) -> RuleName {
-    RuleName { name, unit, meaning, read: Read::Number(read) }
+const fn name(name: &'static str, unit: &'static str, meaning: &'static str, read: fn(&LevelStats, &History) -> f64) -> RuleName {
+    RuleName { name, unit, meaning, read }
 }
 
-const fn truth(name: &'static str, meaning: &'static str, read: fn(&LevelStats, &History) -> bool) -> RuleName {
-    RuleName { name, unit: "truth", meaning, read: Read::Truth(read) }
-}
-
+const TRUTH: &str = "truth";
 const PROBES: &str = "sampled_probes";
 const HUBS: &str = "sampled_hubs";
 
 /// All names. `docs/policies.md` has the same table.
 const NAMES: &[RuleName] = &[
-    number("level", "levels", "the level to be planned; level 0 expands the root", |stats, _| stats.level.into()),
-    number("vertices", "vertices", "of the searched structure", |stats, _| stats.vertices as f64),
-    number("arcs", "arcs", "of the searched structure; an undirected edge is two arcs", |stats, _| stats.arcs as f64),
-    number("frontier_vertices", "vertices", "in the frontier", |stats, _| stats.frontier_vertices as f64),
-    number("frontier_edges", "arcs", "that leave the frontier", |stats, _| stats.frontier_edges as f64),
-    number("unvisited_vertices", "vertices", "not yet visited", |stats, _| stats.unvisited_vertices as f64),
-    number("unvisited_edges", "arcs", "of vertices not yet visited", |stats, _| stats.unvisited_edges as f64),
-    number("previous_frontier_vertices", "vertices", "in the frontier of the level before; 0 at level 0", |stats, _| {
-        stats.previous_frontier_vertices as f64
+    name("level", "levels", "the level to be planned; level 0 expands the root", |at, _| at.level.into()),
+    name("vertices", "vertices", "of the searched structure", |at, _| at.vertices as f64),
+    name("arcs", "arcs", "of the searched structure; an undirected edge is two arcs", |at, _| at.arcs as f64),
+    name("frontier_vertices", "vertices", "in the frontier", |at, _| at.frontier_vertices as f64),
+    name("frontier_edges", "arcs", "that leave the frontier", |at, _| at.frontier_edges as f64),
+    name("unvisited_vertices", "vertices", "not yet visited", |at, _| at.unvisited_vertices as f64),
+    name("unvisited_edges", "arcs", "of vertices not yet visited", |at, _| at.unvisited_edges as f64),
+    name("previous_frontier_vertices", "vertices", "in the frontier of the level before; 0 at level 0", |at, _| {
+        at.previous_frontier_vertices as f64
     }),
-    number("previous_cpu_ns", "nanoseconds", "of the CPU's part of the level before if that was split, else 0", |stats, _| {
-        stats.previous_cpu_ns as f64
+    name("previous_cpu_ns", "nanoseconds", "of the CPU's part of the level before if that was split, else 0", |at, _| {
+        at.previous_cpu_ns as f64
     }),
-    number("previous_gpu_ns", "nanoseconds", "of the GPU's part of the level before if that was split, else 0", |stats, _| {
-        stats.previous_gpu_ns as f64
+    name("previous_gpu_ns", "nanoseconds", "of the GPU's part of the level before if that was split, else 0", |at, _| {
+        at.previous_gpu_ns as f64
     }),
-    number("hub_share", "share", "of hubs, the vertices above the mean degree, among all vertices; the same at all levels", |stats, _| {
-        stats.hub_share.into()
+    name("hub_share", "share", "of hubs, the vertices above the mean degree, among all vertices; the same at all levels", |at, _| {
+        at.hub_share.into()
     }),
-    number(
-        PROBES,
-        "neighbours",
-        "sampled: that an unvisited vertex looks at until it finds one in the frontier, on average",
-        |stats, _| stats.sampled_probes.map_or(f64::NAN, f64::from),
-    ),
-    number(HUBS, "share", "sampled: of all hubs that are in the frontier", |stats, _| stats.sampled_hubs.map_or(f64::NAN, f64::from)),
-    truth("vertices_are_estimated", "a few vertices of the frontier may be counted twice", |stats, _| stats.vertices_are_estimated),
-    truth("frontier_is_estimated", "frontier_edges is an estimate", |stats, _| stats.frontier_is_estimated),
-    truth("unvisited_is_estimated", "unvisited_edges is an estimate", |stats, _| stats.unvisited_is_estimated),
-    truth("was_bottom_up", "the level before was bottom-up", |_, memory| memory.was_bottom_up),
-    truth("been_bottom_up", "some level before was bottom-up", |_, memory| memory.been_bottom_up),
-    truth("was_on_gpu", "the GPU ran the level before", |stats, _| matches!(stats.previous_placement, Some(Placement::Gpu(_)))),
-    truth("was_split", "CPU and GPU ran the level before", |stats, _| matches!(stats.previous_placement, Some(Placement::Split { .. }))),
+    name(PROBES, "neighbours", "sampled: that an unvisited vertex looks at until it finds one in the frontier, on average", |at, _| {
+        at.sampled_probes.map_or(f64::NAN, f64::from)
+    }),
+    name(HUBS, "share", "sampled: of all hubs that are in the frontier", |at, _| at.sampled_hubs.map_or(f64::NAN, f64::from)),
+    name("vertices_are_estimated", TRUTH, "a few vertices of the frontier may be counted twice", |at, _| at.vertices_are_estimated.into()),
+    name("frontier_is_estimated", TRUTH, "frontier_edges is an estimate", |at, _| at.frontier_is_estimated.into()),
+    name("unvisited_is_estimated", TRUTH, "unvisited_edges is an estimate", |at, _| at.unvisited_is_estimated.into()),
+    name("was_bottom_up", TRUTH, "the level before was bottom-up", |_, memory| memory.was_bottom_up.into()),
+    name("been_bottom_up", TRUTH, "some level before was bottom-up", |_, memory| memory.been_bottom_up.into()),
+    name("was_on_gpu", TRUTH, "the GPU ran the level before", |at, _| matches!(at.previous_placement, Some(Placement::Gpu(_))).into()),
+    name("was_split", TRUTH, "CPU and GPU ran the level before", |at, _| {
+        matches!(at.previous_placement, Some(Placement::Split { .. })).into()
+    }),
 ];
 
 /// The names that a rule may use.
@@ -108,56 +98,44 @@ pub fn rule_names() -> impl Iterator<Item = &'static RuleName> {
 }
 
 /// An operator between two operands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Op {
-    Or,
-    And,
-    Less,
-    LessOrEqual,
-    Equal,
-    NotEqual,
-    GreaterOrEqual,
-    Greater,
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
+struct Op {
+    text: &'static str,
+    /// How strongly it binds.
+    strength: u8,
+    /// The value, from those of the operands.
+    of: fn(f64, f64) -> f64,
 }
 
-/// How strongly `not`, a sign, and a single operand bind.
+const fn op(text: &'static str, strength: u8, of: fn(f64, f64) -> f64) -> Op {
+    Op { text, strength, of }
+}
+
+/// How strongly `and`, `not`, a comparison, a sign, and a single operand bind.
+const AND: u8 = 2;
 const NOT: u8 = 3;
+const COMPARED: u8 = 4;
 const SIGN: u8 = 7;
 const SINGLE: u8 = 8;
 
-impl Op {
-    const ALL: [(&'static str, Self); 12] = [
-        ("or", Self::Or),
-        ("and", Self::And),
-        ("<=", Self::LessOrEqual),
-        ("<", Self::Less),
-        ("==", Self::Equal),
-        ("!=", Self::NotEqual),
-        (">=", Self::GreaterOrEqual),
-        (">", Self::Greater),
-        ("+", Self::Add),
-        ("-", Self::Subtract),
-        ("*", Self::Multiply),
-        ("/", Self::Divide),
-    ];
+/// All operators. Of two that begin alike, the longer one comes first.
+const OPS: [Op; 12] = [
+    // One operand may decide, even if the other one is unknown.
+    op("or", 1, |a, b| if a == 1.0 || b == 1.0 { 1.0 } else { a + b }),
+    op("and", AND, |a, b| if a == 0.0 || b == 0.0 { 0.0 } else { a * b }),
+    op("<=", COMPARED, |a, b| compared(a, b, Ordering::is_le)),
+    op("<", COMPARED, |a, b| compared(a, b, Ordering::is_lt)),
+    op("==", COMPARED, |a, b| compared(a, b, Ordering::is_eq)),
+    op("!=", COMPARED, |a, b| compared(a, b, Ordering::is_ne)),
+    op(">=", COMPARED, |a, b| compared(a, b, Ordering::is_ge)),
+    op(">", COMPARED, |a, b| compared(a, b, Ordering::is_gt)),
+    op("+", 5, |a, b| a + b),
+    op("-", 5, |a, b| a - b),
+    op("*", 6, |a, b| a * b),
+    op("/", 6, |a, b| a / b),
+];
 
-    fn strength(self) -> u8 {
-        match self {
-            Self::Or => 1,
-            Self::And => 2,
-            Self::Add | Self::Subtract => 5,
-            Self::Multiply | Self::Divide => 6,
-            _ => 4,
-        }
-    }
-
-    fn text(self) -> &'static str {
-        Self::ALL.iter().find(|(_, op)| *op == self).map_or("", |(text, _)| text)
-    }
+fn compared(a: f64, b: f64, holds: fn(Ordering) -> bool) -> f64 {
+    a.partial_cmp(&b).map_or(f64::NAN, |order| holds(order).into())
 }
 
 /// An expression: a number or a truth. The parser has checked which of the two each operand is.
@@ -168,73 +146,28 @@ enum Node {
     Name(usize),
     Not(Box<Node>),
     Minus(Box<Node>),
-    Both(Op, Box<[Node; 2]>),
+    /// An operator's place among [`OPS`], and its operands.
+    Both(usize, Box<[Node; 2]>),
 }
 
 impl Node {
     fn is_truth(&self) -> bool {
         match self {
             Self::Number(_) | Self::Minus(_) => false,
-            Self::Name(place) => matches!(NAMES[*place].read, Read::Truth(_)),
+            Self::Name(place) => NAMES[*place].unit == TRUTH,
             Self::Not(_) => true,
-            Self::Both(op, _) => op.strength() <= Op::Less.strength(),
+            Self::Both(op, _) => OPS[*op].strength <= COMPARED,
         }
     }
 
-    /// The value of a number.
-    fn number(&self, stats: &LevelStats, memory: &History) -> f64 {
+    /// Its value. That of a truth is 1 or 0. What is not known is NaN.
+    fn value(&self, stats: &LevelStats, memory: &History) -> f64 {
         match self {
             Self::Number(value) => *value,
-            Self::Name(place) => match NAMES[*place].read {
-                Read::Number(read) => read(stats, memory),
-                Read::Truth(_) => f64::NAN,
-            },
-            Self::Minus(of) => -of.number(stats, memory),
-            Self::Both(op, of) => {
-                let [left, right] = [of[0].number(stats, memory), of[1].number(stats, memory)];
-                match op {
-                    Op::Add => left + right,
-                    Op::Subtract => left - right,
-                    Op::Multiply => left * right,
-                    Op::Divide => left / right,
-                    _ => f64::NAN,
-                }
-            }
-            Self::Not(_) => f64::NAN,
-        }
-    }
-
-    /// The value of a truth (`None`: unknown).
-    fn truth(&self, stats: &LevelStats, memory: &History) -> Option<bool> {
-        match self {
-            Self::Name(place) => match NAMES[*place].read {
-                Read::Truth(read) => Some(read(stats, memory)),
-                Read::Number(_) => None,
-            },
-            Self::Not(of) => of.truth(stats, memory).map(|truth| !truth),
-            Self::Both(op @ (Op::Or | Op::And), of) => {
-                // One operand may decide, even if the other one is unknown.
-                let decides = Some(*op == Op::Or);
-                let left = of[0].truth(stats, memory);
-                if left == decides {
-                    return decides;
-                }
-                let right = of[1].truth(stats, memory);
-                if right == decides { decides } else { left.and(right) }
-            }
-            Self::Both(op, of) => {
-                let order = of[0].number(stats, memory).partial_cmp(&of[1].number(stats, memory))?;
-                match op {
-                    Op::Less => Some(order.is_lt()),
-                    Op::LessOrEqual => Some(order.is_le()),
-                    Op::Equal => Some(order.is_eq()),
-                    Op::NotEqual => Some(order.is_ne()),
-                    Op::GreaterOrEqual => Some(order.is_ge()),
-                    Op::Greater => Some(order.is_gt()),
-                    _ => None,
-                }
-            }
-            Self::Number(_) | Self::Minus(_) => None,
+            Self::Name(place) => (NAMES[*place].read)(stats, memory),
+            Self::Not(of) => 1.0 - of.value(stats, memory),
+            Self::Minus(of) => -of.value(stats, memory),
+            Self::Both(op, of) => (OPS[*op].of)(of[0].value(stats, memory), of[1].value(stats, memory)),
         }
     }
 
@@ -252,7 +185,7 @@ impl Node {
             Self::Number(_) | Self::Name(_) => SINGLE,
             Self::Not(_) => NOT,
             Self::Minus(_) => SIGN,
-            Self::Both(op, _) => op.strength(),
+            Self::Both(op, _) => OPS[*op].strength,
         }
     }
 
@@ -275,9 +208,10 @@ impl Node {
                 of.write(f, SIGN)
             }
             Self::Both(op, of) => {
-                of[0].write(f, op.strength())?;
-                write!(f, " {} ", op.text())?;
-                of[1].write(f, op.strength() + 1)
+                let Op { text, strength, .. } = OPS[*op];
+                of[0].write(f, strength)?;
+                write!(f, " {text} ")?;
+                of[1].write(f, strength + 1)
             }
         }
     }
@@ -309,17 +243,17 @@ struct Parsed {
 impl Parsed {
     /// The plan, and whether something unknown could change it.
     fn plan(&self, stats: &LevelStats, runs: LevelDevice, memory: &History) -> (LevelPlan, bool) {
-        let known = self.bottom_up.truth(stats, memory);
-        let direction = if known == Some(true) { Direction::BottomUp } else { Direction::TopDown };
-        let Some(places) = &self.places else {
-            return (LevelPlan { direction, placement: runs.placement(direction) }, known.is_none());
+        let mut is_open = false;
+        let mut holds = |condition: &Node| {
+            let value = condition.value(stats, memory);
+            is_open |= value.is_nan();
+            value == 1.0
         };
-        let mut is_open = known.is_none();
-        let here = places[direction as usize].iter().find(|place| {
-            let here = place.when.as_ref().map_or(Some(true), |when| when.truth(stats, memory));
-            is_open |= here.is_none();
-            here == Some(true)
-        });
+        let direction = if holds(&self.bottom_up) { Direction::BottomUp } else { Direction::TopDown };
+        let Some(places) = &self.places else {
+            return (LevelPlan { direction, placement: runs.placement(direction) }, is_open);
+        };
+        let here = places[direction as usize].iter().find(|place| place.when.as_ref().is_none_or(&mut holds));
         let placement = match here.map_or(Side::Cpu, |place| place.side) {
             Side::Cpu => Placement::Cpu,
             Side::Gpu => runs.on_gpu().placement(direction),
@@ -526,7 +460,7 @@ impl<'t> Parser<'t> {
                 (Token::Word(&rest[..bytes]), bytes)
             }
             Some(c) => {
-                let signs = Op::ALL.iter().map(|(sign, _)| *sign).chain(["(", ")", ","]);
+                let signs = OPS.iter().map(|op| op.text).chain(["(", ")", ","]);
                 let Some(sign) = signs.into_iter().find(|sign| rest.starts_with(sign)) else {
                     let cure = match c {
                         '=' => "; write == to compare",
@@ -575,12 +509,12 @@ impl<'t> Parser<'t> {
         let mut left = self.operand()?;
         loop {
             let (Token::Word(text) | Token::Sign(text)) = self.token else { return Ok(left) };
-            let Some(&(_, op)) = Op::ALL.iter().find(|(own, op)| *own == text && op.strength() >= least) else { return Ok(left) };
+            let Some(op) = OPS.iter().position(|op| op.text == text && op.strength >= least) else { return Ok(left) };
             self.node(())?;
             self.advance()?;
             let begin_right = self.begin;
-            let right = self.expression(op.strength() + 1)?;
-            let takes_truths = matches!(op, Op::Or | Op::And);
+            let right = self.expression(OPS[op].strength + 1)?;
+            let takes_truths = OPS[op].strength <= AND;
             self.check(&left, takes_truths, begin)?;
             self.check(&right, takes_truths, begin_right)?;
             left = Node::Both(op, Box::new([left, right]));
@@ -691,6 +625,8 @@ impl std::str::FromStr for OwnRule {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use proptest::{
         prelude::{Just, ProptestConfig, any, prop_assert, prop_assert_eq, prop_oneof, proptest},
         strategy::Strategy as Any,
@@ -712,7 +648,9 @@ mod tests {
         proptest::sample::select(places).prop_map(Node::Name)
     }
 
-    fn both(ops: &'static [Op], of: impl Any<Value = Node> + Clone) -> impl Any<Value = Node> {
+    /// Two operands with an operator that binds this strongly.
+    fn both(strengths: RangeInclusive<u8>, of: impl Any<Value = Node> + Clone) -> impl Any<Value = Node> {
+        let ops: Vec<usize> = (0..OPS.len()).filter(|&op| strengths.contains(&OPS[op].strength)).collect();
         (proptest::sample::select(ops), of.clone(), of).prop_map(|(op, left, right)| Node::Both(op, Box::new([left, right])))
     }
 
@@ -720,19 +658,13 @@ mod tests {
         let value = prop_oneof![0.0..1e3, Just(0.0), Just(14.0), Just(1e300), Just(1e-9), (0..1_u64 << 40).prop_map(|value| value as f64)];
         let leaf = prop_oneof![value.prop_map(Node::Number), name(false)];
         leaf.prop_recursive(4, 12, 2, |inner| {
-            prop_oneof![
-                both(&[Op::Add, Op::Subtract, Op::Multiply, Op::Divide], inner.clone()),
-                inner.prop_map(|of| Node::Minus(Box::new(of)))
-            ]
+            prop_oneof![both(COMPARED + 1..=SIGN, inner.clone()), inner.prop_map(|of| Node::Minus(Box::new(of)))]
         })
     }
 
     fn a_condition() -> impl Any<Value = Node> + Clone {
-        const COMPARE: &[Op] = &[Op::Less, Op::LessOrEqual, Op::Equal, Op::NotEqual, Op::GreaterOrEqual, Op::Greater];
-        let leaf = prop_oneof![both(COMPARE, a_number()), name(true)];
-        leaf.prop_recursive(3, 6, 2, |inner| {
-            prop_oneof![both(&[Op::Or, Op::And], inner.clone()), inner.prop_map(|of| Node::Not(Box::new(of)))]
-        })
+        let leaf = prop_oneof![both(COMPARED..=COMPARED, a_number()), name(true)];
+        leaf.prop_recursive(3, 6, 2, |inner| prop_oneof![both(0..=AND, inner.clone()), inner.prop_map(|of| Node::Not(Box::new(of)))])
     }
 
     fn a_rule() -> impl Any<Value = Parsed> {
