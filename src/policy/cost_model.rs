@@ -117,6 +117,15 @@ fn is_zero(value: &f64) -> bool {
 pub const LEAST_RATIO: f64 = 0.1;
 
 impl StrategyCost {
+    /// The cost in the form of Zhang 2018, of this many nanoseconds for an arc: of the frontier top-down (equation 2), of unvisited vertices
+    /// bottom-up (equation 4).
+    pub fn zhang(strategy: Strategy, arc_ns: f64) -> Self {
+        match strategy.direction() {
+            Direction::TopDown => Self { frontier_edge_ns: arc_ns, ..Self::default() },
+            Direction::BottomUp => Self { unvisited_edge_ns: arc_ns, ..Self::default() },
+        }
+    }
+
     /// Names of the terms, as in TOML, and their values.
     pub fn terms_mut(&mut self) -> [(&'static str, &mut f64); 7] {
         [
@@ -314,12 +323,10 @@ impl CostModel {
                 ChangeCost { fixed_ns: 380.0, ..ChangeCost::default() },
                 ChangeCost { fixed_ns: 83.0, ..ChangeCost::default() },
             ),
-            ModelTerms::Zhang => (
-                StrategyCost { frontier_edge_ns: 4.0, ..StrategyCost::default() },
-                StrategyCost { unvisited_edge_ns: 0.5, ..StrategyCost::default() },
-                ChangeCost::default(),
-                ChangeCost::default(),
-            ),
+            ModelTerms::Zhang => {
+                let free = ChangeCost::default();
+                (StrategyCost::zhang(Strategy::Tc, 4.0), StrategyCost::zhang(Strategy::Bc, 0.5), free, free)
+            }
         };
         Self { form, tc: Some(tc), bc: Some(bc), to_bottom_up, to_top_down, ..Self::default() }
     }

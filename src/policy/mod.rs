@@ -21,7 +21,7 @@ mod text;
 
 use std::borrow::Cow;
 
-pub use adaptive::{Adaptive, Bands};
+pub use adaptive::{Adaptive, Bands, work_of};
 pub use auto::Auto;
 pub use band::{Band, NEVER};
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};

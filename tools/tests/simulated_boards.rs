@@ -173,7 +173,11 @@ impl Board {
                 let moved = if from.is_gpu() == to.is_gpu() { 0.0 } else { (self.handover)(&stats) };
                 moved + if from.direction() == to.direction() { 0.0 } else { 300.0 + stats.vertices as f64 / 64.0 }
             };
-            LevelTimes::simulated(stats, level.found, |plan| Some(self.level_ns(&stats, plan)), change)
+            let own = Strategy::ALL.map(|strategy| self.level_ns(&stats, strategy.plan()));
+            let after = Strategy::ALL.map(|from| Strategy::ALL.map(|to| own[to as usize] + change(from, to)));
+            let shared = GpuKernel::ALL.map(|kernel| SHARES.map(|share| self.level_ns(&stats, LevelPlan::split(kernel, share))));
+            let times = serde_json::json!({ "stats": stats, "found": level.found, "own": own, "after": after, "shared": shared });
+            serde_json::from_value(times).unwrap()
         };
         let mut levels: Vec<LevelTimes> = measured.levels.iter().map(level).collect();
         for kernel in GpuKernel::ALL {

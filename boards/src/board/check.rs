@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use socbfs::{
+    bfs::Strategy,
     policy::{Band, NEVER},
     threads::MOST_THREADS,
 };
 
-use super::{Board, MOST_BATCH, MOST_PIECE, OpenClDevice, Quirk, SCHEMA};
+use super::{Board, MOST_BATCH, MOST_PIECE, OpenClDevice, Quirk, SCHEMA, Speeds};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Violation {
 
 type Check = Result<(), Violation>;
 
-fn refuse(key: impl Into<String>, reason: impl Into<String>) -> Check {
+pub fn refuse(key: impl Into<String>, reason: impl Into<String>) -> Check {
     Err(Violation { key: key.into(), reason: reason.into() })
 }
 
@@ -151,59 +152,35 @@ impl<P> Board<P> {
             }
             check_share(band, table)?;
         }
-        for (value, key) in [(self.adaptive.handover.fixed_us, "fixed_us"), (self.adaptive.handover.mega_vertex_us, "mega_vertex_us")] {
-            if let Some(value) = value.filter(|value| !value.is_finite() || *value < 0.0) {
-                return refuse(format!("adaptive.handover.{key}"), format!("is {value}; it must be a finite number, 0 or above"));
-            }
-        }
-        Ok(())
+        not_negative("adaptive.handover.fixed_us", self.adaptive.handover.fixed_us)?;
+        not_negative("adaptive.handover.mega_vertex_us", self.adaptive.handover.mega_vertex_us)
     }
 
     fn check_speeds(&self) -> Check {
-        let s = &self.speeds;
-        for (value, key) in [
-            (s.tc_mega_edges_per_s, "tc_mega_edges_per_s"),
-            (s.tg_mega_edges_per_s, "tg_mega_edges_per_s"),
-            (s.tgm_mega_edges_per_s, "tgm_mega_edges_per_s"),
-            (s.bc_mega_edges_per_s, "bc_mega_edges_per_s"),
-            (s.bg_mega_edges_per_s, "bg_mega_edges_per_s"),
-            (s.bgc_mega_edges_per_s, "bgc_mega_edges_per_s"),
-            (s.launch_us, "launch_us"),
-        ] {
-            if let Some(value) = value.filter(|value| !value.is_finite() || *value <= 0.0) {
-                return refuse(format!("speeds.{key}"), format!("is {value}; it must be a finite number above 0"));
-            }
+        for strategy in Strategy::ALL {
+            positive(&format!("speeds.{}", Speeds::key(strategy)), self.speeds.of(strategy))?;
         }
-        Ok(())
+        positive("speeds.launch_us", self.speeds.launch_us)
     }
 
     fn check_points(&self) -> Check {
         for (place, point) in self.operating_points.iter().enumerate() {
-            let refuse = |key: &str, reason: &str| refuse(format!("operating_points[{place}].{key}"), reason.to_owned());
+            let refuse = |key: &str, reason: &str| refuse(format!("operating_points[{place}].{key}"), reason);
             if self.operating_points[..place].iter().any(|other| other.goal == point.goal) {
                 return refuse("goal", "is that of an earlier point");
             }
             if point.cpus.numbers().is_empty() {
                 return refuse("cpus", "names no CPU");
             }
-            for (key, value) in [("mteps", point.mteps), ("watts", point.watts)] {
-                if value.is_some_and(|value| !value.is_finite() || value <= 0.0) {
-                    return refuse(key, "must be a finite number above 0");
-                }
-            }
+            positive(&format!("operating_points[{place}].mteps"), point.mteps)?;
+            positive(&format!("operating_points[{place}].watts"), point.watts)?;
         }
         Ok(())
     }
 
     fn check_watts(&self) -> Check {
-        let w = &self.power.watts;
-        let all = [("tc", w.tc), ("tg", w.tg), ("tgm", w.tgm), ("bc", w.bc), ("bg", w.bg), ("bgc", w.bgc)];
-        for (key, watts) in all {
-            if let Some(watts) = watts.filter(|watts| !watts.is_finite() || *watts <= 0.0) {
-                return refuse(format!("power.watts.{key}"), format!("is {watts}; it must be a finite number above 0"));
-            }
-        }
-        Ok(())
+        let check = |strategy: Strategy| positive(&format!("power.watts.{}", strategy.name()), self.power.watts.of(strategy));
+        Strategy::ALL.into_iter().try_for_each(check)
     }
 
     fn check_rails(&self) -> Check {
@@ -216,9 +193,7 @@ impl<P> Board<P> {
             if ![1, -1].contains(&rail.sign) {
                 return refuse(key("sign"), format!("is {}; it must be 1, or -1 where consumption shows as a negative number", rail.sign));
             }
-            if !rail.scale.is_finite() || rail.scale <= 0.0 {
-                return refuse(key("scale"), format!("is {}; it must be a finite number above 0", rail.scale));
-            }
+            positive(&key("scale"), Some(rail.scale))?;
             let same = |other: &socbfs_power::Rail| (other.family, &other.id, &other.label) == (rail.family, &rail.id, &rail.label);
             if let Some(other) = rails[..place].iter().position(same) {
                 return refuse(key("family"), format!("this sensor is already power.rails[{other}]"));
@@ -294,6 +269,22 @@ impl OpenClDevice {
 
 fn above_zero(key: &str, value: Option<u64>) -> Check {
     if value == Some(0) { refuse(key, "is 0; omit the key if the value is not known") } else { Ok(()) }
+}
+
+/// Refuses a number that is negative or not finite.
+pub fn not_negative(key: &str, value: Option<f64>) -> Check {
+    match value.filter(|value| !value.is_finite() || *value < 0.0) {
+        Some(value) => refuse(key, format!("is {value}; it must be a finite number, 0 or above")),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a number that is not above 0, or not finite.
+pub fn positive(key: &str, value: Option<f64>) -> Check {
+    match value.filter(|value| !value.is_finite() || *value <= 0.0) {
+        Some(value) => refuse(key, format!("is {value}; it must be a finite number above 0, or absent")),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

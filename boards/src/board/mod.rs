@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 
 use socbfs::words;
 
-pub use check::{Violation, check_work_group, is_work_group};
+pub use check::{Violation, is_work_group};
+pub(crate) use check::{check_work_group, not_negative, positive, refuse};
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::{Document, Entry, covers};

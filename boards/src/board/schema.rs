@@ -6,11 +6,10 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use socbfs::policy::Band;
+use socbfs::{bfs::Strategy, memory::SharingMode, policy::Band};
 use socbfs_power::{Pattern, Rail, Scope};
 
 use super::CpuList;
-use socbfs::memory::SharingMode;
 
 /// A board profile. `P` is the type of its policy, which checks its own values when it is deserialised.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -343,6 +342,25 @@ pub struct Speeds {
     pub launch_us: Option<f64>,
 }
 
+impl Speeds {
+    /// The key of the speed of `strategy`.
+    pub fn key(strategy: Strategy) -> String {
+        format!("{}_mega_edges_per_s", strategy.name())
+    }
+
+    /// The speed of `strategy`, in 10^6 edges per second.
+    pub fn of(&self, strategy: Strategy) -> Option<f64> {
+        [
+            self.tc_mega_edges_per_s,
+            self.tg_mega_edges_per_s,
+            self.tgm_mega_edges_per_s,
+            self.bc_mega_edges_per_s,
+            self.bg_mega_edges_per_s,
+            self.bgc_mega_edges_per_s,
+        ][strategy as usize]
+    }
+}
+
 /// The table `[power]`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -375,6 +393,20 @@ pub struct StrategyWatts {
     pub bgc: Option<f64>,
 }
 
+impl StrategyWatts {
+    /// A table of the powers that `of` returns.
+    pub fn by(of: impl Fn(Strategy) -> Option<f64>) -> Self {
+        let [tc, tg, tgm, bc, bg, bgc] = Strategy::ALL.map(of);
+        Self { tc, tg, tgm, bc, bg, bgc }
+    }
+
+    /// The power of `strategy` (`None`: not known).
+    pub fn of(&self, strategy: Strategy) -> Option<f64> {
+        let Self { tc, tg, tgm, bc, bg, bgc } = *self;
+        [tc, tg, tgm, bc, bg, bgc][strategy as usize]
+    }
+}
+
 /// Whether a table sets nothing.
 fn is_default<T: Default + PartialEq>(table: &T) -> bool {
     *table == T::default()
@@ -382,17 +414,7 @@ fn is_default<T: Default + PartialEq>(table: &T) -> bool {
 
 impl fmt::Display for Quirk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::MaxAllocUnchecked => "max-alloc-unchecked",
-            Self::MemoryUnderstated => "memory-understated",
-            Self::MapCopies => "map-copies",
-            Self::UseHostPtrCopies => "use-host-ptr-copies",
-            Self::UnmappedStoresLost => "unmapped-stores-lost",
-            Self::NotCoherent => "not-coherent",
-            Self::LocalIsGlobal => "local-is-global",
-            Self::ProgramPerFile => "program-per-file",
-            Self::OptIn => "opt-in",
-        })
+        self.serialize(f)
     }
 }
 

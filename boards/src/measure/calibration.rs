@@ -8,7 +8,7 @@ use std::{fmt::Write as _, path::Path};
 use serde::{Deserialize, Serialize};
 
 use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained};
-use crate::board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries};
+use crate::board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries, not_negative, positive, refuse};
 use socbfs::{
     Simd,
     bfs::Strategy,
@@ -393,10 +393,9 @@ impl Calibration {
 
     /// Checks all values. An error holds the path of the key and what is wrong.
     fn validate(&self) -> Result<(), Violation> {
-        let refuse = |key: String, reason: String| Err(Violation { key, reason });
         not_negative("made.seconds", Some(self.made.seconds))?;
         if self.identity.threads == 0 {
-            return refuse("identity.threads".into(), "is 0".into());
+            return refuse("identity.threads", "is 0");
         }
         check_work_group("identity.device", self.identity.device.as_ref().and_then(|device| device.work_group))?;
         for (place, numbers) in self.strategies.iter().enumerate() {
@@ -414,16 +413,16 @@ impl Calibration {
             ] {
                 not_negative(&key(name), Some(value))?;
             }
-            above_zero(&key("watts"), numbers.watts)?;
+            positive(&key("watts"), numbers.watts)?;
             if let Some(CoRun { first_quartile, median, third_quartile, .. }) = numbers.corun {
                 for (name, ratio) in [("first_quartile", first_quartile), ("median", median), ("third_quartile", third_quartile)] {
-                    above_zero(&key(&format!("corun.{name}")), Some(ratio))?;
+                    positive(&key(&format!("corun.{name}")), Some(ratio))?;
                 }
             }
         }
         for (place, times) in self.parallel.iter().enumerate() {
             let key = |key: &str| format!("parallel[{place}].{key}");
-            above_zero(&key("relative"), Some(times.relative))?;
+            positive(&key("relative"), Some(times.relative))?;
             if times.key == ParallelKey::Piece && (!(64..=MOST_PIECE as u64).contains(&times.value) || times.value % 64 != 0) {
                 return refuse(key("value"), format!("is {}; a piece is a multiple of 64 from 64 to {MOST_PIECE}", times.value));
             }
@@ -434,11 +433,11 @@ impl Calibration {
         for &strategy in self.identity.strategies() {
             let name = strategy.name();
             if self.strategy(strategy).is_none() {
-                return refuse("strategies".into(), format!("{name} is missing"));
+                return refuse("strategies", format!("{name} is missing"));
             }
             for (key, model) in [("model", &self.model), ("model_zhang", &self.model_zhang)] {
                 if model.of(strategy).is_none() {
-                    return refuse(key.into(), format!("has no entry for {name}"));
+                    return refuse(key, format!("has no entry for {name}"));
                 }
             }
         }
@@ -457,28 +456,27 @@ impl Calibration {
             }
         }
         if let Some(power) = &self.power {
-            above_zero("power.idle_watts", power.idle_watts)?;
+            positive("power.idle_watts", power.idle_watts)?;
             not_negative("power.window_seconds", Some(power.window_seconds))?;
         }
         if self.device.as_ref().is_some_and(|device| device.bottom_up_permille == Some(0)) {
-            return refuse("device.bottom_up_permille".into(), "is 0; it must be above 0, or absent".into());
+            return refuse("device.bottom_up_permille", "is 0; it must be above 0, or absent");
         }
         match (&self.identity.device, &self.device) {
-            (Some(_), None) => refuse("device".into(), "is missing, but identity.device names one".into()),
-            (None, Some(_)) => refuse("device".into(), "is given, but identity.device names none".into()),
+            (Some(_), None) => refuse("device", "is missing, but identity.device names one"),
+            (None, Some(_)) => refuse("device", "is given, but identity.device names none"),
             _ => Ok(()),
         }
     }
 
     fn validate_auto(&self) -> Result<(), Violation> {
-        let refuse = |key: &str, reason: String| Err(Violation { key: key.to_owned(), reason });
         let Some(contest) = &self.auto else { return Ok(()) };
         for (place, candidate) in contest.candidates.iter().enumerate() {
             // The oracle looks ahead, so a policy is faster only by rounding.
             for (key, regret) in [("regret", candidate.regret), ("worst_regret", candidate.worst_regret)] {
                 if !regret.is_finite() || regret < -1e-6 {
                     let key = format!("auto.candidates[{place}].{key}");
-                    return refuse(&key, format!("is {regret}; it must be a finite number, 0 or above"));
+                    return refuse(key, format!("is {regret}; it must be a finite number, 0 or above"));
                 }
             }
         }
@@ -486,23 +484,9 @@ impl Calibration {
             return refuse("auto.policy", format!("is {}, which is none of the candidates", contest.policy));
         }
         if contest.policy == Decider::Mlp && self.mlp.is_none() {
-            return refuse("auto.policy", "is mlp, but there are no weights: the table mlp is missing".into());
+            return refuse("auto.policy", "is mlp, but there are no weights: the table mlp is missing");
         }
         Ok(())
-    }
-}
-
-fn not_negative(key: &str, value: Option<f64>) -> Result<(), Violation> {
-    match value.filter(|value| !value.is_finite() || *value < 0.0) {
-        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number, 0 or above") }),
-        None => Ok(()),
-    }
-}
-
-fn above_zero(key: &str, value: Option<f64>) -> Result<(), Violation> {
-    match value.filter(|value| !value.is_finite() || *value <= 0.0) {
-        Some(value) => Err(Violation { key: key.to_owned(), reason: format!("is {value}; it must be a finite number above 0, or absent") }),
-        None => Ok(()),
     }
 }
 

@@ -18,16 +18,6 @@ pub enum Decider {
 }
 
 impl Decider {
-    /// The name of the policy, as on the command line and in TOML.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::CostModel => "cost-model",
-            Self::Zhang => "cost-model:zhang",
-            Self::Sampled => "sampled",
-            Self::Mlp => "mlp",
-        }
-    }
-
     /// Whether it decides directions only, so that it can search on a device alone.
     fn decides_directions(self) -> bool {
         matches!(self, Self::Sampled | Self::Mlp)
@@ -35,8 +25,9 @@ impl Decider {
 }
 
 impl std::fmt::Display for Decider {
+    /// The name of the policy, as on the command line and in TOML.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 

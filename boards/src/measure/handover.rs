@@ -11,6 +11,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::searched::median;
 use socbfs::{
     memory::{ShareError, SharedSlice, SharingMode, available_bytes},
     opencl::{Device, DeviceError},
@@ -275,8 +276,8 @@ fn turns(device: &Device, slice: &mut SharedSlice<u32>, how: &Thoroughness) -> R
         first_to_device_ns: first.0,
         first_to_host_ns: first.1,
         turns: there.len(),
-        to_device_ns: median(there),
-        to_host_ns: median(back),
+        to_device_ns: median(there).unwrap_or(0),
+        to_host_ns: median(back).unwrap_or(0),
         least_both_ns,
         pointer_moved,
         device_fill_ns: fills.into_iter().min().unwrap_or(0),
@@ -292,11 +293,6 @@ fn timed(call: impl FnOnce() -> Result<(), DeviceError>) -> Result<u64, DeviceEr
     let begin = Instant::now();
     call()?;
     Ok(u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX))
-}
-
-fn median(mut values: Vec<u64>) -> u64 {
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod parallel;
 mod searched;
 mod thresholds;
 mod trained;
-mod watts;
 
 #[cfg(test)]
 pub(crate) use calibration::tests::with_device as example;
@@ -23,7 +22,6 @@ pub use handover::{HandoverTable, HandoverTimes, WayTimes, copies_in_place, meas
 pub use parallel::{ParallelKey, ParallelTimes, best_parallel};
 pub use thresholds::{Line, Measured, thresholds};
 pub use trained::Trained;
-pub use watts::{strategy_watts, watts_of};
 
 /// A value replaces the usual one only if it takes at most this share of its time: a smaller gain may be noise.
 pub const GAIN: f64 = 0.95;

@@ -86,6 +86,12 @@ pub(super) fn probes(stats: &LevelStats) -> f64 {
     stats.sampled_probes.map_or_else(|| expected_probes(stats.arcs, stats.frontier_edges, list), f64::from)
 }
 
+/// The median (`None`: there is no value).
+pub(super) fn median<T: Ord + Copy>(mut values: Vec<T>) -> Option<T> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
 /// Nanoseconds of the level itself.
 pub(super) fn own_ns(record: &LevelRecord) -> f64 {
     record.elapsed_ns.saturating_sub(record.conversion_ns + record.decision_ns + record.handover_ns) as f64

@@ -1,10 +1,10 @@
 //! Measures, on the graph that is searched, how much work a level needs for the GPU to be the faster device.
 
-use super::searched::{Took, fastest, own_ns, probes, roots, timed};
+use super::searched::{Took, fastest, median, own_ns, probes, roots, timed};
 use socbfs::{
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::Vertex,
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, SampledCosts, StrategyCost},
+    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, SampledCosts, StrategyCost, work_of},
     search::{Search, SearchError},
 };
 
@@ -99,41 +99,32 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     let mut searches = in_turn(search, &kinds, &roots, false)?.into_iter();
     let mut next = || searches.next().unwrap_or_default();
     let (cpu, gpu, both, split) = (next(), next(), next(), next().levels);
-    let mut moved: Vec<u64> = both
-        .levels
-        .iter()
-        .filter(|record| {
-            let was_gpu = matches!(record.stats.previous_placement, Some(Placement::Gpu(_)));
-            was_gpu != matches!(record.plan.placement, Placement::Gpu(_))
-        })
-        .map(|record| record.handover_ns + record.conversion_ns)
-        .collect();
-    moved.sort_unstable();
-    let handover_ns = moved.get(moved.len() / 2).copied().unwrap_or(0) as f64;
+    let is_moved = |record: &&LevelRecord| {
+        let was_gpu = matches!(record.stats.previous_placement, Some(Placement::Gpu(_)));
+        was_gpu != matches!(record.plan.placement, Placement::Gpu(_))
+    };
+    let moved = both.levels.iter().filter(is_moved).map(|record| record.handover_ns + record.conversion_ns);
+    let handover_ns = median(moved.collect()).unwrap_or(0) as f64;
     let (cpu_ns, gpu_ns) = (cpu.elapsed_ns, gpu.elapsed_ns);
     let (cpu, gpu) = (cpu.levels, gpu.levels);
     let (top_down, bottom_up) = (factor(&cpu, Direction::TopDown), factor(&cpu, Direction::BottomUp));
     // A direction that did not occur gets the factor of the other one.
     let (top_down_factor, bottom_up_factor) = (top_down.or(bottom_up).unwrap_or(1.0), bottom_up.or(top_down).unwrap_or(1.0));
-    let (tc, tg) = (line(&cpu, Direction::TopDown), line(&gpu, Direction::TopDown));
-    let (bc, bg) = (line(&cpu, Direction::BottomUp), line(&gpu, Direction::BottomUp));
-    let (split_top_down, split_bottom_up) = (line(&split, Direction::TopDown), line(&split, Direction::BottomUp));
-    let band = |cpu: Option<Line>, gpu: Option<Line>, both: Option<Line>, direction| match (cpu, gpu) {
-        (Some(cpu), Some(gpu)) => Band {
+    let lines = |direction| [&cpu, &gpu, &split].map(|levels| line(levels, direction));
+    let ([tc, tg, split_top_down], [bc, bg, split_bottom_up]) = (lines(Direction::TopDown), lines(Direction::BottomUp));
+    let lines = Bands::by(|direction| match lines(direction) {
+        [Some(cpu), Some(gpu), both] => Band {
             // Both together have to be faster than either device alone.
             split_from: Some(both.map_or(NEVER, |both| cpu.crossing(both).max(gpu.crossing(both)))),
             gpu_permille: share(&split, direction),
             ..Band::gpu_from(cpu.crossing(gpu))
         },
         _ => Band::CPU,
-    };
-    let lines =
-        Bands { top_down: band(tc, tg, split_top_down, Direction::TopDown), bottom_up: band(bc, bg, split_bottom_up, Direction::BottomUp) };
+    });
     // Lines are a simple model, so the times of whole searches decide, in which a device runs levels ahead. The first of equal candidates
     // wins, which is the simplest.
-    let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
-    let never_split = |band: Band| Band { split_from: Some(NEVER), ..band };
-    let alone = Bands { top_down: never_split(lines.top_down), bottom_up: never_split(lines.bottom_up) };
+    let always = Bands::by(|_| Band::gpu_from(0));
+    let alone = Bands::by(|direction| Band { split_from: Some(NEVER), ..*lines.of(direction) });
     let mut measured = Measured {
         bands: Bands::CPU,
         top_down_factor,
@@ -177,8 +168,7 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
 
 /// A policy that splits every level.
 fn together() -> Policy {
-    let half = Band::split_from(0, 500);
-    Policy::Adaptive(Box::new(Adaptive::of(Bands { top_down: half, bottom_up: half }).concurrent()))
+    Policy::Adaptive(Box::new(Adaptive::of(Bands::by(|_| Band::split_from(0, 500))).concurrent()))
 }
 
 /// The GPU's share of split levels of this direction, in thousandths: the median over these records.
@@ -187,9 +177,7 @@ fn share(levels: &[LevelRecord], direction: Direction) -> Option<u16> {
         Placement::Split { gpu_permille, .. } if record.plan.direction == direction => Some(gpu_permille),
         _ => None,
     };
-    let mut shares: Vec<u16> = levels.iter().filter_map(share).collect();
-    shares.sort_unstable();
-    shares.get(shares.len() / 2).copied()
+    median(levels.iter().filter_map(share).collect())
 }
 
 fn selective(adaptive: Adaptive) -> Policy {
@@ -242,10 +230,7 @@ fn line(records: &[LevelRecord], direction: Direction) -> Option<Line> {
     let fixed_ns = levels().map(own).min_by(f64::total_cmp)?;
     let (mut work, mut time) = (0.0, 0.0);
     for record in levels().filter(|record| record.levels <= 1) {
-        work += match direction {
-            Direction::TopDown => record.stats.frontier_edges,
-            Direction::BottomUp => record.stats.unvisited_vertices,
-        } as f64;
+        work += work_of(&record.stats, direction) as f64;
         time += own(record) - fixed_ns;
     }
     Some(Line { fixed_ns, ns_per_unit: if work > 0.0 { time / work } else { 0.0 } })

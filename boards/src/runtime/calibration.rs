@@ -117,17 +117,12 @@ impl Runtime {
             }
             Err(error) => return Err(RuntimeError::Calibration(error)),
         };
-        // Without a setting for the sharing mode, the calibration decides.
-        if let (Some((info, None)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
-            if self.permits(info, calibrated.memory_way) {
+        // Without a setting for the sharing mode, or for the size of a work-group, the calibration decides.
+        if let (Some((info, way)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
+            if way.is_none() && self.permits(info, calibrated.memory_way) {
                 here.memory_way = calibrated.memory_way;
             }
-        }
-        // The calibration also decides the size of a work-group if there is no setting for it.
-        if let (Some((info, _)), Some(here), Some(calibrated)) = (device, &mut here.device, &calibration.identity.device) {
-            if self.group_asked(info).is_none() {
-                here.work_group = calibrated.work_group;
-            }
+            here.work_group = here.work_group.or(calibrated.work_group);
         }
         if let Some(difference) = calibration.identity.difference(&here) {
             static TOLD: Once = Once::new();

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{FoundCalibration, Origin, Runtime, RuntimeError};
 use crate::{
-    board,
-    measure::{Decider, Measured, watts_of},
+    board::{self, Speeds},
+    measure::{Decider, Measured},
 };
 use socbfs::{
-    bfs::{Direction, Strategy},
+    bfs::Strategy,
     opencl::DeviceChoice,
     policy::{
         Adaptive, Band, Bands, ChangeCost, CostModel, Mlp, ModelTerms, NEVER, Objective, Policy, SampledCosts, StrategyCost,
@@ -151,7 +151,7 @@ impl Runtime {
                     Decider::Sampled => Policy::Sampled(SampledCosts::default()),
                     Decider::Mlp => self.trained(found, NetworkKind::Mlp, with_device).unwrap_or_default(),
                 };
-                let reason = format!("{} had the lowest regret in the calibration", decider.name());
+                let reason = format!("{decider} had the lowest regret in the calibration");
                 Ok(Choice::new(policy, Origin::Calibration, reason))
             }
             Policy::CostModel(named) => {
@@ -266,20 +266,10 @@ impl Runtime {
     fn speeds_into(&self, model: &mut CostModel, is_calibrated: bool) {
         let (board, speeds) = (&self.profile.board, &self.profile.board.speeds);
         let counts = |key: &str| !(is_calibrated && board.is_estimate(&format!("speeds.{key}")));
-        for (strategy, speed, key) in [
-            (Strategy::Tc, speeds.tc_mega_edges_per_s, "tc_mega_edges_per_s"),
-            (Strategy::Tg, speeds.tg_mega_edges_per_s, "tg_mega_edges_per_s"),
-            (Strategy::Tgm, speeds.tgm_mega_edges_per_s, "tgm_mega_edges_per_s"),
-            (Strategy::Bc, speeds.bc_mega_edges_per_s, "bc_mega_edges_per_s"),
-            (Strategy::Bg, speeds.bg_mega_edges_per_s, "bg_mega_edges_per_s"),
-            (Strategy::Bgc, speeds.bgc_mega_edges_per_s, "bgc_mega_edges_per_s"),
-        ] {
-            if let Some(speed) = speed.filter(|_| counts(key)) {
-                let (ns, watts) = (1e3 / speed, model.of(strategy).and_then(|cost| cost.watts));
-                *model.of_mut(strategy) = Some(match strategy.direction() {
-                    Direction::TopDown => StrategyCost { frontier_edge_ns: ns, watts, ..StrategyCost::default() },
-                    Direction::BottomUp => StrategyCost { unvisited_edge_ns: ns, watts, ..StrategyCost::default() },
-                });
+        for strategy in Strategy::ALL {
+            if let Some(speed) = speeds.of(strategy).filter(|_| counts(&Speeds::key(strategy))) {
+                let watts = model.of(strategy).and_then(|cost| cost.watts);
+                *model.of_mut(strategy) = Some(StrategyCost { watts, ..StrategyCost::zhang(strategy, 1e3 / speed) });
             }
         }
         let launch_us = speeds.launch_us.filter(|_| counts("launch_us"));
@@ -319,7 +309,7 @@ impl Runtime {
         let (board, objective) = (&self.profile.board, self.objective.value);
         let of_board = |strategy: Strategy, estimates: bool| {
             let is_estimate = board.is_estimate(&format!("power.watts.{}", strategy.name()));
-            watts_of(&board.power.watts, strategy).filter(|_| estimates || !is_estimate)
+            board.power.watts.of(strategy).filter(|_| estimates || !is_estimate)
         };
         let calibration = found.map(|found| &found.calibration).filter(|calibration| calibration.power.is_some());
         let of_calibration = |strategy| calibration.and_then(|calibration| calibration.model.of(strategy)?.watts);
@@ -433,8 +423,8 @@ mod tests {
 
     const NAME: &str = "schema = 1\n[board]\nname = 'b'\n";
 
-    fn of<'a>(choice: &'a Choice, key: &str) -> Option<(Option<u64>, &'a str)> {
-        choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin.name()))
+    fn of(choice: &Choice, key: &str) -> Option<(Option<u64>, Origin)> {
+        choice.bands.iter().find(|band| band.key == key).map(|band| (band.value, band.origin))
     }
 
     /// Tests each bound from the source with the lowest precedence to that with the highest.
@@ -450,11 +440,11 @@ mod tests {
             let estimate = board.replacen("schema = 1", &format!("schema = 1\nestimates = ['adaptive.{name}']"), 1);
             let flag = format!("adaptive:{table}_{key}=700");
             for (text, policy, value, origin) in [
-                (NAME, "adaptive", was, "measured"),
-                (&estimate, "adaptive", was, "measured"),
-                (&board, "adaptive", 800, "board file"),
-                (&board, &flag, 700, "flag"),
-                (&estimate, &flag, 700, "flag"),
+                (NAME, "adaptive", was, Origin::Measured),
+                (&estimate, "adaptive", was, Origin::Measured),
+                (&board, "adaptive", 800, Origin::Board),
+                (&board, &flag, 700, Origin::Flag),
+                (&estimate, &flag, 700, Origin::Flag),
             ] {
                 let choice = runtime(text, Some(policy)).choose(None, true, costs).unwrap();
                 assert_eq!(of(&choice, name), Some((Some(value), origin)), "{policy} {text}");
@@ -462,10 +452,10 @@ mod tests {
                 assert!(choice.is_complete());
             }
             let guessed = runtime(&estimate, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
-            assert_eq!(of(&guessed, name), Some((Some(800), "board's estimate")), "nothing was measured");
+            assert_eq!(of(&guessed, name), Some((Some(800), Origin::Estimate)), "nothing was measured");
             // The costs of a calibration come after the board's values, and before measurements and estimates.
             let found = calibrated();
-            for (text, bound) in [(&board, Some((Some(800), "board file"))), (&estimate, None), (&NAME.to_owned(), None)] {
+            for (text, bound) in [(&board, Some((Some(800), Origin::Board))), (&estimate, None), (&NAME.to_owned(), None)] {
                 let choice = runtime(text, Some("adaptive")).choose(Some(&found), true, costs).unwrap();
                 assert_eq!(of(&choice, name), bound, "{text}");
                 assert!(choice.is_complete() && choice.policy.adaptive().unwrap().model.has_gpu());
@@ -494,10 +484,10 @@ mod tests {
     fn a_given_value_counts_as_given_even_if_it_is_the_default() {
         let board = format!("{NAME}[adaptive.top_down]\nsplit_from = 7\n[adaptive.bottom_up]\nsplit_from = 8\n");
         let given = runtime(&board, Some("concurrent:262144,262144,500")).choose(None, true, Costs::default()).unwrap();
-        assert_eq!(of(&given, "top_down.split_from"), Some((Some(262_144), "flag")));
-        assert_eq!(of(&given, "bottom_up.split_from"), Some((Some(262_144), "flag")));
+        assert_eq!(of(&given, "top_down.split_from"), Some((Some(262_144), Origin::Flag)));
+        assert_eq!(of(&given, "bottom_up.split_from"), Some((Some(262_144), Origin::Flag)));
         let plain = runtime(&board, Some("concurrent")).choose(None, true, Costs::default()).unwrap();
-        assert_eq!(of(&plain, "top_down.split_from"), Some((Some(7), "board file")));
+        assert_eq!(of(&plain, "top_down.split_from"), Some((Some(7), Origin::Board)));
     }
 
     #[test]
@@ -508,7 +498,7 @@ mod tests {
             for found in [None, Some(&found)] {
                 let choice = runtime(text, None).choose(found, true, Costs::default()).unwrap();
                 assert_eq!((choice.policy.kind(), choice.origin), ("adaptive", Origin::BuiltIn), "{text}");
-                let bound = (text != NAME).then_some((Some(7), "board file"));
+                let bound = (text != NAME).then_some((Some(7), Origin::Board));
                 assert_eq!(of(&choice, "top_down.gpu_from"), bound);
                 assert_eq!(
                     choice.is_complete(),
@@ -550,7 +540,7 @@ mod tests {
     fn a_bound_that_no_level_reaches_is_never() {
         let board = format!("{NAME}[adaptive.top_down]\ngpu_from = 4_294_967_296\n");
         let choice = runtime(&board, Some("adaptive")).choose(None, true, Costs::default()).unwrap();
-        assert_eq!(of(&choice, "top_down.gpu_from"), Some((None, "board file")));
+        assert_eq!(of(&choice, "top_down.gpu_from"), Some((None, Origin::Board)));
         assert_eq!(of(&choice, "bottom_up.gpu_from"), None, "what is absent is not never");
     }
 
@@ -595,10 +585,10 @@ mod tests {
         let board = format!("{NAME}[adaptive.top_down]\ngpu_permille = 300\n[adaptive.bottom_up]\ngpu_permille = 300\n");
         let choice = runtime(&board, Some("concurrent:1,1,500")).choose(None, true, Costs::default()).unwrap();
         for key in ["top_down.gpu_permille", "bottom_up.gpu_permille"] {
-            assert_eq!(of(&choice, key), Some((Some(500), "flag")));
+            assert_eq!(of(&choice, key), Some((Some(500), Origin::Flag)));
         }
         let choice = runtime(&board, Some("concurrent:top_down_split_from=1")).choose(None, true, Costs::default()).unwrap();
-        assert_eq!(of(&choice, "top_down.gpu_permille"), Some((Some(300), "board file")));
+        assert_eq!(of(&choice, "top_down.gpu_permille"), Some((Some(300), Origin::Board)));
     }
 
     #[test]
@@ -694,7 +684,7 @@ mod tests {
         let found = calibrated();
         let group = |text: &str, asked: Option<Setting<usize>>, found: Option<&FoundCalibration>| {
             let work_group = asked.map_or_else(Setting::default, |Setting { value, origin }| Setting { value: Some(value), origin });
-            Runtime { work_group, ..runtime(text, None) }.group(&info, found)
+            Runtime { work_group, ..runtime(text, None) }.group(Some(&info), found).map(|group| group.value)
         };
         assert_eq!(group(NAME, None, None), None, "by the kind of device");
         assert_eq!(group(NAME, None, Some(&found)), Some(64));

@@ -4,10 +4,10 @@ use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError};
+use super::{Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting};
 use crate::{
     board::{OpenClDevice, Quirk},
-    measure::{HandoverTable, Measured, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
+    measure::{HandoverTable, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
 };
 use socbfs::{
     DeviceUse, GpuOptions, GpuSetup, GraphMemory,
@@ -15,7 +15,7 @@ use socbfs::{
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
-    policy::{Bands, ChangeCost, LevelDevice, SampledCosts},
+    policy::{Bands, LevelDevice, Policy, SampledCosts},
     search::{Outcome, Search, SearchOptions},
     words::with_causes,
 };
@@ -81,12 +81,8 @@ pub struct Prepared<'g> {
     pub search: Search<'g>,
     /// The devices that it uses in addition to the CPU.
     pub devices: Vec<SearchDevice>,
-    /// The measured thresholds, if they had to be measured.
-    pub measured: Option<Measured>,
-    /// The cost of a handover of the state, to the GPU and back.
-    pub handover: Option<(ChangeCost, ChangeCost)>,
-    /// By how much bottom-up levels cost more on the device than `sampled` assumes, in thousandths, and the origin of this number.
-    pub bottom_up: Option<(u32, Origin)>,
+    /// What was measured of the first device, or known of it.
+    pub costs: Costs,
     /// The policy, with the reason why it was chosen.
     pub choice: Choice,
     /// The options that the search was set up with, devices included.
@@ -101,9 +97,7 @@ impl Prepared<'_> {
     /// # Errors
     /// As [`Runtime::choose`].
     pub fn choose(&self, runtime: &Runtime, with_device: bool) -> Result<Choice, RuntimeError> {
-        let local_memory = self.devices.first().and_then(|device| runtime.local_memory(&device.used.name, &device.used.platform));
-        let costs = Costs { measured: self.measured, handover: self.handover, bottom_up: self.bottom_up, local_memory };
-        runtime.choose(self.calibration.as_ref(), with_device, costs)
+        runtime.choose(self.calibration.as_ref(), with_device, self.costs)
     }
 
     /// Searches from `root` (an original number). [`Prepared::search`] then holds the tree.
@@ -185,25 +179,22 @@ impl Runtime {
             recorded.check_graph(layout)?;
         }
         let found = self.chosen_for(every_policy).or_else(|error| self.without(error))?;
-        // Every policy needs the calibration here, since it also holds settings of the device.
-        let calibration = match found.first() {
-            Some(info) => self.calibration(Some((info, self.way_asked(info))))?,
-            None => None,
-        };
-        let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
-        if opened.is_empty() {
-            return self.prepare_cpu(layout, every_policy, progress);
-        }
-        match self.prepare_on(layout, opened, calibration, every_policy, progress) {
-            Err(error @ RuntimeError::Search(_)) => {
-                self.without::<()>(error)?;
-                self.prepare_cpu(layout, every_policy, progress)
+        if let Some(info) = found.first() {
+            // Every policy needs the calibration here, since it also holds settings of the device.
+            let calibration = self.calibration(Some((info, self.way_asked(info))))?;
+            let opened = self.open(&found, calibration.as_ref()).or_else(|error| self.without(error))?;
+            if !opened.is_empty() {
+                match self.prepare_on(layout, opened, calibration, every_policy, progress) {
+                    Err(error @ RuntimeError::Search(_)) => drop(self.without::<()>(error)?),
+                    other => return other,
+                }
             }
-            other => other,
         }
+        let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
+        self.prepare_on(layout, Vec::new(), calibration, every_policy, progress)
     }
 
-    /// Prepares a search with these devices, of which the first one has this calibration.
+    /// Prepares a search with these devices (none: on the CPU alone). The calibration is that of the first one.
     fn prepare_on<'g>(
         &self,
         layout: &'g Layout,
@@ -212,21 +203,25 @@ impl Runtime {
         every_policy: bool,
         progress: OnStep<'_>,
     ) -> Result<Prepared<'g>, RuntimeError> {
-        let first = &opened[0];
-        let info = first.setup.device.info();
-        let mut costs = Costs {
-            measured: None,
-            handover: first.handover.of_state(first.setup.way, layout.csr().vertices() as u64),
-            bottom_up: self.bottom_up(info, calibration.as_ref()),
-            local_memory: self.local_memory(&info.name, &info.platform),
-        };
-        let mut choice = self.choose(calibration.as_ref(), true, costs)?;
-        let is_complete = choice.is_complete();
+        let first = opened.first();
+        let runs = first.map_or(LevelDevice::Cpu, |first| first.runs);
+        let mut costs = first.map_or_else(Costs::default, |Opened { setup, handover, .. }| {
+            let info = setup.device.info();
+            Costs {
+                measured: None,
+                handover: handover.of_state(setup.way, layout.csr().vertices() as u64),
+                bottom_up: self.bottom_up(info, calibration.as_ref()),
+                local_memory: self.local_memory(&info.name, &info.platform),
+            }
+        });
+        let choose = |costs| self.choose(calibration.as_ref(), first.is_some(), costs);
+        let mut choice = choose(costs)?;
+        let wants_thresholds = first.is_some() && (every_policy || !choice.is_complete());
         // Split levels must be possible if they are to be measured.
-        let splits = every_policy || (!is_complete && choice.policy.uses(first.runs).together);
-        let options = SearchOptions {
+        let splits = every_policy || (wants_thresholds && choice.policy.uses(runs).together);
+        let mut options = SearchOptions {
             every_policy: splits,
-            runs: first.runs,
+            runs,
             // A measurement must not silently continue on the CPU.
             fall_back: false,
             policy: choice.policy.clone(),
@@ -234,65 +229,55 @@ impl Runtime {
             parallel: Some(self.parallel(calibration.as_ref())),
             ..self.options()
         };
-        let mut search = during(Step::Kernels, progress, || Search::new(layout, &options))?;
-        let name = &info.name;
+        let build = || Search::new(layout, &options);
+        let mut search = if first.is_some() { during(Step::Kernels, progress, build) } else { build() }?;
+        self.tell_devices(&opened, &search, &options.policy);
+        if wants_thresholds {
+            costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, runs, splits))?);
+            choice = choose(costs)?;
+        }
+        let is_usual = choice.policy.has_usual_costs();
+        let found = match first {
+            Some(_) if costs.bottom_up.is_none() && (every_policy || is_usual) => {
+                during(Step::Directions, progress, || measure_bottom_up(&mut search, runs))?
+            }
+            // A calibration has measured its choice, on other graphs.
+            None if calibration.is_none() && is_usual => during(Step::Directions, progress, || measure_bottom_up_on_cpu(&mut search))?,
+            _ => None,
+        };
+        if let Some(permille) = found {
+            costs.bottom_up = Some((permille, Origin::Measured));
+            choice = choose(costs)?;
+        }
+        options.policy = choice.policy.clone();
+        search.set_policy(choice.policy.clone(), runs)?;
+        // A comparison of policies must not continue without the device.
+        options.fall_back = first.is_some() && self.device.value == DeviceChoice::Auto && !every_policy;
+        search.set_fall_back(options.fall_back);
+        choice.tell();
+        let used = search.devices().to_vec();
+        let device = |(Opened { setup, handover, .. }, used)| SearchDevice { used, memory_way: setup.way, handover };
+        let devices = opened.into_iter().zip(used).map(device).collect();
+        Ok(Prepared { search, devices, costs, choice, options, calibration })
+    }
+
+    /// Writes to the log which of the opened devices a search uses.
+    fn tell_devices(&self, opened: &[Opened], search: &Search<'_>, policy: &Policy) {
+        let Some(first) = opened.first() else { return };
+        let name = &first.setup.device.info().name;
         if search.devices().is_empty() {
             // A device that was only found may be superfluous.
             if self.device.value != DeviceChoice::Auto {
-                log::warn!("{name} is not used: policy {} runs every level on the CPU", options.policy);
+                log::warn!("{name} is not used: policy {policy} runs every level on the CPU");
             }
-        } else if options.policy.runs_on_both() {
+        } else if policy.runs_on_both() {
             log::info!("searching on {name} and the CPU");
         } else {
             log::info!("searching on {name}");
         }
         for unused in opened.iter().skip(search.devices().len().max(1)) {
-            log::warn!("{} is not used: policy {} splits no level between devices", unused.setup.device.info().name, options.policy);
+            log::warn!("{} is not used: policy {policy} splits no level between devices", unused.setup.device.info().name);
         }
-        if every_policy || !is_complete {
-            costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, options.runs, splits))?);
-            choice = self.choose(calibration.as_ref(), true, costs)?;
-        }
-        if costs.bottom_up.is_none() && (every_policy || choice.policy.has_usual_costs()) {
-            let found = during(Step::Directions, progress, || measure_bottom_up(&mut search, options.runs))?;
-            costs.bottom_up = found.map(|permille| (permille, Origin::Measured));
-        }
-        choice = self.choose(calibration.as_ref(), true, costs)?;
-        search.set_policy(choice.policy.clone(), options.runs)?;
-        // A comparison of policies must not continue without the device.
-        let fall_back = self.device.value == DeviceChoice::Auto && !every_policy;
-        search.set_fall_back(fall_back);
-        choice.tell();
-        let used = search.devices().to_vec();
-        let devices = opened
-            .into_iter()
-            .zip(used)
-            .map(|(opened, used)| SearchDevice { used, memory_way: opened.setup.way, handover: opened.handover })
-            .collect();
-        let options = SearchOptions { policy: choice.policy.clone(), fall_back, ..options };
-        let Costs { measured, handover, bottom_up, .. } = costs;
-        Ok(Prepared { search, devices, measured, handover, bottom_up, choice, options, calibration })
-    }
-
-    /// Prepares the search on the CPU alone.
-    fn prepare_cpu<'g>(&self, layout: &'g Layout, every_policy: bool, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
-        let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
-        let mut costs = Costs::default();
-        let mut choice = self.choose(calibration.as_ref(), false, costs)?;
-        let parallel = Some(self.parallel(calibration.as_ref()));
-        let mut options = SearchOptions { every_policy, parallel, policy: choice.policy.clone(), ..self.options() };
-        let mut search = Search::new(layout, &options)?;
-        // A calibration has measured its choice, on other graphs.
-        if calibration.is_none() && choice.policy.has_usual_costs() {
-            let found = during(Step::Directions, progress, || measure_bottom_up_on_cpu(&mut search))?;
-            costs.bottom_up = found.map(|permille| (permille, Origin::Measured));
-            choice = self.choose(None, false, costs)?;
-            search.set_policy(choice.policy.clone(), options.runs)?;
-            options.policy = choice.policy.clone();
-        }
-        choice.tell();
-        let Costs { bottom_up, .. } = costs;
-        Ok(Prepared { search, devices: Vec::new(), measured: None, handover: None, bottom_up, choice, options, calibration })
     }
 
     /// Returns an empty list if a device is optional, with a warning that gives the reason; else the error.
@@ -390,14 +375,23 @@ impl Runtime {
 
     /// The sharing mode of this device, if the flag or the board gives it.
     pub fn way_asked(&self, info: &DeviceInfo) -> Option<SharingMode> {
-        let of_board = || self.device_profile(info)?.memory_way.filter(|way| way.offered(info));
-        self.memory_way.value.or_else(of_board)
+        self.way_given(Some(info), None).map(|way| way.value)
     }
 
-    /// As [`way_asked`](Self::way_asked), else the sharing mode of the calibration (`None`: it has to be measured).
+    /// The sharing mode, if the flag, the board or the calibration gives it.
+    fn way_given(&self, device: Option<&DeviceInfo>, calibration: Option<&FoundCalibration>) -> Option<Setting<SharingMode>> {
+        let of_board = device.and_then(|info| self.device_profile(info)?.memory_way.filter(|way| way.offered(info)));
+        let of_calibration = calibration.and_then(|found| Some(found.calibration.identity.device.as_ref()?.memory_way));
+        Setting::first([
+            (self.memory_way.value, self.memory_way.origin),
+            (of_board, self.profile.origin),
+            (of_calibration, Origin::Calibration),
+        ])
+    }
+
+    /// The sharing mode that is given for this device and that it may use (`None`: it has to be measured).
     pub(super) fn way(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<SharingMode> {
-        let of_calibration = || calibration?.calibration.identity.device.as_ref().map(|device| device.memory_way);
-        self.way_asked(info).or_else(of_calibration).filter(|&way| self.permits(info, way))
+        self.way_given(Some(info), calibration).map(|way| way.value).filter(|&way| self.permits(info, way))
     }
 
     /// Whether this device may use this sharing mode: the device offers it, and no quirk of the board rules it out.
@@ -407,22 +401,27 @@ impl Runtime {
 
     /// Number of work-items in a work-group of this device, if the flag or the board gives it.
     pub fn group_asked(&self, info: &DeviceInfo) -> Option<usize> {
-        self.work_group.value.or_else(|| self.device_profile(info)?.work_group.map(|items| items as usize))
+        self.group(Some(info), None).map(|group| group.value)
     }
 
     /// As [`group_asked`](Self::group_asked), else the size of the calibration (`None`: by the kind of device).
-    pub(super) fn group(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<usize> {
-        self.group_asked(info).or_else(|| calibration?.calibration.identity.device.as_ref()?.work_group)
+    pub(super) fn group(&self, device: Option<&DeviceInfo>, calibration: Option<&FoundCalibration>) -> Option<Setting<usize>> {
+        let of_board = device.and_then(|info| self.device_profile(info)?.work_group).map(|items| items as usize);
+        let of_calibration = calibration.and_then(|found| found.calibration.identity.device.as_ref()?.work_group);
+        Setting::first([
+            (self.work_group.value, self.work_group.origin),
+            (of_board, self.profile.origin),
+            (of_calibration, Origin::Calibration),
+        ])
     }
 
     /// The cost of a bottom-up level relative to a top-down one on this device, in thousandths of the ratio that `sampled` assumes, and its
     /// origin. `None` if neither the board nor the calibration gives it.
     pub fn bottom_up(&self, info: &DeviceInfo, calibration: Option<&FoundCalibration>) -> Option<(u32, Origin)> {
-        let of_board =
-            self.device_profile(info).and_then(|device| device.bottom_up_permille).map(|permille| (permille, self.profile.origin));
-        let of_calibration =
-            || calibration?.calibration.device.as_ref()?.bottom_up_permille.map(|permille| (permille, Origin::Calibration));
-        of_board.or_else(of_calibration)
+        let of_board = self.device_profile(info).and_then(|device| device.bottom_up_permille);
+        let of_calibration = calibration.and_then(|found| found.calibration.device.as_ref()?.bottom_up_permille);
+        let given = Setting::first([(of_board, self.profile.origin), (of_calibration, Origin::Calibration)]);
+        given.map(|Setting { value, origin }| (value, origin))
     }
 
     fn device_profile(&self, info: &DeviceInfo) -> Option<&OpenClDevice> {
@@ -486,31 +485,21 @@ impl Runtime {
         let copies = || info.unified_memory && copies_in_place(&device, &handover);
         let graph = (!self.permits(info, SharingMode::UseHostPtr) || copies()).then_some(GraphMemory::Device);
         let costs = self.bottom_up(info, calibration).map(|(permille, _)| SampledCosts::default().times(permille));
-        let options = GpuOptions { group: self.group(info, calibration), parts: self.parts.value, graph, costs, ..GpuOptions::default() };
+        let group = self.group(Some(info), calibration).map(|group| group.value);
+        let options = GpuOptions { group, parts: self.parts.value, graph, costs, ..GpuOptions::default() };
         Ok(Opened { setup: GpuSetup { device, way: taken, options }, runs: self.runs(info), handover })
     }
 
     /// Name, origin and value of the settings of devices and of the cost model, for `device` if one is chosen.
     pub fn device_settings(&self, device: Option<&DeviceInfo>, found: Option<&FoundCalibration>) -> [(&'static str, Origin, String); 5] {
-        let calibrated = found.and_then(|found| found.calibration.identity.device.as_ref());
-        let of_board = device.and_then(|info| self.device_profile(info));
-        // The sharing mode of a search, and its origin.
-        let taken = device.and_then(|info| Some((info, self.way(info, found)?)));
-        let (way, origin) = match (self.memory_way.value, taken) {
-            (Some(way), _) => (way.to_string(), self.memory_way.origin),
-            (None, Some((info, way))) => {
-                let origin = if self.way_asked(info).is_some() { self.profile.origin } else { Origin::Calibration };
-                (way.to_string(), origin)
-            }
-            (None, None) => ("measured".to_owned(), self.memory_way.origin),
-        };
-        let group_of_board = of_board.and_then(|device| device.work_group);
-        let (group, of_group) = match (self.work_group.value, group_of_board, calibrated.and_then(|device| device.work_group)) {
-            (Some(items), ..) => (items.to_string(), self.work_group.origin),
-            (None, Some(items), _) => (items.to_string(), self.profile.origin),
-            (None, None, Some(items)) => (items.to_string(), Origin::Calibration),
-            (None, None, None) => ("by the device".to_owned(), self.work_group.origin),
-        };
+        // What is given for a device must suit it. A flag counts even if no device is chosen.
+        let suits =
+            |way: &Setting<SharingMode>| self.memory_way.value.is_some() || device.is_some_and(|info| self.permits(info, way.value));
+        let way = self.way_given(device, found).filter(suits);
+        let (way, origin) = way.map_or(("measured".to_owned(), self.memory_way.origin), |way| (way.value.to_string(), way.origin));
+        let group = self.group(device, found);
+        let (group, of_group) =
+            group.map_or(("by the device".to_owned(), self.work_group.origin), |group| (group.value.to_string(), group.origin));
         [
             ("device", self.device.origin, self.device.value.to_string()),
             (MEMORY_WAY, origin, way),

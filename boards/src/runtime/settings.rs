@@ -44,25 +44,9 @@ pub enum Origin {
     BuiltIn,
 }
 
-impl Origin {
-    /// The origin in words.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Flag => "flag",
-            Self::Environment => "environment",
-            Self::Board => "board file",
-            Self::Detected => "detected board",
-            Self::Calibration => "calibration",
-            Self::Estimate => "board's estimate",
-            Self::Measured => "measured",
-            Self::BuiltIn => "built-in",
-        }
-    }
-}
-
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 
@@ -85,6 +69,11 @@ impl<T> Setting<T> {
     /// A value that comes from a flag or a program.
     pub fn flag(value: T) -> Self {
         Self { value, origin: Origin::Flag }
+    }
+
+    /// The first of these values that is given.
+    pub(super) fn first<const N: usize>(of: [(Option<T>, Origin); N]) -> Option<Self> {
+        of.into_iter().find_map(|(value, origin)| Some(Self { value: value?, origin }))
     }
 }
 

@@ -159,6 +159,11 @@ impl Bands {
     /// The CPU runs every level.
     pub const CPU: Self = Self { top_down: Band::CPU, bottom_up: Band::CPU };
 
+    /// The bands that `of` returns.
+    pub fn by(of: impl Fn(Direction) -> Band) -> Self {
+        Self { top_down: of(Direction::TopDown), bottom_up: of(Direction::BottomUp) }
+    }
+
     /// The band of `direction`.
     pub fn of(&self, direction: Direction) -> &Band {
         match direction {
@@ -176,12 +181,12 @@ impl Bands {
 
     /// The values given here, and those of `other` in place of absent ones.
     pub fn or(self, other: Self) -> Self {
-        Self { top_down: self.top_down.or(other.top_down), bottom_up: self.bottom_up.or(other.bottom_up) }
+        Self::by(|direction| self.of(direction).or(*other.of(direction)))
     }
 }
 
 /// A level's work in the unit of its direction: arcs that leave the frontier, or vertices not yet visited.
-pub(super) fn work(stats: &LevelStats, direction: Direction) -> u64 {
+pub fn work_of(stats: &LevelStats, direction: Direction) -> u64 {
     match direction {
         Direction::TopDown => stats.frontier_edges,
         Direction::BottomUp => stats.unvisited_vertices,
@@ -258,16 +263,14 @@ impl Adaptive {
     /// The policy `selective`: without split levels.
     #[must_use]
     pub fn selective(mut self) -> Self {
-        let never = |band: Band| Band { split_from: Some(NEVER), gpu_permille: None, ..band };
-        self.bands = Bands { top_down: never(self.bands.top_down), bottom_up: never(self.bands.bottom_up) };
+        self.bands = Bands::by(|direction| Band { split_from: Some(NEVER), gpu_permille: None, ..*self.bands.of(direction) });
         Self { among: Among::OneDevice, ..self }
     }
 
     /// The policy `concurrent`: without levels on the GPU alone.
     #[must_use]
     pub fn concurrent(mut self) -> Self {
-        let never = |band: Band| Band { gpu_from: Some(NEVER), ..band };
-        self.bands = Bands { top_down: never(self.bands.top_down), bottom_up: never(self.bands.bottom_up) };
+        self.bands = Bands::by(|direction| Band { gpu_from: Some(NEVER), ..*self.bands.of(direction) });
         Self { among: Among::CpuAndBoth, ..self }
     }
 
@@ -331,7 +334,7 @@ impl Adaptive {
     /// The side that the bounds give to a level, and whether the GPU and both are open: no bound decides about them, and their costs are
     /// known.
     fn bounded(&self, direction: Direction, stats: &LevelStats) -> (Side, [bool; 2]) {
-        let (band, work) = (self.bands.of(direction), work(stats, direction));
+        let (band, work) = (self.bands.of(direction), work_of(stats, direction));
         let side = band.side(work);
         let is_over = side == Side::Both || band.up_to.is_some_and(|up_to| work >= up_to);
         let is_open = |bound: Option<u64>, place: usize| bound.is_none() && !is_over && self.model.knows(direction)[place];
@@ -406,7 +409,7 @@ impl Adaptive {
         let gain_ns = match other_ns - ns + way_ns - expected_ns {
             gain_ns if gain_ns > 0.0 => gain_ns,
             _ => {
-                let work = work(stats, direction);
+                let work = work_of(stats, direction);
                 0.5 * (other_ns - rest[holder]) * self.bands.of(direction).distance(work).min(work) as f64 / work.max(1) as f64
             }
         };

@@ -48,7 +48,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: OnStep<'_
         measuring.work_group = Setting::flag(group);
     }
     let prepared = measuring.search_for_all(layout, progress)?;
-    let (Some(device), Some(measured)) = (prepared.devices.first(), &prepared.measured) else {
+    let (Some(device), Some(measured)) = (prepared.devices.first(), &prepared.costs.measured) else {
         return Err(RuntimeError::NoDevice(OpenClError::NoPlatform).into());
     };
     let used = &device.used;
@@ -94,7 +94,7 @@ pub fn tune(runtime: &Runtime, layout: &Layout, graph: &str, progress: OnStep<'_
         described.work_group = Some(items);
         set("work_group", group_given.is_some());
     }
-    if let Some((permille, Origin::Measured)) = prepared.bottom_up {
+    if let Some((permille, Origin::Measured)) = prepared.costs.bottom_up {
         described.bottom_up_permille = Some(permille);
         set("bottom_up_permille", false);
     }

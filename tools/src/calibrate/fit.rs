@@ -70,11 +70,7 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
         if speeds.is_empty() {
             continue;
         }
-        let ns = speeds.len() as f64 / speeds.iter().sum::<f64>();
-        *model.of_mut(strategy) = Some(match strategy.direction() {
-            Direction::TopDown => StrategyCost { frontier_edge_ns: ns, ..StrategyCost::default() },
-            Direction::BottomUp => StrategyCost { unvisited_edge_ns: ns, ..StrategyCost::default() },
-        });
+        *model.of_mut(strategy) = Some(StrategyCost::zhang(strategy, speeds.len() as f64 / speeds.iter().sum::<f64>()));
     }
     model.validate().ok()?;
     Some(model)

@@ -16,7 +16,7 @@ use socbfs::{
     search::{Search, SearchError},
     stats::Summary,
 };
-use socbfs_boards::{board::StrategyWatts, measure::watts_of};
+use socbfs_boards::board::StrategyWatts;
 
 /// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
 /// changes to any other strategy.
@@ -52,21 +52,13 @@ impl Default for Turns {
 
 /// The strategy of one device that leaves the state as `plan` does. A split level leaves it with the CPU.
 fn host(plan: LevelPlan) -> Strategy {
-    Strategy::of(plan).unwrap_or(match plan.direction {
-        Direction::TopDown => Strategy::Tc,
-        Direction::BottomUp => Strategy::Bc,
-    })
+    Strategy::of(plan).unwrap_or(Strategy::on_cpu(plan.direction))
 }
 
 impl LevelTimes {
-    /// A level with simulated times: `own` returns the time of a plan without changes, `change` the extra time of a change of strategy.
-    pub fn simulated(
-        stats: LevelStats,
-        found: u64,
-        own: impl Fn(LevelPlan) -> Option<f64>,
-        change: impl Fn(Strategy, Strategy) -> f64,
-    ) -> Self {
-        let mut times = Self {
+    /// A level that was not measured yet.
+    fn of(stats: LevelStats, found: u64) -> Self {
+        Self {
             stats,
             found,
             own: [None; STRATEGIES],
@@ -75,17 +67,7 @@ impl LevelTimes {
             shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
             parts: [None; GpuKernel::ALL.len()],
             given_up: Vec::new(),
-        };
-        for strategy in Strategy::ALL {
-            times.own[strategy as usize] = own(strategy.plan());
-            for previous in Strategy::ALL {
-                times.after[previous as usize][strategy as usize] = own(strategy.plan()).map(|ns| ns + change(previous, strategy));
-            }
         }
-        for kernel in GpuKernel::ALL {
-            times.shared[kernel as usize] = SHARES.map(|gpu_permille| own(LevelPlan::split(kernel, gpu_permille)));
-        }
-        times
     }
 
     /// The time of the level if it is split: the GPU runs this share of it, in thousandths, by `kernel`. Changes are not included, as in
@@ -210,7 +192,7 @@ impl LevelTable {
     /// Joules of a search whose levels run by `plans`; `watts` holds the power while a strategy runs. `None` if a power or a time is not
     /// known. The power while both devices run is never known.
     pub fn joules(&self, plans: &[LevelPlan], watts: &StrategyWatts) -> Option<f64> {
-        self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts_of(watts, Strategy::of(plan)?)?))).sum()
+        self.steps(plans).map(|step| step.and_then(|(plan, ns)| Some(ns * 1e-9 * watts.of(Strategy::of(plan)?)?))).sum()
     }
 }
 
@@ -229,19 +211,8 @@ pub fn measure(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], h
 fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how: &Turns) -> Result<LevelTable, SearchError> {
     let begin = Instant::now();
     let tc = Replay::new(&[Strategy::Tc.plan()]);
-    let mut levels: Vec<LevelTimes> = run(search, root, tc.observing())?
-        .iter()
-        .map(|record| LevelTimes {
-            stats: record.stats,
-            found: record.found,
-            own: [None; STRATEGIES],
-            mean: [None; STRATEGIES],
-            after: [[None; STRATEGIES]; STRATEGIES],
-            shared: [[None; SHARES.len()]; GpuKernel::ALL.len()],
-            parts: [None; GpuKernel::ALL.len()],
-            given_up: Vec::new(),
-        })
-        .collect();
+    let mut levels: Vec<LevelTimes> =
+        run(search, root, tc.observing())?.iter().map(|record| LevelTimes::of(record.stats, record.found)).collect();
     let fastest = if how.gives_up { trial(search, root, strategies, &mut levels)? } else { Vec::new() };
     // The plans that run `plan` at each level where none of `strategies` is given up, and the fastest strategy at the others.
     let instead = |levels: &[LevelTimes], strategies: &[Strategy], plan: &dyn Fn(usize) -> LevelPlan| -> Vec<LevelPlan> {
@@ -306,7 +277,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
         for kernel in GpuKernel::ALL.into_iter().filter(|&kernel| strategies.contains(&kernel.into())) {
             let on_gpu = Strategy::from(kernel);
             // A level is not split if each of its two parts would run by a strategy that was given up.
-            let pair = [on_gpu, if on_gpu.direction() == Direction::TopDown { Strategy::Tc } else { Strategy::Bc }];
+            let pair = [on_gpu, Strategy::on_cpu(on_gpu.direction())];
             let is_split = |level: &LevelTimes| !pair.iter().all(|&strategy| level.is_given_up(strategy));
             if !levels.iter().any(is_split) {
                 continue;
@@ -458,6 +429,28 @@ fn contends(levels: &[LevelTimes], strategy: Strategy) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl LevelTimes {
+        /// A level with simulated times: `own` returns the time of a plan without changes, `change` the extra time of a change of strategy.
+        pub(crate) fn simulated(
+            stats: LevelStats,
+            found: u64,
+            own: impl Fn(LevelPlan) -> Option<f64>,
+            change: impl Fn(Strategy, Strategy) -> f64,
+        ) -> Self {
+            let mut times = Self::of(stats, found);
+            for strategy in Strategy::ALL {
+                times.own[strategy as usize] = own(strategy.plan());
+                for previous in Strategy::ALL {
+                    times.after[previous as usize][strategy as usize] = own(strategy.plan()).map(|ns| ns + change(previous, strategy));
+                }
+            }
+            for kernel in GpuKernel::ALL {
+                times.shared[kernel as usize] = SHARES.map(|gpu_permille| own(LevelPlan::split(kernel, gpu_permille)));
+            }
+            times
+        }
+    }
 
     /// A table of two strategies with these own times, in which each change costs `change`.
     fn table(own: &[[f64; 2]], change: f64) -> LevelTable {

@@ -24,7 +24,6 @@ use socbfs::{
 };
 use socbfs_boards::{
     board::StrategyWatts,
-    measure::strategy_watts,
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
 
@@ -271,7 +270,7 @@ fn add_objectives(
         let contestant = Contestant { name: format!("cost-model, {objective}"), policy: policy.clone(), runs: device.unwrap_or_default() };
         // Without the power of strategies there is nothing to add.
         let Ok(Policy::CostModel(model)) = as_configured(config, &contestant, prepared, objective) else { continue };
-        watts = Some(strategy_watts(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
+        watts = Some(StrategyWatts::by(|strategy| model.of(strategy).and_then(|cost| cost.watts)));
         contestants.push(Contestant { policy: Policy::CostModel(model), ..contestant });
     }
     watts
