@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use super::{
     ClusterError,
-    ranks::{Arrived, Ranks, all_to_all, max},
-    search::all_or_none,
+    ranks::{Arrived, Ranks, all_or_none, all_to_all, max},
 };
 use socbfs::{
     graph::{EdgeList, EdgeSlice, EdgeStream, Listing, Vertex},

@@ -20,7 +20,7 @@ use super::{
     message::{self, Bits, HEADER, Malformed, Message, MessageKind, rows_of},
     part::Part,
     ranks::{Ranks, sum},
-    search::{Found, Runner, advance},
+    runner::{Found, Halt, Runner, advance},
 };
 use socbfs::{
     DeviceUse, GpuEngineError, GpuSetup,
@@ -51,23 +51,6 @@ const COLLECTED: usize = 256;
 /// any rank has more. If few vertices are unvisited, the first exchange carries fewer bytes than the least.
 const BLOCK: [usize; 2] = [64, 1024];
 const BLOCK_STEP: usize = 16;
-
-/// The reason why a search stops early.
-#[derive(Debug)]
-pub(super) enum Halt {
-    /// The device of a rank failed. The search begins again without it.
-    Again,
-    /// The device of a rank failed, and that rank may not continue without it.
-    Failed,
-    /// An error that ends the search.
-    Error(ClusterError),
-}
-
-impl<E: Into<ClusterError>> From<E> for Halt {
-    fn from(error: E) -> Self {
-        Self::Error(error.into())
-    }
-}
 
 /// Runs levels on one rank.
 #[derive(Debug)]

@@ -17,6 +17,7 @@
 //! Sources: Zhou et al. 2021 ("BFS Parallel Algorithm Based on Sunway TaihuLight", queues per owner, sorted batches); Beamer et al. 2013
 //! (distributed bottom-up); Lv et al. 2012 (bitmaps and lists compressed, vertices sieved).
 
+mod bands;
 #[cfg(test)]
 #[path = "../tests/damaged/mod.rs"]
 mod damaged;
@@ -27,23 +28,28 @@ mod levels;
 mod message;
 #[cfg(feature = "mpi")]
 mod mpi;
+mod options;
 mod pairs;
 mod part;
 mod placing;
 mod ranks;
 mod reading;
+mod runner;
 mod search;
 mod validate;
 
 pub use self::{
+    bands::measured_bands,
     deal::Deal,
     edges::Edges,
     host::{Host, all_gather, is_launched},
+    options::{ClusterOptions, Exchange},
     part::{Part, PartCounts},
-    placing::{Places, PreparedRank, RankDevice, measured_bands},
+    placing::{Places, PreparedRank, RankDevice},
     ranks::{Board, Messages, Ranks, ThreadRanks, max, sum, texts, values},
     reading::{read, read_on_first},
-    search::{ClusterOptions, ClusterSearch, Exchange, LevelTraffic},
+    runner::LevelTraffic,
+    search::ClusterSearch,
     validate::{ClusterValidator, RankTree},
 };
 #[cfg(feature = "mpi")]

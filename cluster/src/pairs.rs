@@ -10,10 +10,9 @@ use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::{
     ClusterError, ClusterOptions, LevelTraffic,
-    levels::Halt,
     part::Part,
     ranks::{Messages, Ranks},
-    search::{Runner, advance},
+    runner::{Halt, Runner, advance},
 };
 use socbfs::{
     bfs::{Engine, LevelPlan, LevelStats, LevelWork},

@@ -7,8 +7,7 @@ use super::{
     ClusterError, LevelTraffic,
     deal::Deal,
     edges::{Edges, Needs},
-    ranks::{Ranks, add_up, gathered, max, sum, values},
-    search::all_or_none,
+    ranks::{Ranks, add_up, all_or_none, gathered, max, sum, values},
 };
 use socbfs::{
     bfs::LevelStats,

@@ -4,19 +4,12 @@
 //! same, so the other ranks need not know: boards may differ, and a board may have no device. The rules are as pure as policies: they
 //! compare counts that all ranks have, divided by the number of ranks, with bounds that were set before the search.
 
-use super::{
-    ClusterError, ClusterOptions, LevelTraffic,
-    part::Part,
-    ranks::{Ranks, sum},
-    search::ClusterSearch,
-};
 use socbfs::{
     GpuSetup,
-    bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner},
-    graph::Vertex,
+    bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
     policy::{Band, Bands, NEVER, PolicyPlanner},
 };
-use socbfs_boards::{measure::Line, runtime::UndividedDevice};
+use socbfs_boards::runtime::UndividedDevice;
 
 /// The OpenCL device of a rank.
 #[derive(Debug, Clone)]
@@ -79,7 +72,7 @@ impl Places {
 }
 
 /// The work of a level, summed over all ranks.
-fn work(direction: Direction, stats: &LevelStats) -> u64 {
+pub(super) fn work(direction: Direction, stats: &LevelStats) -> u64 {
     match direction {
         Direction::TopDown => stats.frontier_edges,
         Direction::BottomUp => stats.unvisited_vertices,
@@ -132,98 +125,6 @@ impl Planner for RankPlanner {
     }
 }
 
-/// Number of roots, and of searches from each root in every place; the fastest one counts. One more search comes first as a warm-up.
-const ROOTS: usize = 3;
-const TURNS: usize = 3;
-/// The fitted bounds are used only if searches with them take less than this share of the time of CPU alone or device alone, whichever is
-/// faster, as in one process ([`thresholds`](socbfs_boards::measure::thresholds)).
-const GAIN: f64 = 0.97;
-
-/// The fastest searches from each root in one place: their total time; direction, work and nanoseconds of their levels.
-#[derive(Debug, Clone, Default)]
-struct Fastest {
-    total_ns: u64,
-    levels: Vec<(Direction, u64, u64)>,
-}
-
-impl Fastest {
-    /// The line through the levels of one direction: the fastest level is the fixed part.
-    fn line(&self, direction: Direction) -> Option<Line> {
-        let levels = || self.levels.iter().filter(|level| level.0 == direction);
-        let fixed_ns = levels().map(|&(.., ns)| ns).min()? as f64;
-        let work: f64 = levels().map(|&(_, work, _)| work as f64).sum();
-        let time: f64 = levels().map(|&(.., ns)| ns as f64 - fixed_ns).sum();
-        Some(Line { fixed_ns, ns_per_unit: if work > 0.0 { time / work } else { 0.0 } })
-    }
-
-    /// The levels of one direction that are faster on `device`.
-    fn band(&self, device: &Self, direction: Direction) -> Band {
-        let crossing = self.line(direction).zip(device.line(direction)).map(|(cpu, device)| cpu.crossing(device));
-        Band::gpu_from(crossing.unwrap_or(NEVER))
-    }
-}
-
-/// Searches on the CPU and on the device in turn, and compares the times of this rank's own part. Returns bounds for [`Places::By`] if this
-/// rank `wants` them and has a device. All ranks call it and search together; a rank that does not want bounds runs as `options` says.
-///
-/// # Errors
-/// As [`ClusterSearch::run_uncounted`].
-pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions, wants: bool) -> Result<Option<Bands>, ClusterError> {
-    let wants = wants && options.device.is_some();
-    if sum(ranks, wants.into()) == 0 {
-        return Ok(None);
-    }
-    let step = (part.vertices() / ROOTS).max(1);
-    let mut roots: Vec<Vertex> =
-        (0..ROOTS).filter_map(|i| (i * step..part.vertices()).map(|v| v as Vertex).find(|&v| part.has_edge(v))).collect();
-    roots.dedup();
-    let mut search = ClusterSearch::new(part, ranks, options)?;
-    let mut searches = |places: &[Places]| -> Result<Vec<Fastest>, ClusterError> {
-        let mut all = vec![Fastest::default(); places.len()];
-        for &root in &roots {
-            let mut best = vec![(u64::MAX, Vec::new()); places.len()];
-            for turn in 0..=TURNS {
-                for (place, best) in places.iter().zip(&mut best) {
-                    if wants {
-                        search.set_places(Some(*place));
-                    }
-                    search.run_uncounted(&[root])?;
-                    let own: u64 = search.traffic().iter().map(|level| level.compute_ns).sum();
-                    if turn > 0 && own < best.0 {
-                        // Level 0 of a root that is a leaf runs nowhere.
-                        let of = search.records().iter().zip(search.traffic()).filter(|(record, _)| record.stats.frontier_edges > 0);
-                        let level = |(record, traffic): (&LevelRecord, &LevelTraffic)| {
-                            let direction = record.plan.direction;
-                            (direction, work(direction, &record.stats) / ranks.size() as u64, traffic.compute_ns)
-                        };
-                        *best = (own, of.map(level).collect());
-                    }
-                }
-            }
-            for (fastest, (total_ns, levels)) in all.iter_mut().zip(best) {
-                fastest.total_ns += total_ns;
-                fastest.levels.extend(levels);
-            }
-        }
-        Ok(all)
-    };
-    let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
-    let [cpu, device] = &searches(&[Places::By(Bands::CPU), Places::By(always)])?[..] else { return Ok(None) };
-    let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|direction| cpu.band(device, direction));
-    let lines = Bands { top_down, bottom_up };
-    // Lines are a simple model, so times of whole searches decide.
-    let candidates = [Bands::CPU, always, lines];
-    let measured = searches(&candidates.map(Places::By))?;
-    let mut best = (Bands::CPU, f64::INFINITY);
-    for (bands, fastest) in candidates.into_iter().zip(measured) {
-        let gain = if bands == lines { GAIN } else { 1.0 };
-        if (fastest.total_ns as f64) < gain * best.1 {
-            best = (bands, fastest.total_ns as f64);
-        }
-    }
-    Ok(wants.then_some(best.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,21 +158,6 @@ mod tests {
         assert_eq!((bands.top_down.gpu_from, bands.top_down.up_to, bands.bottom_up.gpu_from), (Some(100), Some(500), Some(70)));
         assert_eq!(Places::By(Bands::default()).or(measured), Places::By(measured));
         assert_eq!(Places::Every.or(measured), Places::Every);
-    }
-
-    #[test]
-    fn the_crossing_is_where_the_device_becomes_faster() {
-        let levels = |levels: &[(u64, u64)]| {
-            let levels = levels.iter().map(|&(work, ns)| (Direction::TopDown, work, ns)).collect();
-            Fastest { total_ns: 0, levels }
-        };
-        let from = |cpu: &Fastest, device: &Fastest| cpu.band(device, Direction::TopDown).gpu_from.unwrap();
-        // 1000 ns and 2 ns a unit against 5000 ns and 1 ns a unit.
-        let (cpu, device) = (levels(&[(0, 1000), (1000, 3000)]), levels(&[(0, 5000), (1000, 6000)]));
-        assert_eq!(from(&cpu, &device), 4000);
-        assert_eq!(from(&device, &cpu), NEVER);
-        assert_eq!(from(&levels(&[(0, 10), (10, 100)]), &levels(&[(0, 5), (10, 10)])), 0);
-        assert_eq!(from(&levels(&[]), &device), NEVER);
     }
 
     #[test]

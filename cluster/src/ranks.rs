@@ -12,6 +12,7 @@ use std::{
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
 use super::ClusterError;
+use socbfs::words::with_causes;
 
 /// One rank's connection to all others.
 pub trait Ranks {
@@ -313,6 +314,23 @@ impl Ranks for ThreadRanks<'_> {
                 }
             });
         }
+    }
+}
+
+/// The first rank whose text is not empty, and that text.
+pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
+    texts.into_iter().enumerate().find(|(_, text)| !text.is_empty())
+}
+
+/// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
+pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, impl Into<ClusterError>>) -> Result<T, ClusterError> {
+    let made = made.map_err(Into::into);
+    let own = made.as_ref().err().map_or_else(String::new, |error| with_causes("", error));
+    let failed = first_of(texts(ranks, &own)?);
+    match (made, failed) {
+        // Only the first rank that failed returns its own error.
+        (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),
+        (made, _) => made,
     }
 }
 

@@ -10,8 +10,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use super::{
     ClusterError,
     host::all_gather,
-    ranks::{Messages, Ranks, starts, texts, values},
-    search::first_of,
+    ranks::{Messages, Ranks, first_of, starts, texts, values},
 };
 use socbfs::{
     graph::{EdgeList, EdgeSlice, Vertex},

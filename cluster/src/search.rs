@@ -1,182 +1,25 @@
 //! Searches over the parts of one graph, one after another.
 
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use bytemuck::{cast_slice, cast_slice_mut};
 
 use super::{
-    ClusterError,
-    levels::{Halt, RankEngine},
+    ClusterError, ClusterOptions, Exchange,
+    levels::RankEngine,
     pairs::PairsEngine,
     part::Part,
-    placing::{Places, RankDevice, RankPlanner},
-    ranks::{Ranks, max, sum, texts},
+    placing::{Places, RankPlanner},
+    ranks::{Ranks, all_or_none, first_of, max, sum, texts},
+    runner::{Halt, LevelTraffic, Runner},
 };
 use socbfs::{
-    DeviceUse, End, Simd, Sources,
-    bfs::{Direction, Engine, LevelRecord, LevelStats, Records, level_loop},
+    DeviceUse, End, Sources,
+    bfs::{LevelRecord, Records, level_loop},
     graph::{NONE, Vertex},
-    memory::OutOfMemory,
     policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
-    words::with_causes,
 };
-
-/// The data that ranks send each other after a level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Exchange {
-    /// The vertices that were found, to all ranks.
-    #[default]
-    Found,
-    /// Each neighbour of the frontier with its parent, to its owner (Sunway 2021, algorithm 2); top-down only.
-    Pairs,
-}
-
-/// Options of a search over ranks.
-#[derive(Debug, Clone)]
-pub struct ClusterOptions {
-    /// The policy that decides the direction of each level. It must decide the same on every rank, so it gets no samples. If it names a
-    /// kernel of a device and the rank has a device, that kernel runs the levels of its direction.
-    pub policy: Policy,
-    /// The device of this rank; ranks may have different ones, or none. ([`Exchange::Pairs`] takes none.)
-    pub device: Option<RankDevice>,
-    /// Threads of each rank.
-    pub threads: usize,
-    /// CPUs the threads are bound to.
-    pub cpus: Vec<usize>,
-    /// Vector instructions (`None`: the best this CPU has).
-    pub simd: Option<Simd>,
-    /// What ranks send each other.
-    pub exchange: Exchange,
-    /// Vertices of the frontier that a thread processes at a time: as many as fit a cache or a local memory.
-    pub batch: usize,
-    /// Sort each batch first (Sunway 2021, algorithm 5), so that lists are read in the order of memory.
-    pub sorted: bool,
-}
-
-impl ClusterOptions {
-    /// Vertices in a batch by default: 16 KiB of numbers, half of the first-level cache of a small core.
-    pub const BATCH: usize = 4096;
-
-    pub(super) fn simd(&self) -> Simd {
-        self.simd.unwrap_or_else(Simd::detect)
-    }
-}
-
-impl Default for ClusterOptions {
-    fn default() -> Self {
-        Self {
-            policy: Policy::Published(socbfs::policy::Published::alpha_beta()),
-            device: None,
-            threads: 1,
-            cpus: Vec::new(),
-            simd: None,
-            exchange: Exchange::Found,
-            batch: Self::BATCH,
-            sorted: true,
-        }
-    }
-}
-
-/// What one rank sent and received at one level.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
-pub struct LevelTraffic {
-    /// Bytes received from other ranks.
-    pub received: u64,
-    /// Bytes of this rank's messages, times the number of ranks that received them.
-    pub sent: u64,
-    /// Collective operations.
-    pub messages: u32,
-    /// Time from the end of this rank's own work to the arrival of all messages, in nanoseconds: other ranks' work and the network.
-    pub wait_ns: u64,
-    /// Time of this rank's own work at the level, in nanoseconds, without reading the messages that arrived.
-    pub compute_ns: u64,
-}
-
-impl LevelTraffic {
-    /// Adds the traffic of another level.
-    pub fn add(&mut self, other: Self) {
-        self.received += other.received;
-        self.sent += other.sent;
-        self.messages += other.messages;
-        self.wait_ns += other.wait_ns;
-        self.compute_ns += other.compute_ns;
-    }
-
-    /// Levels whose traffic is kept. The last entry also sums up the traffic of deeper levels.
-    pub(super) const KEPT: usize = 4096;
-
-    /// Appends the traffic of a level to that of the levels before.
-    pub(super) fn append_to(self, levels: &mut Vec<Self>) {
-        if levels.len() < Self::KEPT {
-            levels.push(self);
-        } else if let Some(last) = levels.last_mut() {
-            last.add(self);
-        }
-    }
-}
-
-/// Changes counts from those before a level to those before the next one, whose frontier is the `found` vertices with `edges` arcs.
-pub(super) fn advance(stats: &mut LevelStats, direction: Direction, (found, edges, is_estimated): Found) {
-    stats.level += 1;
-    (stats.previous_frontier_vertices, stats.previous_direction) = (stats.frontier_vertices, Some(direction));
-    (stats.frontier_vertices, stats.frontier_edges, stats.frontier_is_estimated) = (found, edges, is_estimated);
-    stats.unvisited_vertices = stats.unvisited_vertices.saturating_sub(found);
-    stats.unvisited_edges = stats.unvisited_edges.saturating_sub(edges);
-    stats.unvisited_is_estimated |= is_estimated;
-}
-
-/// Vertices that a level found over all ranks, the arcs that leave them, and whether that number is an estimate.
-pub(super) type Found = (u64, u64, bool);
-
-/// Runs the searches of one rank with one of the exchanges.
-pub(super) trait Runner: Engine<Error = Halt> {
-    /// Parents by row, in original numbers.
-    fn parents(&self) -> &[Vertex];
-    /// The traffic at each level of the last search.
-    fn traffic(&self) -> &[LevelTraffic];
-    /// Gives each leaf its parent if that parent was reached, and each source itself. Parents of vertices that were not reached are
-    /// [`NONE`] afterwards.
-    fn finish(&mut self, sources: &[Vertex]) -> Result<(), Halt>;
-    /// Whether a leaf of this rank that is not a source is a neighbour of a vertex of the deepest level that was searched. All ranks call
-    /// it.
-    fn leaf_is_deepest(&mut self) -> bool;
-
-    fn threads(&self) -> usize {
-        1
-    }
-
-    /// The device on which levels may run.
-    fn device(&self) -> Option<DeviceUse> {
-        None
-    }
-
-    /// Finds out whether any rank has a device. All ranks call it. Returns why this rank's could not be set up, if the rank continues
-    /// without it.
-    fn announce(&mut self) -> Option<String> {
-        None
-    }
-
-    /// The error of the device, as a text for all ranks ("": none).
-    fn failure(&self) -> String {
-        String::new()
-    }
-
-    /// Continues on the CPU alone if the device has failed. Returns what failed.
-    fn fall_back(&mut self) -> Result<Option<String>, OutOfMemory> {
-        Ok(None)
-    }
-}
-
-impl fmt::Debug for dyn Runner + '_ {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runner").field("threads", &self.threads()).field("device", &self.device()).finish_non_exhaustive()
-    }
-}
 
 /// Searches one graph over ranks, any number of times. [`run_uncounted`](Self::run_uncounted) does not allocate.
 #[derive(Debug)]
@@ -355,22 +198,5 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// The traffic of this rank at each level of the last search.
     pub fn traffic(&self) -> &[LevelTraffic] {
         self.runner.traffic()
-    }
-}
-
-/// The first rank whose text is not empty, and that text.
-pub(super) fn first_of(texts: Vec<String>) -> Option<(usize, String)> {
-    texts.into_iter().enumerate().find(|(_, text)| !text.is_empty())
-}
-
-/// Returns the result of each rank, or an error on every rank: if one rank returned alone, the others would wait for it.
-pub(super) fn all_or_none<T>(ranks: &impl Ranks, made: Result<T, impl Into<ClusterError>>) -> Result<T, ClusterError> {
-    let made = made.map_err(Into::into);
-    let own = made.as_ref().err().map_or_else(String::new, |error| with_causes("", error));
-    let failed = first_of(texts(ranks, &own)?);
-    match (made, failed) {
-        // Only the first rank that failed returns its own error.
-        (_, Some((rank, reason))) if rank != ranks.rank() => Err(ClusterError::SetUp { rank, reason }),
-        (made, _) => made,
     }
 }

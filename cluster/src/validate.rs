@@ -19,8 +19,7 @@ use super::{
     edges::{Edges, Needs},
     host::{Host, all_gather},
     part::{Part, grouped},
-    ranks::{Ranks, gathered, gathered_varying, max, sum, texts, values},
-    search::all_or_none,
+    ranks::{Ranks, all_or_none, gathered, gathered_varying, max, sum, texts, values},
 };
 use socbfs::{
     graph::{EdgeStream, NONE, Vertex},
