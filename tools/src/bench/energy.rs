@@ -10,7 +10,7 @@ use crate::{
         RootRecord, StrategyPower, StrategyTime,
     },
 };
-use socbfs::{Direction, GpuKernel, Layout, LevelPlan, Placement, Policy, Run, Search, SearchOptions, Vertex, stats};
+use socbfs::{Direction, GpuKernel, Layout, LevelPlan, LevelRecord, Placement, Policy, Run, Search, SearchOptions, Vertex, stats};
 use socbfs_cluster::ClusterError;
 
 /// Options of the energy measurement.
@@ -304,25 +304,23 @@ impl EnergySummary {
 
     fn of(idle: &Energy, windows: &[EnergyWindow]) -> Option<Self> {
         let idle_watts = idle.watts?;
-        let powers: Vec<Watts> = windows.iter().map(|window| window.energy.watts).collect::<Option<_>>()?;
-        let joules: Vec<Joules> = windows.iter().map(|window| window.energy.joules).collect::<Option<_>>()?;
-        let over = |value: &dyn Fn(usize, &EnergyWindow) -> f64| {
-            let values: Vec<f64> = windows.iter().enumerate().map(|(index, window)| value(index, window)).collect();
-            stats::Summary::of(&values)
+        let all = windows.iter().map(|window| Some((window, window.energy.watts?, window.energy.joules?)));
+        let all: Vec<(&EnergyWindow, Watts, Joules)> = all.collect::<Option<_>>()?;
+        let over = |value: &dyn Fn(&EnergyWindow, Watts, Joules) -> f64| {
+            stats::Summary::of(&all.iter().map(|&(window, watts, joules)| value(window, watts, joules)).collect::<Vec<_>>())
         };
-        let per_search = |index: usize, window: &EnergyWindow| joules[index].0 / window.searches as f64;
+        let each = |window: &EnergyWindow, value: f64| value / window.searches as f64;
         // A difference in the last digits of two sums is not a measured power.
-        let net = powers.iter().all(|power| power.0 - idle_watts.0 > LEAST_NET_SHARE * power.0);
+        let net = all.iter().all(|(_, watts, _)| watts.0 - idle_watts.0 > LEAST_NET_SHARE * watts.0);
         let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
+        let net_mteps = || over(&|window, watts, _| window.teps / 1e6 / (watts - idle_watts).0);
         Some(Self {
-            mteps_per_watt: over(&|index, window| window.teps / 1e6 / powers[index].0)?,
-            mteps_per_watt_net_of_idle: if net { over(&|index, window| window.teps / 1e6 / (powers[index] - idle_watts).0) } else { None },
-            watts: over(&|index, _| powers[index].0)?,
-            joules_per_search: over(&per_search)?,
-            joules_per_search_net_of_idle: over(&|index, window| {
-                (joules[index] - idle_watts.during(window.energy.seconds)).0 / window.searches as f64
-            })?,
-            energy_delay_joule_seconds: over(&|index, window| per_search(index, window) * window.search_seconds / window.searches as f64)?,
+            mteps_per_watt: over(&|window, watts, _| window.teps / 1e6 / watts.0)?,
+            mteps_per_watt_net_of_idle: if net { net_mteps() } else { None },
+            watts: over(&|_, watts, _| watts.0)?,
+            joules_per_search: over(&|window, _, joules| each(window, joules.0))?,
+            joules_per_search_net_of_idle: over(&|window, _, joules| each(window, (joules - idle_watts.during(window.energy.seconds)).0))?,
+            energy_delay_joule_seconds: over(&|window, _, joules| each(window, each(window, joules.0) * window.search_seconds))?,
             idle_watts,
             domains: domains(windows),
             samples: counted().map(|rail| rail.samples).sum(),
@@ -355,70 +353,60 @@ fn model(
     options: &EnergyOptions,
     windows: &[EnergyWindow],
 ) -> Result<Model, EnergyError> {
-    let mut powers: Vec<(Strategy<'_>, Option<Watts>, f64)> = Vec::new();
-    for time in windows.iter().flat_map(|window| &window.strategies) {
-        let key = (time.direction, &*time.device);
-        match powers.iter_mut().find(|(found, ..)| *found == key) {
-            Some((.., seconds)) => *seconds += time.seconds,
-            None => powers.push((key, None, time.seconds)),
+    let searches: u64 = windows.iter().map(|window| window.searches).sum();
+    let search_seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
+    let mut strategies: Vec<StrategyPower> = Vec::new();
+    for StrategyTime { direction, device, seconds } in windows.iter().flat_map(|window| &window.strategies) {
+        match strategies.iter_mut().find(|of| (of.direction, &of.device) == (*direction, device)) {
+            Some(of) => of.seconds += seconds,
+            None => strategies.push(StrategyPower {
+                direction: *direction,
+                device: device.clone(),
+                watts: None,
+                seconds: *seconds,
+                time_share: 0.0,
+                modelled_joules_per_search: None,
+            }),
         }
     }
     let mut unavailable = None;
-    for (key, watts, _) in &mut powers {
-        let Some(policy) = policy_of(*key) else {
-            unavailable.get_or_insert_with(|| format!("no policy runs {:?} on {} alone, so its power can't be calibrated", key.0, key.1));
+    for of in &mut strategies {
+        of.time_share = of.seconds / search_seconds;
+        let (direction, device) = (of.direction, &*of.device);
+        let Some(policy) = policy_of((direction, device)) else {
+            unavailable.get_or_insert_with(|| format!("no policy runs {direction:?} on {device} alone, so its power can't be calibrated"));
             continue;
         };
         let own = SearchOptions { policy, ..search_options.clone() };
         let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
         warm_up(&mut search, records)?;
         let calibration = window(&mut search, records, Some(meter), options.window.third())?;
-        *watts = calibration.energy.watts;
-        if watts.is_none() {
+        of.watts = calibration.energy.watts;
+        of.modelled_joules_per_search = of.watts.map(|watts| Joules(watts.during(of.seconds).0 / searches as f64));
+        if of.watts.is_none() {
             let problem =
-                || calibration.energy.problem.unwrap_or_else(|| format!("the power of {:?} on {} was not measured", key.0, key.1));
+                || calibration.energy.problem.unwrap_or_else(|| format!("the power of {direction:?} on {device} was not measured"));
             unavailable.get_or_insert_with(problem);
         }
     }
-    Ok(apply(&powers, unavailable, records, windows))
-}
-
-/// The model with these `powers`: for each strategy, its power and its seconds in all windows.
-fn apply(
-    powers: &[(Strategy<'_>, Option<Watts>, f64)],
-    unavailable: Option<String>,
-    records: &[RootRecord],
-    windows: &[EnergyWindow],
-) -> Model {
-    let searches: u64 = windows.iter().map(|window| window.searches).sum();
-    let search_seconds: f64 = windows.iter().map(|window| window.search_seconds).sum();
     let seconds: f64 = windows.iter().map(|window| window.energy.seconds).sum();
-    let power_of = |key: Strategy<'_>| powers.iter().find(|(found, ..)| *found == key).and_then(|(_, watts, _)| *watts);
-    let strategies = powers.iter().map(|&((direction, device), watts, time)| StrategyPower {
-        direction,
-        device: device.to_owned().into(),
-        watts,
-        seconds: time,
-        time_share: time / search_seconds,
-        modelled_joules_per_search: watts.map(|watts| Joules(watts.during(time).0 / searches as f64)),
-    });
-    let measured: Option<Joules> = windows.iter().map(|window| window.energy.joules).try_fold(Joules::default(), |sum, j| Some(sum + j?));
+    let measured: Option<f64> = windows.iter().map(|window| window.energy.joules.map(|joules| joules.0)).sum();
     // The time outside of levels, mostly mapping back, is assumed to take the mean power of the levels.
-    let levels: f64 = powers.iter().map(|(.., time)| time).sum();
-    let modelled: Option<f64> =
-        powers.iter().map(|(_, watts, time)| watts.map(|watts| watts.during(*time).0)).try_fold(0.0, |sum, joules| Some(sum + joules?));
-    let residual = match (measured, modelled) {
-        (Some(Joules(measured)), Some(modelled)) if levels > 0.0 && measured > 0.0 => {
-            Some((measured - modelled * seconds / levels) / measured)
-        }
-        _ => None,
-    };
-    let level = |record: &socbfs::bfs::LevelRecord| {
-        let watts = power_of(strategy(record.plan))?;
-        Some(LevelModel { level: record.stats.level, modelled_joules: watts.during(record.elapsed_ns as f64 / 1e9) })
+    let levels: f64 = strategies.iter().map(|of| of.seconds).sum();
+    let modelled: Option<f64> = strategies.iter().map(|of| of.watts.map(|watts| watts.during(of.seconds).0)).sum();
+    let both = measured.zip(modelled).filter(|(measured, _)| levels > 0.0 && *measured > 0.0);
+    let level = |record: &LevelRecord| {
+        let (direction, device) = strategy(record.plan);
+        let of = strategies.iter().find(|of| of.direction == direction && of.device == device)?;
+        Some(LevelModel { level: record.stats.level, modelled_joules: of.watts?.during(record.elapsed_ns as f64 / 1e9) })
     };
     let roots: Option<Vec<Vec<LevelModel>>> = records.iter().map(|root| root.level_records.iter().map(level).collect()).collect();
-    Model { unavailable, strategies: strategies.collect(), residual, roots: roots.unwrap_or_default() }
+    Ok(Model {
+        unavailable,
+        residual: both.map(|(measured, modelled)| (measured - modelled * seconds / levels) / measured),
+        roots: roots.unwrap_or_default(),
+        strategies,
+    })
 }
 
 #[cfg(test)]
