@@ -206,14 +206,13 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
     }
     let (threads, simd) = (search.threads(), search.simd());
     let mut again = || search.run_until(&sources, until).map(|outcome| outcome.elapsed.as_secs_f64());
-    #[allow(clippy::result_large_err, reason = "once a command")]
     let measure = || {
         arguments.energy.measure(&config.profile, 0.0, 1, |meter, options, finished| {
             measure_repeated_energy(edges, meter, options, finished, &mut again)
         })
     };
     let energy = arguments.energy.is_asked(matches).then(measure);
-    let energy = energy.map(|measured| measured.unwrap_or_else(Ok)).transpose().map_err(refused)?;
+    let energy = energy.map(|measured| measured.unwrap_or_else(|none| Ok(*none))).transpose().map_err(refused)?;
     let record = GridRecord {
         schema: "socbfs-grid",
         schema_version: 1,

@@ -230,7 +230,7 @@ fn energies(
     match measured {
         Ok(energies) => Ok(Ok(energies)),
         Err(LevelEnergyError::Measure(error)) => Err(error.into()),
-        Err(why) => Ok(Err(EnergyRecord::unavailable(why.to_string(), None))),
+        Err(why) => Ok(Err(EnergyRecord::unavailable(why.to_string(), None).into())),
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) fn seconds_in(text: &str, least: f64, most: f64) -> Result<f64, Strin
 }
 
 /// What measures power, or what was measured by it; `Err`: the record that says why there is none.
-pub(crate) type Measured<T> = Result<T, EnergyRecord>;
+pub(crate) type Measured<T> = Result<T, Box<EnergyRecord>>;
 
 /// The choice of sensors by `--energy`.
 enum Wish<'a> {
@@ -126,7 +126,7 @@ impl SensorArgs {
             ..EnergyRecord::unavailable(error.to_string(), error.cure())
         };
         match self.wish()? {
-            Wish::Off => Ok(Err(EnergyRecord::unavailable("switched off with --energy off", None))),
+            Wish::Off => Ok(Err(EnergyRecord::unavailable("switched off with --energy off", None).into())),
             Wish::Auto => {
                 let sources = self.sources();
                 let skipped = Selection::everything(sources, None).skipped().to_vec();
@@ -138,7 +138,7 @@ impl SensorArgs {
                          (`socbfs sensors` lists the sensors; is the driver of the missing one loaded?)"
                     );
                 }
-                Ok(started.map_err(|error| refused(error, skipped)))
+                Ok(started.map_err(|error| refused(error, skipped).into()))
             }
             Wish::Named(names) => {
                 for file in names.iter().filter_map(|name| name.strip_prefix("external:")) {
@@ -188,13 +188,12 @@ impl WindowArgs {
                 }
                 (meter, options)
             }
-            Err(failure) => (Err(lost(&failure, true)), options),
+            Err(failure) => (Err(lost(&failure, true).into()), options),
         }
     }
 
     /// Calls `measure` with the meter, with the windows, of `least` seconds at least, and with what is called after each of `count` windows
     /// in each repeat.
-    #[allow(clippy::result_large_err, reason = "once a command")]
     pub(crate) fn measure<T>(
         &self,
         board: &runtime::Profile,
@@ -251,9 +250,10 @@ impl EnergyArgs {
                 progress.between(done);
             }
         };
-        let measured = measure_cluster_energy(search, ranks, records, host, meter.as_ref(), &options, &mut finished);
+        let measured =
+            measure_cluster_energy(search, ranks, records, host, meter.as_ref().map_err(|none| &**none), &options, &mut finished);
         drop(progress);
-        Ok(kept(Ok(measured), ranks.rank() == 0)?.unwrap_or_else(|none| none))
+        Ok(kept(Ok(measured), ranks.rank() == 0)?.unwrap_or_else(|none| *none))
     }
 
     /// As [`WindowArgs::measure`], with windows as long as `--green` asks, after validated searches.
@@ -280,7 +280,7 @@ impl EnergyArgs {
             let green = self.green.then(|| Green { power_saving: power_saving(self.windows.sensors.root()) });
             Ok(EnergyRecord { green, ..measured })
         });
-        Ok(measured?.unwrap_or_else(|none| none))
+        Ok(measured?.unwrap_or_else(|none| *none))
     }
 }
 
@@ -314,7 +314,7 @@ pub(crate) fn kept<T>(measured: Measured<Result<T, EnergyError>>, tells: bool) -
         Ok(energy) => Ok(energy),
         Err(error @ EnergyError::Different { .. }) => return Err(error.into()),
         Err(EnergyError::Cluster(error)) if !error.is_of_all() => return Err(error.into()),
-        Err(error) => Err(lost(&error.into(), tells)),
+        Err(error) => Err(lost(&error.into(), tells).into()),
     })
 }
 
