@@ -58,8 +58,7 @@ impl RecordError {
 /// What to do about a file that is no record of a run.
 pub(crate) const WRITE_ONE: &str = "write a record with `socbfs bench GRAPH --json FILE`";
 
-/// Reads the record of a run, or a part of it, from the JSON text of `socbfs bench --json`. Also returns the JSON. `name` names it in
-/// errors.
+/// Reads the record of a run, or a part of it, from the JSON text of `socbfs bench --json`; errors call it `name`. Also returns the JSON.
 ///
 /// # Errors
 /// [`RecordError`] where the text is not a record of a run of the version that is supported.
