@@ -46,23 +46,10 @@ pub enum Objective {
     Edp,
 }
 
-impl Objective {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Time, Self::Energy, Self::Edp];
-
-    /// The name, as on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Time => "time",
-            Self::Energy => "energy",
-            Self::Edp => "edp",
-        }
-    }
-}
-
 impl std::fmt::Display for Objective {
+    /// The name, as on the command line.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.name())
+        self.serialize(f)
     }
 }
 
@@ -70,7 +57,8 @@ impl std::str::FromStr for Objective {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|objective| objective.name() == text).ok_or_else(|| format!("{text:?} is none of time, energy, edp"))
+        let known = [Self::Time, Self::Energy, Self::Edp];
+        known.into_iter().find(|known| known.to_string() == text).ok_or_else(|| format!("{text:?} is none of time, energy, edp"))
     }
 }
 
@@ -333,14 +321,7 @@ impl CostModel {
 
     /// The costs of `strategy` (`None`: not measured).
     pub fn of(&self, strategy: Strategy) -> Option<&StrategyCost> {
-        match strategy {
-            Strategy::Tc => self.tc.as_ref(),
-            Strategy::Tg => self.tg.as_ref(),
-            Strategy::Tgm => self.tgm.as_ref(),
-            Strategy::Bc => self.bc.as_ref(),
-            Strategy::Bg => self.bg.as_ref(),
-            Strategy::Bgc => self.bgc.as_ref(),
-        }
+        [&self.tc, &self.tg, &self.tgm, &self.bc, &self.bg, &self.bgc][strategy as usize].as_ref()
     }
 
     /// As [`of`](Self::of), to be set.
@@ -398,17 +379,23 @@ impl CostModel {
 
     /// Whether it has the costs of levels of this direction on the GPU, and of split ones.
     pub(super) fn knows(&self, direction: Direction) -> [bool; 2] {
-        let gpu = GpuKernel::of(direction).into_iter().any(|kernel| self.of(kernel.into()).is_some());
+        let gpu = self.on_gpu(direction).next().is_some();
         [gpu, gpu && self.beside(direction).is_some()]
+    }
+
+    /// The costs of the GPU's kernels of this direction that were measured.
+    fn on_gpu(&self, direction: Direction) -> impl Iterator<Item = (GpuKernel, &StrategyCost)> {
+        GpuKernel::of(direction).into_iter().filter_map(|kernel| Some((kernel, self.of(kernel.into())?)))
+    }
+
+    /// The measured kernel of this direction that takes the fewest of the nanoseconds that `ns` returns (`None`: there is none).
+    pub(super) fn cheapest(&self, direction: Direction, ns: impl Fn(&StrategyCost) -> f64) -> Option<(GpuKernel, f64)> {
+        self.on_gpu(direction).map(|(kernel, cost)| (kernel, ns(cost))).min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
     /// The time that every level of this direction takes in which the GPU has a part, in nanoseconds.
     pub(super) fn least_gpu_ns(&self, direction: Direction) -> f64 {
-        GpuKernel::of(direction)
-            .into_iter()
-            .filter_map(|kernel| self.of(kernel.into()))
-            .map(|cost| cost.fixed_ns)
-            .fold(f64::INFINITY, f64::min)
+        self.cheapest(direction, |cost| cost.fixed_ns).map_or(f64::INFINITY, |(_, ns)| ns)
     }
 
     /// A time that no split level of this direction falls below, in a graph of `vertices` vertices (`None`: not known).
@@ -451,14 +438,13 @@ impl CostModel {
     /// not measured).
     pub(super) fn even_share(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Option<u16> {
         let cpu = self.on_cpu(direction)?;
-        let gpus = GpuKernel::of(direction).into_iter().filter_map(|kernel| self.of(kernel.into()));
         // Both devices work until the end.
         let times = |cost: &StrategyCost| [cost.level_ns(stats, probes), cost.fixed_ns].map(|ns| ns * cost.ratio());
         let share = |gpu: &StrategyCost| {
             let ([cpu, cpu_fixed], [gpu, gpu_fixed]) = (times(&cpu), times(gpu));
             (cpu - gpu_fixed) / (cpu - cpu_fixed + gpu - gpu_fixed)
         };
-        let best = gpus.map(share).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
+        let best = self.on_gpu(direction).map(|(_, gpu)| share(gpu)).max_by(f64::total_cmp).filter(|share| share.is_finite())?;
         Some((1000.0 * best).clamp(1.0, 999.0) as u16)
     }
 
@@ -474,10 +460,7 @@ impl CostModel {
     /// (`None`: not measured).
     pub(super) fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> Option<(GpuKernel, f64)> {
         let share = f64::from(gpu_permille) / 1000.0;
-        let kernels = GpuKernel::of(direction).into_iter();
-        let part_ns = |cost: &StrategyCost| cost.ratio() * cost.part_ns(stats, probes, share);
-        let parts = kernels.filter_map(|kernel| Some((kernel, part_ns(self.of(kernel.into())?))));
-        let (kernel, _) = parts.min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (kernel, _) = self.cheapest(direction, |cost| cost.ratio() * cost.part_ns(stats, probes, share))?;
         Some((kernel, self.split_by_ns(kernel, stats, probes, gpu_permille)?))
     }
 
@@ -513,39 +496,23 @@ impl CostModel {
     /// The best plan if every unvisited vertex looks at `probes` neighbours, and its cost in nanoseconds. It chooses among the strategies,
     /// and among split levels if time is minimised (the power of both devices together is not known).
     fn best(&self, runs: LevelDevice, stats: &LevelStats, probes: f64, spent: Spent) -> (LevelPlan, f64) {
-        let mut best = (Strategy::Tc.plan(), f64::INFINITY, f64::INFINITY);
-        let mut compare = |plan: LevelPlan, ns: f64| {
+        let price = |&(plan, ns): &(LevelPlan, f64)| {
             let seconds = ns / 1e9;
             let joules = || seconds * self.watts(plan);
-            let price = match self.objective {
+            match self.objective {
                 Objective::Time => seconds,
                 Objective::Energy => joules(),
                 // The product for the search up to and with this level: later levels are the same for all plans.
                 Objective::Edp => (spent.joules + joules()) * (spent.seconds + seconds),
-            };
-            if price < best.1 {
-                best = (plan, price, ns);
             }
         };
         let has_gpu = runs != LevelDevice::Cpu;
-        for strategy in Strategy::ALL {
-            if has_gpu || !strategy.is_gpu() {
-                if let Some(ns) = self.level_ns(strategy, stats, probes) {
-                    compare(strategy.plan(), ns);
-                }
-            }
-        }
-        for kernel in GpuKernel::ALL {
-            if has_gpu && self.splits(kernel.direction()) {
-                let host = self.change_ns(Strategy::on_cpu(kernel.direction()), stats);
-                for gpu_permille in SHARES {
-                    if let Some(ns) = self.split_by_ns(kernel, stats, probes, gpu_permille) {
-                        compare(LevelPlan::split(kernel, gpu_permille), ns + host);
-                    }
-                }
-            }
-        }
-        (best.0, best.2)
+        let strategies = if has_gpu { &Strategy::ALL[..] } else { &Strategy::CPU };
+        let kernels = GpuKernel::ALL.into_iter().filter(|kernel| has_gpu && self.splits(kernel.direction()));
+        let splits = kernels.flat_map(|kernel| SHARES.map(|gpu_permille| LevelPlan::split(kernel, gpu_permille)));
+        let plans = strategies.iter().map(|&strategy| strategy.plan()).chain(splits);
+        let timed = plans.filter_map(|plan| Some((plan, self.plan_ns(plan, stats, probes)?)));
+        timed.min_by(|a, b| price(a).total_cmp(&price(b))).unwrap_or((Strategy::Tc.plan(), f64::INFINITY))
     }
 
     /// How much the plan depends on the number of probes.
@@ -610,12 +577,7 @@ impl Special for CostModel {
     }
 
     fn set_text(&mut self, text: &str) -> Option<()> {
-        *self = Self::shipped(match text {
-            "full" => ModelTerms::Full,
-            "zhang" => ModelTerms::Zhang,
-            _ => return None,
-        });
-        Some(())
+        self.set_toml(&text.into()).ok()
     }
 
     fn toml(&self) -> Option<toml::Value> {

@@ -297,14 +297,25 @@ impl Adaptive {
 
     /// The cheapest kernel of this direction, and the nanoseconds of the level by it.
     fn gpu_ns(&self, direction: Direction, stats: &LevelStats, probes: f64) -> (GpuKernel, f64) {
-        let kernels = GpuKernel::of(direction);
-        let costs = kernels.into_iter().filter_map(|kernel| Some((kernel, self.model.of(kernel.into())?.level_ns(stats, probes))));
-        costs.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((kernels[0], f64::INFINITY))
+        let cheapest = self.model.cheapest(direction, |cost| cost.level_ns(stats, probes));
+        cheapest.unwrap_or((GpuKernel::of(direction)[0], f64::INFINITY))
     }
 
-    /// The cheapest kernel and the nanoseconds of the level split with this share of the GPU.
-    fn split_ns(&self, direction: Direction, stats: &LevelStats, probes: f64, gpu_permille: u16) -> (GpuKernel, f64) {
-        self.model.split_ns(direction, stats, probes, gpu_permille).unwrap_or((GpuKernel::of(direction)[0], f64::INFINITY))
+    /// A level of this direction on one side: its placement there, and its nanoseconds without the changes before it.
+    fn own(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
+        match side {
+            Side::Cpu => (Placement::Cpu, self.cpu_ns(direction, level.stats, probes)),
+            Side::Gpu => {
+                let (kernel, ns) = self.gpu_ns(direction, level.stats, probes);
+                (Placement::Gpu(kernel), ns)
+            }
+            Side::Both => {
+                let gpu_permille = self.share(direction, level.stats, probes, level.memory);
+                let split = self.model.split_ns(direction, level.stats, probes, gpu_permille);
+                let (kernel, ns) = split.unwrap_or((GpuKernel::of(direction)[0], f64::INFINITY));
+                (Placement::Split { gpu_permille, kernel }, ns)
+            }
+        }
     }
 
     /// Gives a device or split levels that were not measured the costs that follow from the bounds. At a bound, two placements take equally
@@ -342,27 +353,14 @@ impl Adaptive {
     }
 
     /// The side of a level: that of its band, or the cheapest one of those that are open.
-    fn zone(&self, direction: Direction, stats: &LevelStats, probes: f64) -> Side {
-        let (side, open) = self.bounded(direction, stats);
+    fn zone(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Side {
+        let (side, open) = self.bounded(direction, level.stats);
         if open == [false; 2] {
             return side;
         }
-        let ns = |side| match side {
-            Side::Cpu => self.cpu_ns(direction, stats, probes),
-            Side::Gpu => self.gpu_ns(direction, stats, probes).1,
-            Side::Both => {
-                let share = self.model.even_share(direction, stats, probes).unwrap_or(EVEN_SHARE);
-                self.split_ns(direction, stats, probes, share).1
-            }
-        };
-        let mut best = (side, ns(side));
-        for (other, is_open) in [Side::Gpu, Side::Both].into_iter().zip(open) {
-            let other_ns = if is_open && other != side { ns(other) } else { f64::INFINITY };
-            if other_ns < best.1 {
-                best = (other, other_ns);
-            }
-        }
-        best.0
+        let timed = |side| (side, self.own(side, direction, level, probes).1);
+        let others = [Side::Gpu, Side::Both].into_iter().zip(open).filter(|(_, is_open)| *is_open);
+        others.map(|(other, _)| timed(other)).fold(timed(side), |best, other| if other.1 < best.1 { other } else { best }).0
     }
 
     /// The device that holds the state before this level.
@@ -376,19 +374,8 @@ impl Adaptive {
 
     /// The placement of a level of this direction on one side, and its nanoseconds with the changes before it and the rest of the search.
     fn on(&self, side: Side, direction: Direction, level: &Level<'_>, probes: f64) -> (Placement, f64) {
-        let Level { stats, memory, holder, rest, .. } = *level;
-        let (placement, ns) = match side {
-            Side::Cpu => (Placement::Cpu, self.cpu_ns(direction, stats, probes)),
-            Side::Gpu => {
-                let (kernel, ns) = self.gpu_ns(direction, stats, probes);
-                (Placement::Gpu(kernel), ns)
-            }
-            Side::Both => {
-                let gpu_permille = self.share(direction, stats, probes, memory);
-                let (kernel, ns) = self.split_ns(direction, stats, probes, gpu_permille);
-                (Placement::Split { gpu_permille, kernel }, ns)
-            }
-        };
+        let Level { stats, holder, rest, .. } = *level;
+        let (placement, ns) = self.own(side, direction, level, probes);
         let way_ns = if side.holder() == holder { 0.0 } else { self.way_ns(side, stats) };
         (placement, ns + self.model.turn_ns(direction, stats) + way_ns + rest[side.holder()])
     }
@@ -396,7 +383,7 @@ impl Adaptive {
     /// A level of this direction where the band places it, unless that needs a change of device that does not pay.
     fn candidate(&self, direction: Direction, level: &Level<'_>, probes: f64) -> Candidate {
         let Level { stats, memory, holder, stays, rest } = *level;
-        let zone = if stays { Side::Cpu } else { self.zone(direction, stats, probes) };
+        let zone = if stays { Side::Cpu } else { self.zone(direction, level, probes) };
         let (placement, ns) = self.on(zone, direction, level, probes);
         if zone.holder() == holder {
             return Candidate { side: zone, placement, ns, gain_ns: 0.0 };
