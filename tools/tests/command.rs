@@ -961,7 +961,6 @@ fn settings_come_from_flag_then_environment_then_board() {
     let with_board = show(&[], &[]);
     assert!(with_board.contains(&"threads 2 board file".to_owned()), "{with_board:?}");
     assert!(with_board.contains(&"policy bc board file".to_owned()), "{with_board:?}");
-    assert!(with_board.contains(&"parallel_row_arcs 262144 built-in".to_owned()), "{with_board:?}");
     let with_environment = show(&[], &[("SOCBFS_THREADS", "3")]);
     assert!(with_environment.contains(&"threads 3 environment".to_owned()), "{with_environment:?}");
     let with_flag = show(&["--threads", "1"], &[("SOCBFS_THREADS", "3")]);

@@ -8,7 +8,7 @@ use socbfs::{
     threads::MOST_THREADS,
 };
 
-use super::{Board, MOST_BATCH, MOST_PIECE, OpenClDevice, Quirk, SCHEMA, Speeds};
+use super::{Board, MOST_BATCH, OpenClDevice, Quirk, SCHEMA, Speeds};
 
 /// A value that fails a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,12 +87,6 @@ impl<P> Board<P> {
         match self.cpu.batch {
             Some(batch) if !(1..=MOST_BATCH).contains(&batch) => {
                 refuse("cpu.batch", format!("is {batch}; it must be a number of vertices from 1 to {MOST_BATCH}"))
-            }
-            _ => Ok(()),
-        }?;
-        match self.cpu.piece {
-            Some(piece) if piece == 0 || piece > MOST_PIECE || piece % 64 != 0 => {
-                refuse("cpu.piece", format!("is {piece}; it must be a multiple of 64 from 64 to {}", MOST_PIECE))
             }
             _ => Ok(()),
         }
@@ -307,9 +301,6 @@ mod tests {
             ("[cpu]\nthreads = 4097".to_owned(), 5, "cpu.threads"),
             ("[cpu]\nbatch = 0".to_owned(), 5, "cpu.batch"),
             ("[cpu]\nbatch = 16777217".to_owned(), 5, "cpu.batch"),
-            ("[cpu]\npiece = 0".to_owned(), 5, "cpu.piece"),
-            ("[cpu]\npiece = 65".to_owned(), 5, "cpu.piece"),
-            ("[cpu]\npiece = 1048640".to_owned(), 5, "cpu.piece"),
             ("[cpu]\ncpus = '0-2'\n[[cpu.clusters]]\nname = 'b'\ncores = 2\ncpus = '0-1'".to_owned(), 5, "cpu.cpus"),
             (format!("{cluster}{cluster}"), 8, "cpu.clusters[1].name"),
             ("[[cpu.clusters]]\nname = 'big'\ncores = 0".to_owned(), 6, "cpu.clusters[0].cores"),

@@ -51,12 +51,16 @@ const FORMER: &[(&str, &str)] = &[
     ("concurrent", "write split_from and gpu_permille in [adaptive.top_down] and [adaptive.bottom_up]"),
     ("speeds.handover_us", "write it as fixed_us in [adaptive.handover]"),
     ("power.watts.idle", "remove it; nothing reads the power of the idle machine"),
+    ("cpu.parallel_arcs", BY_THE_CACHE),
+    ("cpu.parallel_hub_arcs", BY_THE_CACHE),
+    ("cpu.parallel_row_arcs", BY_THE_CACHE),
+    ("cpu.piece", BY_THE_CACHE),
 ];
+
+const BY_THE_CACHE: &str = "remove it; how threads share a level follows from the size of the cache";
 
 /// Most vertices of a batch: 64 MiB of numbers.
 pub const MOST_BATCH: usize = 1 << 24;
-/// Most vertices of a piece of a bottom-up level. Larger pieces would be too few to share between threads.
-pub const MOST_PIECE: usize = 1 << 20;
 
 /// Name of the profile for an unknown machine.
 pub const GENERIC: &str = "generic";
@@ -218,10 +222,6 @@ cpu_model = ['*d*']
 threads = 4
 cpus = '4-7'
 batch = 2048
-parallel_arcs = 16384
-parallel_hub_arcs = 1048576
-parallel_row_arcs = 131072
-piece = 2048
 [[cpu.clusters]]
 name = 'little'
 cores = 4

@@ -105,14 +105,6 @@ pub struct Cpu {
     /// Vertices of the frontier that a thread of a search over several processes works off at a time: as many as fit a cache or a local
     /// memory.
     pub batch: Option<usize>,
-    /// Least arcs of a top-down level that threads share.
-    pub parallel_arcs: Option<u64>,
-    /// As `parallel_arcs`, for a frontier with hubs.
-    pub parallel_hub_arcs: Option<u64>,
-    /// As `parallel_arcs`, for a graph with few neighbours per vertex, such as a road network.
-    pub parallel_row_arcs: Option<u64>,
-    /// Vertices that a thread takes at a time in a bottom-up level, a multiple of 64.
-    pub piece: Option<usize>,
     /// Groups of cores of one kind, in the order of their CPU numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub clusters: Vec<Cluster>,

@@ -5,10 +5,10 @@
 
 use std::{fmt::Write as _, path::Path};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 
-use super::{Contest, Decider, HandoverTable, ParallelKey, ParallelTimes, Trained};
-use crate::board::{DocumentError, Entry, Kind, MOST_PIECE, Violation, check_work_group, entries, not_negative, positive, refuse};
+use super::{Contest, Decider, HandoverTable, Trained};
+use crate::board::{DocumentError, Entry, Kind, Violation, check_work_group, entries, not_negative, positive, refuse};
 use socbfs::{
     Simd,
     bfs::Strategy,
@@ -43,9 +43,9 @@ pub struct Calibration {
     /// Power (`None`: no sensor).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub power: Option<Power>,
-    /// Compared thresholds of the work from which threads share a level (empty: one thread searches).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parallel: Vec<ParallelTimes>,
+    /// What an earlier version measured, and nothing uses.
+    #[serde(default, skip_serializing)]
+    pub parallel: IgnoredAny,
     /// The device that was measured in addition to the CPU (`None`: the CPU alone was measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<MeasuredDevice>,
@@ -420,16 +420,6 @@ impl Calibration {
                 }
             }
         }
-        for (place, times) in self.parallel.iter().enumerate() {
-            let key = |key: &str| format!("parallel[{place}].{key}");
-            positive(&key("relative"), Some(times.relative))?;
-            if times.key == ParallelKey::Piece && (!(64..=MOST_PIECE as u64).contains(&times.value) || times.value % 64 != 0) {
-                return refuse(key("value"), format!("is {}; a piece is a multiple of 64 from 64 to {MOST_PIECE}", times.value));
-            }
-            if self.parallel[..place].iter().any(|other| (other.key, other.value) == (times.key, times.value)) {
-                return refuse(key("value"), format!("{} = {} is given twice", times.key.name(), times.value));
-            }
-        }
         for &strategy in self.identity.strategies() {
             let name = strategy.name();
             if self.strategy(strategy).is_none() {
@@ -523,6 +513,9 @@ pub(crate) mod tests {
             let text = calibration.to_toml().unwrap();
             assert_eq!(Calibration::parse(&text, "c.toml").unwrap(), calibration, "{text}");
         }
+        // The thresholds of threads, which an earlier version measured, have no effect.
+        let former = "[[parallel]]\nkey = \"piece\"\nvalue = 64\nrelative = 0.5\n";
+        assert_eq!(Calibration::parse(&(with_device().to_toml().unwrap() + former), "c.toml").unwrap(), with_device());
         // What was not measured must be absent rather than 0.
         let text = without_device().to_toml().unwrap();
         assert!(!text.contains("[power]") && !text.contains("[device]") && text.matches("watts").count() == 1, "{text}");
@@ -593,11 +586,6 @@ pub(crate) mod tests {
         assert!(missing(&|c| c.mlp.as_mut().unwrap().network.hidden[2].weights.truncate(4)).contains("mlp.network.hidden[2]: "));
         assert!(missing(&|c| c.surf.as_mut().unwrap().network.hidden.truncate(4)).contains("surf.network: surf has 6 hidden units, not 4"));
         assert!(missing(&|c| c.surf.as_mut().unwrap().network.bias = f32::INFINITY).contains("surf.network: the output has a value"));
-        assert!(missing(&|c| c.parallel[1].relative = -1.0).contains("parallel[1].relative: is -1"));
-        assert!(missing(&|c| c.parallel[1].value = c.parallel[0].value).contains("parallel_hub_arcs = 2097152 is given twice"));
-        assert!(
-            missing(&|c| (c.parallel[1].key, c.parallel[1].value) = (ParallelKey::Piece, 65)).contains("parallel[1].value: is 65; a piece")
-        );
         assert!(missing(&|c| c.device = None).contains("device: is missing"));
         let none = |c: &mut Calibration| c.device.as_mut().unwrap().bottom_up_permille = Some(0);
         assert!(missing(&none).contains("device.bottom_up_permille: is 0; it must be above 0"));

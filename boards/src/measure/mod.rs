@@ -5,7 +5,6 @@ mod calibration;
 mod contest;
 mod directions;
 mod handover;
-mod parallel;
 mod searched;
 mod thresholds;
 mod trained;
@@ -19,7 +18,6 @@ pub use calibration::{
 pub use contest::{Candidate, Contest, Decider};
 pub use directions::{DirectionCosts, measure_bottom_up, measure_bottom_up_on_cpu};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, copies_in_place, measure, measure_permitted, measure_quickly};
-pub use parallel::{ParallelKey, ParallelTimes, best_parallel};
 pub use thresholds::{Line, Measured, thresholds};
 pub use trained::Trained;
 

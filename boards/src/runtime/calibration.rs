@@ -156,7 +156,7 @@ impl Runtime {
     pub fn calibration_in_force(&self) -> Result<Option<FoundCalibration>, RuntimeError> {
         // The search reports a device that is not available.
         let found = self.chosen().unwrap_or_default();
-        if found.is_empty() && !self.wants_calibration() && !self.wants_parallel() {
+        if found.is_empty() && !self.wants_calibration() {
             return Ok(None);
         }
         self.calibration(found.first().map(|info| (info, self.way_asked(info))))

@@ -359,12 +359,10 @@ mod tests {
     use super::*;
     use crate::{
         board::{Board, Evidence, Goal, KEYS, key},
-        measure::ParallelKey,
         runtime::{Profile, Setting},
     };
     use crate::{measure::example, runtime::testing::invented};
     use socbfs::{
-        ParallelThresholds,
         graph::{BuildOptions, EdgeList, Layout, Listing},
         memory::SharingMode,
         opencl::{DeviceInfo, DeviceKind},
@@ -727,26 +725,11 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_of_threads_come_from_board_then_calibration() {
-        let board = format!("{NAME}[cpu]\nparallel_hub_arcs = 777\npiece = 128\n");
-        let found = calibrated();
-        let hubs = |text: &str, found: Option<&FoundCalibration>| {
-            let runtime = runtime(text, None);
-            let [_, (key, setting), ..] = runtime.parallel_settings(found);
-            assert_eq!((key, setting.value), (ParallelKey::ParallelHubArcs, runtime.parallel(found).hub_arcs));
-            (setting.value, setting.origin)
-        };
-        assert_eq!(hubs(NAME, None), (runtime(NAME, None).usual_parallel().hub_arcs, Origin::BuiltIn));
-        // The fastest value of the example.
-        assert_eq!(hubs(NAME, Some(&found)), (64 << 10, Origin::Calibration));
-        assert_eq!(hubs(&board, Some(&found)), (777, Origin::Board));
-        let thresholds = runtime(&board, None).parallel(Some(&found));
-        assert_eq!((thresholds.piece, thresholds.arcs), (128, ParallelThresholds::default().arcs));
-        // The thresholds reach the search.
+    fn thresholds_of_threads_reach_the_search() {
         let edges = EdgeList::new(3, vec![[0, 1], [1, 2]], Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
-        let prepared = runtime(&board, None).search(&layout).unwrap();
-        assert_eq!(prepared.options.parallel, Some(runtime(&board, None).parallel(None)));
+        let prepared = runtime(NAME, None).search(&layout).unwrap();
+        assert_eq!(prepared.options.parallel, Some(runtime(NAME, None).parallel()));
     }
 
     /// Everything in a search that a profile may change.
@@ -781,7 +764,7 @@ mod tests {
                 (point.map(|_| ()), &at.threads, &at.cpus, &at.device),
                 (runtime.profile.name(), &runtime.threads, &runtime.cpus, &runtime.batch, &runtime.policy, runtime.profile.power()),
                 (runtime.limits(&info), runtime.way_asked(&info), runtime.group_asked(&info), permitted, runtime.runs(&info)),
-                (runtime.bottom_up(&info, None), runtime.parallel(None)),
+                (runtime.bottom_up(&info, None), runtime.parallel()),
                 (choose(Some("adaptive"), Objective::Time), choose(Some("cost-model:zhang"), Objective::Time)),
                 (choose(Some("cost-model"), Objective::Energy), choose(Some("cost-model:zhang"), Objective::Energy)),
                 evidence.fits(&runtime.profile.board.detect),
@@ -810,10 +793,6 @@ mod tests {
             ("cpu.threads", "[cpu]\n", "2", "3"),
             ("cpu.cpus", "[cpu]\n", "'0'", "'1'"),
             ("cpu.batch", "[cpu]\n", "512", "1024"),
-            ("cpu.parallel_arcs", "[cpu]\n", "512", "1024"),
-            ("cpu.parallel_hub_arcs", "[cpu]\n", "512", "1024"),
-            ("cpu.parallel_row_arcs", "[cpu]\n", "512", "1024"),
-            ("cpu.piece", "[cpu]\n", "512", "1024"),
             ("opencl.devices[0].name", "[[opencl.devices]]\nbgc = false\n", "'Mali*'", "'Adreno*'"),
             ("opencl.devices[0].via", &format!("{device}bgc = false\n"), "'pocl'", "'rusticl'"),
             ("opencl.devices[0].compute_units", device, "5", "6"),

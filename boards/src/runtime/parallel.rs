@@ -1,56 +1,15 @@
-//! The least amounts of work for which threads share a level on this machine. They come from the board file, else from the calibration,
-//! else from the size of the processor's cache.
+//! The least amounts of work for which threads share a level on this machine, by the size of the processor's cache.
 
 use std::path::Path;
 
-use super::{FoundCalibration, Origin, Runtime, Setting};
-use crate::{
-    board::CpuList,
-    measure::{ParallelKey, best_parallel},
-};
+use super::Runtime;
+use crate::board::CpuList;
 use socbfs::ParallelThresholds;
 use socbfs_machine::{Cache, caches};
 
 impl Runtime {
-    /// Each threshold with its origin, in the order of [`ParallelKey::ALL`].
-    pub fn parallel_settings(&self, calibration: Option<&FoundCalibration>) -> [(ParallelKey, Setting<u64>); 4] {
-        let usual = self.usual_parallel();
-        let cpu = &self.profile.board.cpu;
-        ParallelKey::ALL.map(|key| {
-            let of_board = match key {
-                ParallelKey::ParallelArcs => cpu.parallel_arcs,
-                ParallelKey::ParallelHubArcs => cpu.parallel_hub_arcs,
-                ParallelKey::ParallelRowArcs => cpu.parallel_row_arcs,
-                ParallelKey::Piece => cpu.piece.map(|piece| piece as u64),
-            };
-            let of_calibration = || best_parallel(&calibration?.calibration.parallel, key);
-            let setting = match (of_board, of_calibration()) {
-                (Some(value), _) => Setting { value, origin: self.profile.origin },
-                (None, Some(value)) => Setting { value, origin: Origin::Calibration },
-                (None, None) => Setting { value: key.of(&usual), origin: Origin::BuiltIn },
-            };
-            (key, setting)
-        })
-    }
-
-    /// Whether a calibration may give a threshold that the board does not give.
-    pub(super) fn wants_parallel(&self) -> bool {
-        let cpu = &self.profile.board.cpu;
-        let all = cpu.parallel_arcs.and(cpu.parallel_hub_arcs).and(cpu.parallel_row_arcs).is_some() && cpu.piece.is_some();
-        self.team().value != 1 && !all
-    }
-
     /// The thresholds of a search.
-    pub fn parallel(&self, calibration: Option<&FoundCalibration>) -> ParallelThresholds {
-        let mut thresholds = ParallelThresholds::default();
-        for (key, setting) in self.parallel_settings(calibration) {
-            key.set(&mut thresholds, setting.value);
-        }
-        thresholds
-    }
-
-    /// The thresholds that apply where neither board nor calibration gives one.
-    pub fn usual_parallel(&self) -> ParallelThresholds {
+    pub(super) fn parallel(&self) -> ParallelThresholds {
         let cpus = self.cpus.value.numbers();
         // Clusters of big and little cores have caches of different sizes, so read the caches of the team's first CPU.
         let first = cpus.first().copied().unwrap_or(0);

@@ -164,7 +164,7 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`] if the device is not available.
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
-        let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel(None)), ..self.options() };
+        let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel()), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
         let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
         let opened = self.open_one(info, None)?;
@@ -190,7 +190,7 @@ impl Runtime {
                 }
             }
         }
-        let calibration = if every_policy || self.wants_calibration() || self.wants_parallel() { self.calibration(None)? } else { None };
+        let calibration = if every_policy || self.wants_calibration() { self.calibration(None)? } else { None };
         self.prepare_on(layout, Vec::new(), calibration, every_policy, progress)
     }
 
@@ -226,7 +226,7 @@ impl Runtime {
             fall_back: false,
             policy: choice.policy.clone(),
             devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
-            parallel: Some(self.parallel(calibration.as_ref())),
+            parallel: Some(self.parallel()),
             ..self.options()
         };
         let build = || Search::new(layout, &options);

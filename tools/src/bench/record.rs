@@ -1,6 +1,6 @@
 //! The record of a benchmark run: raw values, so that every derived number can be checked.
 
-use crate::record::{CalibrationRecord, ChosenPolicy, LayoutRecord, ParallelRecord, RootRecord, SearchRecord, ValidationRecord};
+use crate::record::{CalibrationRecord, ChosenPolicy, LayoutRecord, RootRecord, SearchRecord, ValidationRecord};
 use std::{fmt, time::Duration};
 
 use serde::{
@@ -10,10 +10,7 @@ use serde::{
 use serde_json::{Map, Value};
 
 use socbfs::{Layout, LevelRecord, Order, Outcome, Simd};
-use socbfs_boards::{
-    measure::ParallelKey,
-    runtime::{Choice, FoundCalibration, Runtime, Setting},
-};
+use socbfs_boards::runtime::{Choice, FoundCalibration, Runtime};
 
 /// Name of the record format, in every record.
 pub const SCHEMA: &str = "socbfs-bench";
@@ -179,19 +176,10 @@ impl SearchRecord {
             board: config.profile.name().to_owned(),
             devices: Vec::new(),
             thresholds: None,
-            parallel: Vec::new(),
             fallen_back: None,
             calibration: None,
             objective: config.objective.value,
         }
-    }
-}
-
-impl ParallelRecord {
-    /// The thresholds of searches by `runtime` with this calibration.
-    pub fn all(runtime: &Runtime, calibration: Option<&FoundCalibration>) -> Vec<Self> {
-        let record = |(key, Setting { value, origin }): (ParallelKey, _)| Self { key: key.name().into(), value, origin };
-        runtime.parallel_settings(calibration).map(record).to_vec()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The measurements so far, in a file of JSON lines: a header, and one line for each graph, appended as soon as the graph is measured. An
 //! interruption, a kill or a power cut loses at most one graph.
 
-use socbfs_boards::measure::{GroupTimes, Identity, ParallelTimes};
+use socbfs_boards::measure::{GroupTimes, Identity};
 use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -37,16 +37,13 @@ pub struct PartialHeader {
     /// Times of the work-group sizes, if they were compared to choose that of the identity.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
-    /// Times of the thresholds of threads, by which those of the measurements were chosen.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parallel: Vec<ParallelTimes>,
 }
 
 impl Header for PartialHeader {
     const KIND: &'static str = "socbfs-calibration-partial-";
 
     fn difference(&self, found: &Self) -> Option<&'static str> {
-        let found = Self { work_groups: self.work_groups.clone(), parallel: self.parallel.clone(), ..found.clone() };
+        let found = Self { work_groups: self.work_groups.clone(), ..found.clone() };
         if found == *self {
             None
         } else if found.build != self.build {
@@ -65,17 +62,17 @@ pub const OTHER_BUILD: &str = "another build of socbfs made them";
 impl PartialHeader {
     /// A header for new measurements, before anything was chosen for them.
     pub fn new(build: String, identity: Identity, seed: u64, quick: bool) -> Self {
-        Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new(), parallel: Vec::new() }
+        Self { format: FORMAT.to_owned(), build, identity, seed, quick, work_groups: Vec::new() }
     }
 
-    /// Takes over what was chosen by times for the measurements in `path`, if nothing else differs from them: the thresholds of threads;
-    /// the sharing mode, if `permits` accepts it; the work-group size, if none is given here. (A new comparison might choose others. The
-    /// measurements would then be lost, or not fit together.) Returns whether it did.
+    /// Takes over what was chosen by times for the measurements in `path`, if nothing else differs from them: the sharing mode, if
+    /// `permits` accepts it; the work-group size, if none is given here. (A new comparison might choose others. The measurements would
+    /// then be lost, or not fit together.) Returns whether it did.
     pub fn take_choices_of(&mut self, path: &Path, permits: impl Fn(SharingMode) -> bool) -> bool {
         let text = std::fs::read(path).unwrap_or_default();
         let before = complete_lines(&text).next().and_then(|first| read_line::<Self>(first, false).ok());
         let Some(before) = before else { return false };
-        let mut alike = Self { work_groups: before.work_groups.clone(), parallel: before.parallel.clone(), ..self.clone() };
+        let mut alike = Self { work_groups: before.work_groups.clone(), ..self.clone() };
         match (&mut alike.identity.device, &before.identity.device) {
             (Some(here), Some(before)) => {
                 if permits(before.memory_way) {
@@ -224,7 +221,7 @@ mod tests {
 
     use super::*;
     use socbfs::Simd;
-    use socbfs_boards::measure::{OpenClIdentity, ParallelKey};
+    use socbfs_boards::measure::OpenClIdentity;
 
     type Opened = (Partial, Vec<MeasuredGraph>, Option<&'static str>);
 
@@ -251,7 +248,6 @@ mod tests {
         let path = folder.path().join("c.toml.partial");
         let mut chosen = with(Some(64), before);
         chosen.work_groups = vec![GroupTimes { items: 64, relative: 1.0 }];
-        chosen.parallel = vec![ParallelTimes { key: ParallelKey::Piece, value: 64, relative: 0.5 }];
         let (mut partial, ..) = open(&path, &chosen).unwrap();
         partial.add(&graph(0)).unwrap();
         drop(partial);
@@ -273,7 +269,7 @@ mod tests {
         assert!(!header(1).take_choices_of(&path, |_| true));
         // Without a device.
         let path = folder.path().join("cpu.toml.partial");
-        let chosen = PartialHeader { parallel: chosen.parallel, ..header(1) };
+        let chosen = header(1);
         drop(open(&path, &chosen).unwrap());
         let mut again = header(1);
         assert!(again.take_choices_of(&path, |_| false) && again == chosen);

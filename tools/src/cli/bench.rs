@@ -14,8 +14,7 @@ use crate::shell::ClusterArgs;
 use crate::{
     bench::{RootSource, SCHEMA, SCHEMA_VERSION, available_memory, default_scale, measure, scale_and_edge_factor, temperatures, warnings},
     record::{
-        CalibrationRecord, ChosenPolicy, EnergyRecord, Environment, GraphRecord, LayoutRecord, ParallelRecord, Record, RootRecord,
-        SearchRecord, Summary,
+        CalibrationRecord, ChosenPolicy, EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord, Summary,
     },
     report,
     shell::{
@@ -215,7 +214,6 @@ impl BenchArgs {
         let record = SearchRecord {
             devices,
             thresholds: costs.measured,
-            parallel: ParallelRecord::all(config, calibration.as_ref()),
             fallen_back: search.fallen_back().map(str::to_owned),
             calibration: calibration.as_ref().map(CalibrationRecord::from),
             ..SearchRecord::new(config, ChosenPolicy::from(&choice), threads, simd)

@@ -393,7 +393,6 @@ fn settings(
         row("simd", &config.simd, config.simd.value.unwrap_or_else(Simd::detect).to_string()),
     ]
     .into_iter()
-    .chain(config.parallel_settings(found).map(|(key, setting)| (key.name(), setting.value.to_string(), setting.origin.to_string())))
     .chain(config.device_settings(device, found).map(|(name, origin, value)| (name, value, origin.to_string())))
     .chain([("calibration", calibration, calibration_origin.to_string())])
     .collect()

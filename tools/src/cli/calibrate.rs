@@ -22,7 +22,7 @@ use crate::{
     bench::{RootSource, available_memory, roots},
     calibrate::{
         self, MeasuredGraph, Partial, PartialHeader, PowerWindows, StrategyPowers, TRAINING_GRAPHS, Turns, best_work_group, fit, fit_zhang,
-        held_out, measure_levels, measure_parallel, measure_power, measure_work_groups, numbers, training_graph,
+        held_out, measure_levels, measure_power, measure_work_groups, numbers, training_graph,
     },
     record::LevelTable,
     record::{Build, Environment},
@@ -40,8 +40,8 @@ use socbfs::{
 use socbfs_boards::{
     board::DocumentError,
     measure,
-    measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained, best_parallel},
-    runtime::{self, CalibrationChoice, Machine, Origin, Setting, Step},
+    measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained},
+    runtime::{self, CalibrationChoice, Machine, Setting, Step},
 };
 use socbfs_io::generate::Generator;
 use socbfs_power::Meter;
@@ -176,19 +176,6 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
         }
         header.identity = identity.clone();
     }
-    if !is_continued {
-        let _progress = Bar::still("Comparing threads", 1);
-        header.parallel = measure_parallel(&machine.options, config.usual_parallel())?;
-    }
-    let parallel = header.parallel.clone();
-    let mut thresholds = config.parallel(None);
-    for (key, setting) in config.parallel_settings(None) {
-        // A threshold that the board profile gives holds for searches, so for those of this command too.
-        if let Some(value) = best_parallel(&parallel, key).filter(|_| setting.origin == Origin::BuiltIn) {
-            key.set(&mut thresholds, value);
-        }
-    }
-    machine.options.parallel = Some(thresholds);
     let (mut partial, mut graphs, reason) = Partial::open(&partial_file, &header)?;
     if let Some(notice) = continuing(&partial_file, reason, graphs.len(), ["graph", "graphs"]).filter(|_| !quiet) {
         say(&notice);
@@ -272,7 +259,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
         model_zhang,
         strategies: strategy_numbers,
         power,
-        parallel,
+        parallel: Default::default(),
         device,
         graphs: graphs.iter().map(graph_numbers).collect(),
         surf,

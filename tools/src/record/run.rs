@@ -104,25 +104,12 @@ pub struct SearchRecord {
     pub devices: Vec<SearchDevice>,
     /// Thresholds between CPU and GPU, where they were measured before the search.
     pub thresholds: Option<Measured>,
-    /// Thresholds from which threads share a level (empty over ranks, which use a different rule).
-    pub parallel: Vec<ParallelRecord>,
     /// Why the search continued without its devices, if it did.
     pub fallen_back: Option<String>,
-    /// The calibration from which the policy and the thresholds of threads may come (`None`: none was used).
+    /// The calibration from which the policy may come (`None`: none was used).
     pub calibration: Option<CalibrationRecord>,
     /// The objective of the cost model.
     pub objective: Objective,
-}
-
-/// A threshold for levels that threads share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ParallelRecord {
-    /// Key of the threshold in the table `cpu` of a board profile.
-    pub key: Cow<'static, str>,
-    /// Value of the threshold.
-    pub value: u64,
-    /// Where the value came from.
-    pub origin: Origin,
 }
 
 /// The policy that planned the levels.

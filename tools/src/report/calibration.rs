@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::cells::{Cell, Table, aligned, written};
 use socbfs::words::{counted, mteps, seconds};
-use socbfs_boards::measure::{Calibration, Candidate, ParallelKey, ParallelTimes, StrategyNumbers};
+use socbfs_boards::measure::{Calibration, Candidate, StrategyNumbers};
 
 /// The result of `socbfs calibrate`, as its `--json` writes it.
 #[derive(Debug, Serialize)]
@@ -73,12 +73,6 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         let all: Vec<String> = numbers.work_groups.iter().map(|group| format!("{} {:.2}x", group.items, group.relative)).collect();
         writeln!(out, "time by size of work-group, over that of the first: {}", all.join(", "))?;
     }
-    for key in ParallelKey::ALL {
-        let all: Vec<String> = report.calibration.parallel.iter().filter(|times| times.key == key).map(times_cell).collect();
-        if !all.is_empty() {
-            writeln!(out, "time by {}, over that of the first: {}", key.name(), all.join(", "))?;
-        }
-    }
     if let Some(permille) = device_numbers.as_ref().and_then(|numbers| numbers.bottom_up_permille) {
         writeln!(out, "bottom-up on the device costs {:.2} times what sampled assumes without it", f64::from(permille) / 1e3)?;
     }
@@ -104,8 +98,4 @@ fn write(out: &mut String, report: &CalibrationReport) -> std::fmt::Result {
         None => writeln!(out, "too few graphs to hold some out of the fit: auto decides by {}{also}", report.calibration.decider())?,
     }
     writeln!(out, "written to {}", report.file)
-}
-
-fn times_cell(times: &ParallelTimes) -> String {
-    format!("{} {:.2}x", times.value, times.relative)
 }

@@ -158,7 +158,6 @@ pub(crate) mod tests {
                 board: "generic".into(),
                 devices: Vec::new(),
                 thresholds: None,
-                parallel: Vec::new(),
                 fallen_back: None,
                 calibration: None,
                 objective: Objective::Time,
