@@ -20,7 +20,7 @@ pub use channel::{Channel, Domain, Family, Lost, Pace, Reading, Scope, Sensor, S
 pub use counter::{Advance, Counter};
 pub use energy::{DomainPower, Energy, RailEnergy, SignalKind};
 pub use families::discover;
-pub use meter::{Meter, Window};
+pub use meter::{Meter, Watch, Window};
 pub use part::Component;
 pub use pattern::{Pattern, PatternError};
 pub use problem::Unusable;
@@ -30,4 +30,4 @@ pub use source::Source;
 pub use tree::SystemFiles;
 pub(crate) use tree::{Held, name_of_target};
 pub use units::{Joules, Watts};
-pub use watch::{Change, TooSlow, Watch};
+pub use watch::{Change, TooSlow};

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Change, Domain, Energy, Joules, Pace, Pick, RailEnergy, Reading, SelectError, Selection, Sensor, Signal, SignalKind, Sink, Skipped,
-    TooSlow, Unusable, Watch,
+    TooSlow, Unusable,
     curve::{Curve, Totals},
     monotonic,
     watch::Watcher,
@@ -407,25 +407,35 @@ impl Meter {
         Ok(Watch(self))
     }
 
-    pub(crate) fn take_changes(&self, changes: &mut Vec<Change>) {
-        for lane in &self.lanes {
-            if let Some(watcher) = &mut lane.state().watcher {
-                changes.append(&mut watcher.changes);
-            }
-        }
-    }
-
-    pub(crate) fn end_watch(&self) {
-        for lane in &self.lanes {
-            lane.state().watcher = None;
-        }
-    }
-
     /// Measures for `duration` while this thread sleeps, to get the power of an idle machine.
     pub fn idle(&self, duration: Duration) -> Energy {
         let window = self.begin();
         thread::sleep(duration);
         self.end(window)
+    }
+}
+
+/// Counters that are watched until this is dropped.
+#[derive(Debug)]
+#[must_use = "dropped, it watches nothing"]
+pub struct Watch<'m>(&'m Meter);
+
+impl Watch<'_> {
+    /// Moves the changes that were seen since the last call to the end of `changes`, those of a counter in their order.
+    pub fn take(&mut self, changes: &mut Vec<Change>) {
+        for lane in &self.0.lanes {
+            if let Some(watcher) = &mut lane.state().watcher {
+                changes.append(&mut watcher.changes);
+            }
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        for lane in &self.0.lanes {
+            lane.state().watcher = None;
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Meter, Pick};
+use crate::{Pick, Signal};
 
 /// Longest interval between two changes of a counter that is fast enough to be watched.
 const FAST: Duration = Duration::from_millis(2);
@@ -38,29 +38,11 @@ impl TooSlow {
     pub(crate) fn of(pick: &Pick) -> Option<Self> {
         let (channel, every) = (&pick.channel, pick.channel.refresh.as_millis());
         let what = match channel.signal {
-            crate::Signal::Power => format!("reads a power, a new one every {every} ms"),
-            crate::Signal::Counter { .. } if channel.refresh > FAST => format!("changes every {every} ms"),
-            crate::Signal::Counter { .. } => return None,
+            Signal::Power => format!("reads a power, a new one every {every} ms"),
+            Signal::Counter { .. } if channel.refresh > FAST => format!("changes every {every} ms"),
+            Signal::Counter { .. } => return None,
         };
         Some(Self { sensor: channel.name(), what })
-    }
-}
-
-/// Counters that are watched until this is dropped.
-#[derive(Debug)]
-#[must_use = "dropped, it watches nothing"]
-pub struct Watch<'m>(pub(crate) &'m Meter);
-
-impl Watch<'_> {
-    /// Moves the changes that were seen since the last call to the end of `changes`, those of a counter in their order.
-    pub fn take(&mut self, changes: &mut Vec<Change>) {
-        self.0.take_changes(changes);
-    }
-}
-
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        self.0.end_watch();
     }
 }
 
