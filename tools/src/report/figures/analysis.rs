@@ -196,8 +196,8 @@ fn bottom_up(redundant: &Redundant) -> Figure {
         |l| l.counts.level,
         2,
         &[
-            ("top-down E", |l| Cell::count(l.counts.arcs)),
-            ("bottom-up probes", |l| Cell::count(l.counts.probes)),
+            ("top-down (arcs E)", |l| Cell::count(l.counts.arcs)),
+            ("bottom-up (probes)", |l| Cell::count(l.counts.probes)),
             ("unvisited vertices", |l| Cell::count(l.counts.unvisited_vertices)),
             ("arcs into them", |l| Cell::count(l.counts.unvisited_arcs)),
         ],
@@ -227,9 +227,9 @@ fn repeated(repeated: &Repeated) -> Figure {
         |s| s.level,
         3,
         &[
+            ("traversed before", |s| Cell::share(s.traversed)),
             ("repeated, the thesis' rule", |s| Cell::share(s.repeated_thesis)),
             ("repeated, as socbfs splits", |s| Cell::share(s.repeated_ours)),
-            ("traversed before", |s| Cell::share(s.traversed)),
             ("depth A", |s| Cell::count(s.depth_a.into())),
             ("depth B", |s| Cell::count(s.depth_b.into())),
             ("D - k", |s| Cell::count(s.left.into())),
