@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that can't go on has failed")]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
@@ -223,6 +223,60 @@ fn the_architecture_page_draws_the_imports_of_the_rooms() {
         let drawing = drawing(&rooms.iter().map(String::as_str).collect::<Vec<_>>(), &imported.collect());
         assert!(architecture().contains(&format!("```text\n{drawing}```\n")), "ARCHITECTURE.md needs this drawing of {folder}:\n{drawing}");
     }
+}
+
+/// The modules of the crates without rooms, in their order, by folder.
+fn modules() -> Vec<(String, Vec<String>)> {
+    let page = architecture();
+    let table = page.split("<!-- modules: begin -->").nth(1).unwrap().split("<!-- modules: end -->").next().unwrap();
+    let names = |text: &str| text.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    table.lines().map(names).filter(|names| !names.is_empty()).map(|mut names| (names.remove(0), names)).collect()
+}
+
+/// The modules in which the items lie that the text of `lib.rs` exports, by the names of these items.
+fn exports(library: &str) -> BTreeMap<String, String> {
+    let code = without_comments_and_strings(library);
+    let mut found = BTreeMap::new();
+    for statement in code.split("use ").skip(1).filter_map(|rest| rest.split(';').next()) {
+        let own = statement.trim().trim_start_matches("self::").trim_start_matches('{');
+        for path in own.split_inclusive('}').flat_map(|part| part.split(",\n")) {
+            let words: Vec<_> = path.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+            found.extend(words.iter().skip(1).map(|item| ((*item).to_owned(), words[0].to_owned())));
+        }
+    }
+    found
+}
+
+#[test]
+fn modules_of_the_other_crates_import_only_those_before_them() {
+    let all = modules();
+    assert!(all.len() >= 7, "{all:?}");
+    for (folder, order) in all {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder);
+        let exports = exports(&fs::read_to_string(source.join("lib.rs")).unwrap());
+        let (mut paths, mut wrong, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
+        files(&source, &mut paths);
+        for path in paths {
+            let inside = path.strip_prefix(&source).unwrap();
+            let module = inside.components().next().unwrap().as_os_str().to_str().unwrap().trim_end_matches(".rs").to_owned();
+            if module == "lib" || inside.ends_with("tests.rs") || inside.iter().any(|part| part == "tests") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            let above = if inside.components().count() == 1 { "super" } else { "crate" };
+            let named = imports(above, code).into_iter().map(|(line, name)| (line, exports.get(&name).cloned().unwrap_or(name)));
+            let place = |module: &str| order.iter().position(|other| other == module);
+            let late = named.filter(|(_, other)| *other != module && place(other) > place(&module));
+            wrong.extend(late.map(|(line, other)| format!("{folder}/{}:{line}: imports {other}", inside.display())));
+            seen.insert(module);
+        }
+        assert_eq!(seen, order.into_iter().collect(), "{folder}");
+        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    }
+    let library = "pub use self::{\n    a::B,\n    c::{D, e},\n};\npub(crate) use f::G;\n";
+    let wanted = [("B", "a"), ("D", "c"), ("e", "c"), ("G", "f")].map(|(item, module)| (item.to_owned(), module.to_owned()));
+    assert_eq!(exports(library), wanted.into());
 }
 
 /// Of the paths in `files`, the folders and files at the root that `page` does not name.

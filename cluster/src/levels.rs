@@ -500,13 +500,13 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             compute_ns: 0,
         };
         traffic.append_to(&mut self.traffic);
-        let found = self.take_in()?;
+        let found = self.read_messages()?;
         work.merge_ns = nanoseconds(arrived, Instant::now());
         Ok(found)
     }
 
     /// Reads all messages into the visited bits and the next frontier.
-    fn take_in(&mut self) -> Result<Found, Halt> {
+    fn read_messages(&mut self) -> Result<Found, Halt> {
         let part = self.part;
         let (ranks, words) = (part.deal.ranks, part.words);
         let (incoming, stride) = (&self.incoming[..], self.stride);

@@ -13,7 +13,7 @@ const CAPACITY: usize = 1 << 16;
 /// A change of a counter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Change {
-    /// The place of the counter in [`Meter::picks`].
+    /// The place of the counter in [`Meter::picks`](crate::Meter::picks).
     pub rail: usize,
     /// The read before the change, in nanoseconds of CLOCK_MONOTONIC.
     pub after: u64,

@@ -105,8 +105,8 @@ fn is_zero(value: &f64) -> bool {
 pub const LEAST_RATIO: f64 = 0.1;
 
 impl StrategyCost {
-    /// The cost in the form of Zhang 2018, of this many nanoseconds for an arc: of the frontier top-down (equation 2), of unvisited vertices
-    /// bottom-up (equation 4).
+    /// The cost in the form of Zhang 2018, of this many nanoseconds for an arc: of the frontier top-down (equation 2), of unvisited
+    /// vertices bottom-up (equation 4).
     pub fn zhang(strategy: Strategy, arc_ns: f64) -> Self {
         match strategy.direction() {
             Direction::TopDown => Self { frontier_edge_ns: arc_ns, ..Self::default() },

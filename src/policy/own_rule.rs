@@ -649,7 +649,7 @@ mod tests {
     }
 
     /// Two operands with an operator that binds this strongly.
-    fn both(strengths: RangeInclusive<u8>, of: impl Any<Value = Node> + Clone) -> impl Any<Value = Node> {
+    fn binary(strengths: RangeInclusive<u8>, of: impl Any<Value = Node> + Clone) -> impl Any<Value = Node> {
         let ops: Vec<usize> = (0..OPS.len()).filter(|&op| strengths.contains(&OPS[op].strength)).collect();
         (proptest::sample::select(ops), of.clone(), of).prop_map(|(op, left, right)| Node::Both(op, Box::new([left, right])))
     }
@@ -658,13 +658,13 @@ mod tests {
         let value = prop_oneof![0.0..1e3, Just(0.0), Just(14.0), Just(1e300), Just(1e-9), (0..1_u64 << 40).prop_map(|value| value as f64)];
         let leaf = prop_oneof![value.prop_map(Node::Number), name(false)];
         leaf.prop_recursive(4, 12, 2, |inner| {
-            prop_oneof![both(COMPARED + 1..=SIGN, inner.clone()), inner.prop_map(|of| Node::Minus(Box::new(of)))]
+            prop_oneof![binary(COMPARED + 1..=SIGN, inner.clone()), inner.prop_map(|of| Node::Minus(Box::new(of)))]
         })
     }
 
     fn a_condition() -> impl Any<Value = Node> + Clone {
-        let leaf = prop_oneof![both(COMPARED..=COMPARED, a_number()), name(true)];
-        leaf.prop_recursive(3, 6, 2, |inner| prop_oneof![both(0..=AND, inner.clone()), inner.prop_map(|of| Node::Not(Box::new(of)))])
+        let leaf = prop_oneof![binary(COMPARED..=COMPARED, a_number()), name(true)];
+        leaf.prop_recursive(3, 6, 2, |inner| prop_oneof![binary(0..=AND, inner.clone()), inner.prop_map(|of| Node::Not(Box::new(of)))])
     }
 
     fn a_rule() -> impl Any<Value = Parsed> {

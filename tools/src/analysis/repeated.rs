@@ -26,8 +26,8 @@ pub fn repeated(layout: &Layout, levels: &Levels, share_permille: u16) -> Repeat
             let mut frontier = levels.frontier(level);
             frontier.sort_unstable_by_key(|&v| layout.to_original(v));
             let (a, b) = frontier.split_at(cut(layout.csr(), &frontier, share_permille));
-            let thesis = work.both(levels, level, a, b, true);
-            let ours = work.both(levels, level, a, b, false);
+            let thesis = work.search_halves(levels, level, a, b, true);
+            let ours = work.search_halves(levels, level, a, b, false);
             let left = levels.last - level;
             SplitLevel {
                 level,
@@ -77,7 +77,7 @@ impl<'g> Halves<'g> {
     }
 
     /// Runs the search of each half to its end. `knows_other`: the other half counts as visited.
-    fn both(&mut self, levels: &Levels, level: u32, a: &[Vertex], b: &[Vertex], knows_other: bool) -> Repeats {
+    fn search_halves(&mut self, levels: &Levels, level: u32, a: &[Vertex], b: &[Vertex], knows_other: bool) -> Repeats {
         self.by_first.fill(false);
         let mut found = Repeats { common: 0, depths: [0; 2] };
         for (half, (own, other)) in [(a, b), (b, a)].into_iter().enumerate() {

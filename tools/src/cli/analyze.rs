@@ -15,8 +15,8 @@ use crate::{
     record::{Analysis, DeviceHandover, Environment, ExactLevel, GraphAnalysis, LayoutRecord, RankScaling, SearchedRoot},
     report::figures::Document,
     shell::{
-        Bar, EnergyArgs, Failure, GraphsArgs, OutputArgs, Outputs, SoFar, Source, both, document, print_documents, progress, source,
-        with_graph_help, without_effect,
+        Bar, EnergyArgs, Failure, GraphsArgs, OutputArgs, Outputs, SoFar, Source, document, print_documents, progress, source,
+        with_graph_help, without_effect, worse_of,
     },
 };
 use socbfs::{BuildOptions, EdgeList, Layout, Policy, Search, SearchOptions, Strategy, Vertex, policy::LevelDevice};
@@ -215,7 +215,7 @@ fn publish(analysis: &Analysis, outputs: Outputs, wide: bool) -> Result<(), Fail
         document.sections.extend(paper);
         print_documents(&[document], wide)
     };
-    both(written, document(analysis).and_then(print))
+    worse_of(written, document(analysis).and_then(print))
 }
 
 impl AnalyzeArgs {

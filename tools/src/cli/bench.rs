@@ -18,8 +18,8 @@ use crate::{
     },
     report,
     shell::{
-        Bar, EnergyArgs, Failure, LayoutArgs, OutputArgs, Outputs, READ, SearchArgs, SoFar, Source, both, invalid, progress, results, say,
-        source, with_graph_help,
+        Bar, EnergyArgs, Failure, LayoutArgs, OutputArgs, Outputs, READ, SearchArgs, SoFar, Source, invalid, progress, results, say,
+        source, with_graph_help, worse_of,
     },
 };
 use socbfs::LayoutStats;
@@ -348,7 +348,7 @@ pub(super) fn publish(record: &Record, outputs: Outputs, quiet: bool) -> Result<
     if !quiet && on_terminal {
         table();
     }
-    both(published, all_valid(&record.roots))
+    worse_of(published, all_valid(&record.roots))
 }
 
 /// Reports the root that failed validation, if one did.

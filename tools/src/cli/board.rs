@@ -12,7 +12,9 @@ use crate::{
     board::{init as first_profile, manifest, tune},
     record::{CalibrationRecord, ChosenPolicy},
     report,
-    shell::{Failure, LayoutArgs, Output, RootArgs, SearchArgs, Source, both, print, print_json, progress, say, source, without_effect},
+    shell::{
+        Failure, LayoutArgs, Output, RootArgs, SearchArgs, Source, print, print_json, progress, say, source, without_effect, worse_of,
+    },
 };
 use socbfs::{
     DeviceInfo, Policy, Simd,
@@ -267,7 +269,7 @@ fn validate(files: &[PathBuf]) -> Result<(), Failure> {
     let printed = print(&good);
     let Some(last) = bad.pop() else { return printed };
     bad.iter().for_each(crate::shell::tell);
-    both(printed, Err(last))
+    worse_of(printed, Err(last))
 }
 
 impl TuneArgs {

@@ -13,11 +13,11 @@ use super::{
     run::{Array, RunArgs, summary},
     validate::{ValidateArgs, report_verdict},
 };
-use crate::shell::energy::lost;
+use crate::shell::energy::unmeasured;
 use crate::shell::{
     config::{ClusterArgs, LayoutArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, Outputs, both, print},
+    output::{Output, Outputs, print, worse_of},
     progress::Bar,
     source::{Source, start_pool},
     tell,
@@ -432,7 +432,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
             // This rank alone has the error, and the others would wait.
             Err(error @ ClusterError::Message { .. }) => return Err(error.into()),
             // All ranks have an error.
-            Err(error) => lost(&error.into(), first),
+            Err(error) => unmeasured(&error.into(), first),
         },
         None => EnergyRecord::unavailable("the run has no speed", None),
     };
@@ -481,7 +481,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         written = write(parents, Column::Parent, &whole);
     }
     if arguments.levels.is_some() {
-        written = both(written, write(levels, Column::Level, &validator.levels(&trees[0])?));
+        written = worse_of(written, write(levels, Column::Level, &validator.levels(&trees[0])?));
     }
     let traffic = all_gather(ranks, &search.traffic().to_vec())?;
     if ranks.rank() != 0 {
@@ -496,7 +496,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -
         text.push('\n');
         text.push_str(&report::traffic(&traffic));
     }
-    both(written, print(&text))
+    worse_of(written, print(&text))
 }
 
 /// Parents that rank 0 sends at once.

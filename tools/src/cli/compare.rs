@@ -9,7 +9,7 @@ use clap::Args;
 
 use crate::{
     report::{Comparison, Effect, InTurn, Run, figures, html, over_graphs},
-    shell::{Bar, Failure, Output, both, interrupt, print, progress, read, take_stdout},
+    shell::{Bar, Failure, Output, interrupt, print, progress, read, take_stdout, worse_of},
 };
 use socbfs::files;
 
@@ -112,7 +112,7 @@ impl CompareArgs {
         let sides = [&*names[0], &names[1]];
         let drawn = html.map_or(Ok(()), |html| write_comparison(html, sides, &runs, &comparison));
         let printed = if in_place { Ok(()) } else { print(&comparison.table(sides)) };
-        both(both(drawn, printed), self.limit(comparison.medians))
+        worse_of(worse_of(drawn, printed), self.limit(comparison.medians))
     }
 
     /// Runs A and B in turn over every graph.
@@ -150,7 +150,7 @@ impl CompareArgs {
         }
         let (effect, sentence) = over_graphs(&compared);
         let printed = if compared.len() > 1 { print(&format!("Over {} graphs: {sentence}\n", compared.len())) } else { Ok(()) };
-        both(printed, self.limit(effect))
+        worse_of(printed, self.limit(effect))
     }
 
     /// Runs `bench` once, as a process of its own, and reads its record.

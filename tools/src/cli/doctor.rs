@@ -21,7 +21,7 @@ use crate::{
         figures::{COLOURS, PLAIN},
         wrapped,
     },
-    shell::{Bar, Failure, RootArgs, both, config, print_coloured, print_json, profile_at},
+    shell::{Bar, Failure, RootArgs, config, print_coloured, print_json, profile_at, worse_of},
 };
 use socbfs::{
     DeviceInfo, DeviceKind, OpenClError,
@@ -100,7 +100,7 @@ pub(super) fn run(arguments: &DoctorArgs, quiet: bool) -> Result<(), Failure> {
 /// Prints the findings; exit code 2 if one of them prevents a search.
 fn tell(diagnosis: &Diagnosis, json: bool, quiet: bool) -> Result<(), Failure> {
     let printed = if json { print_json(diagnosis) } else { print_coloured(|colours| text(diagnosis, quiet, colours)) };
-    both(printed, if diagnosis.works == Some(false) { Err(Failure::Command(2)) } else { Ok(()) })
+    worse_of(printed, if diagnosis.works == Some(false) { Err(Failure::Command(2)) } else { Ok(()) })
 }
 
 /// Runs the checks that are possible only on the running machine.

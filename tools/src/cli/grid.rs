@@ -12,7 +12,7 @@ use crate::{
     maps,
     record::{Environment, GridRecord, MapRecord},
     report,
-    shell::{Failure, HostArgs, Output, Outputs, WindowArgs, both, read},
+    shell::{Failure, HostArgs, Output, Outputs, WindowArgs, read, worse_of},
 };
 use socbfs::files;
 use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
@@ -233,5 +233,8 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         energy,
         map,
     };
-    both(both(both(drawn, distances), both(steps, nearest)), Outputs { json, html: None }.publish(&record, || report::grid(&record)))
+    worse_of(
+        worse_of(worse_of(drawn, distances), worse_of(steps, nearest)),
+        Outputs { json, html: None }.publish(&record, || report::grid(&record)),
+    )
 }

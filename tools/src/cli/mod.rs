@@ -38,7 +38,7 @@ use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcom
 
 use crate::{
     report::COLUMNS,
-    shell::{Failure, both, clocks, fatal, interrupt, keep_stdout, progress, say, shown, tell, tell_variables, with_variables},
+    shell::{Failure, clocks, fatal, interrupt, keep_stdout, progress, say, shown, tell, tell_variables, with_variables, worse_of},
 };
 use socbfs::words::{LONGEST, cut};
 
@@ -164,7 +164,7 @@ fn exit_code() -> u8 {
         progress::disable();
     }
     let ready = keep_stdout().and_then(|()| log_to_stderr(&cli)).and_then(|()| interrupt::watch());
-    match ready.and_then(|()| both(dispatch(&cli, &matches), clocks::put_back())) {
+    match ready.and_then(|()| worse_of(dispatch(&cli, &matches), clocks::put_back())) {
         Ok(()) => 0,
         Err(failure) => {
             tell(&failure);

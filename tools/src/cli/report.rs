@@ -7,7 +7,7 @@ use clap::Args;
 use crate::{
     bench::read_record,
     report::{figures, html},
-    shell::{Failure, Output, both, print_documents, read},
+    shell::{Failure, Output, print_documents, read, worse_of},
 };
 use socbfs::files;
 
@@ -77,7 +77,7 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     };
     let drawn = svg.map_or(Ok(()), draw);
     let written = page.map_or(Ok(()), |page| page.finish_page(&html::page(&documents, None)));
-    both(drawn, written)
+    worse_of(drawn, written)
 }
 
 const CURE: &str = "write a record with --json FILE of `socbfs analyze`, `bench` or `policies`";

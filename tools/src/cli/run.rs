@@ -15,8 +15,8 @@ use crate::{
     record::{ChosenPolicy, EnergyRecord},
     report::{self, ArrayFormat, Column, write_array},
     shell::{
-        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, both, invalid, print, progress, read, source,
-        with_graph_help, without_effect,
+        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source,
+        with_graph_help, without_effect, worse_of,
     },
 };
 use socbfs::{
@@ -208,7 +208,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
     }
-    both(both(both(written, levels), nearest), print(&text))
+    worse_of(worse_of(worse_of(written, levels), nearest), print(&text))
 }
 
 /// Longest time for which a search is repeated until the energy of its levels is known.

@@ -17,8 +17,8 @@ use crate::{
     record::{Environment, PointRecord, SweepRecord},
     report,
     shell::{
-        Bar, Failure, LayoutArgs, Output, OutputArgs, READ, SearchArgs, SensorArgs, SoFar, Source, both, print, results, source,
-        with_graph_help, without_effect,
+        Bar, Failure, LayoutArgs, Output, OutputArgs, READ, SearchArgs, SensorArgs, SoFar, Source, print, results, source, with_graph_help,
+        without_effect, worse_of,
     },
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
@@ -281,7 +281,7 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
         measure(arguments, &config, &source, &axes, meter.as_ref().ok(), clocks, kept, &so_far, quiet)
     });
     let written = board.map_or(Ok(()), |board| write_board(board, &config.profile, &so_far.lock().record));
-    both(ended, written)
+    worse_of(ended, written)
 }
 
 /// Writes `profile` with the best points to `board`, if there are any.
@@ -337,7 +337,7 @@ fn measure(
         let record = &mut so_far.lock().record;
         (record.drift, record.complete) = (ended.drift, true);
     });
-    both(ended, back)?;
+    worse_of(ended, back)?;
     let record = &so_far.lock().record;
     if record.points.iter().all(|point| point.measured.is_none()) {
         let why = record.points.iter().flat_map(|point| &point.thrown_away).next_back().cloned().unwrap_or_default();

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::shell::{
     config::{LayoutArgs, SearchArgs, without_effect},
     error::Failure,
-    output::{Output, both, print, protect, take_stdout},
+    output::{Output, print, protect, take_stdout, worse_of},
     progress::{self, Bar},
     say,
     source::{self, Source, with_graph_help},
@@ -213,7 +213,7 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
     for (form, output) in [(NetworkKind::Surf, surf), (NetworkKind::Mlp, mlp)] {
         if let (Some(network), Some(output)) = (networks.iter().find(|network| network.form() == form), output) {
             let text = written(network, &records, &learn, &judged);
-            result = both(result, output.finish(|out| out.write_all(text.as_bytes())));
+            result = worse_of(result, output.finish(|out| out.write_all(text.as_bytes())));
         }
     }
     if let Some(output) = calibration {
@@ -225,13 +225,13 @@ pub(super) fn run(arguments: &TrainArgs, matches: &ArgMatches, quiet: bool) -> R
                 say(&format!("weights of surf and mlp are in {file}; `socbfs calibrate` decides whether auto uses them"));
             }
         });
-        result = both(result, written);
+        result = worse_of(result, written);
     }
     if let Some(json) = json {
         let written = json.finish_json(|out| serde_json::to_writer_pretty(out, &judged).map_err(std::io::Error::from));
-        result = both(result, written);
+        result = worse_of(result, written);
     }
-    both(result, if in_place { Ok(()) } else { print(&table(&judged)) })
+    worse_of(result, if in_place { Ok(()) } else { print(&table(&judged)) })
 }
 
 impl TrainArgs {

@@ -7,7 +7,7 @@ use clap::Args;
 use super::run::SourceArgs;
 use crate::{
     report::read_array,
-    shell::{Bar, Failure, READ, Source, both, print, with_graph_help},
+    shell::{Bar, Failure, READ, Source, print, with_graph_help, worse_of},
 };
 use socbfs::{SearchError, words::counted};
 use socbfs_io::{
@@ -89,5 +89,5 @@ pub(super) fn report_verdict(verdict: Result<Validated, String>, tells: bool) ->
         Err(fault) => format!("INVALID: {fault}\n"),
     };
     // A reader that has gone must not turn the verdict into a success.
-    both(if tells { print(&text) } else { Ok(()) }, verdict.map(drop).map_err(|_| Failure::Invalid))
+    worse_of(if tells { print(&text) } else { Ok(()) }, verdict.map(drop).map_err(|_| Failure::Invalid))
 }

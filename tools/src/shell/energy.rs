@@ -188,7 +188,7 @@ impl WindowArgs {
                 }
                 (meter, options)
             }
-            Err(failure) => (Err(lost(&failure, true).into()), options),
+            Err(failure) => (Err(unmeasured(&failure, true).into()), options),
         }
     }
 
@@ -314,12 +314,12 @@ pub(crate) fn kept<T>(measured: Measured<Result<T, EnergyError>>, tells: bool) -
         Ok(energy) => Ok(energy),
         Err(error @ EnergyError::Different { .. }) => return Err(error.into()),
         Err(EnergyError::Cluster(error)) if !error.is_of_all() => return Err(error.into()),
-        Err(error) => Err(lost(&error.into(), tells).into()),
+        Err(error) => Err(unmeasured(&error.into(), tells).into()),
     })
 }
 
 /// The record of a run whose energy could not be measured. This process warns of it if it `tells`.
-pub(crate) fn lost(failure: &Failure, tells: bool) -> EnergyRecord {
+pub(crate) fn unmeasured(failure: &Failure, tells: bool) -> EnergyRecord {
     if tells {
         log::warn!("no energy was measured: {failure}");
     }

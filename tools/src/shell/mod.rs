@@ -25,8 +25,8 @@ pub(crate) use config::{
 pub(crate) use energy::{EnergyArgs, GLANCE, Measured, SensorArgs, WindowArgs, kept, parse_count, profile_at, seconds_in};
 pub(crate) use error::Failure;
 pub(crate) use output::{
-    Output, OutputArgs, Outputs, both, document, keep_stdout, print, print_coloured, print_documents, print_json, protect, read, results,
-    take_stdout,
+    Output, OutputArgs, Outputs, document, keep_stdout, print, print_coloured, print_documents, print_json, protect, read, results,
+    take_stdout, worse_of,
 };
 pub(crate) use progress::Bar;
 pub(crate) use so_far::SoFar;

@@ -63,13 +63,13 @@ impl Outputs {
         // The record comes first: a page can be made from it again.
         let written = self.json.map_or(Ok(()), |json| json.finish_json(|out| report::json(record, out)));
         let draw = |page: Output| page.finish_page(&html::page(&[document(record)?], None));
-        both(written, self.html.map_or(Ok(()), draw))
+        worse_of(written, self.html.map_or(Ok(()), draw))
     }
 
     /// Writes `record` to them, and prints the text `words` unless one of them is standard output.
     pub(crate) fn publish(self, record: &impl Serialize, words: impl FnOnce() -> String) -> Result<(), Failure> {
         let in_place = self.take_stdout();
-        both(self.write(record), if in_place { Ok(()) } else { print(&words()) })
+        worse_of(self.write(record), if in_place { Ok(()) } else { print(&words()) })
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn take_stdout<'o>(outputs: impl IntoIterator<Item = &'o Option<Outpu
 
 /// Combines the results of two outputs, or of an output and a check. If both failed, returns the failure with the higher exit code (the
 /// first if the codes are equal), so that a closed pipe hides no other failure. Prints the other one.
-pub(crate) fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn worse_of(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), Failure> {
     match (first, second) {
         (Err(first), Err(second)) => {
             let (kept, told) = if second.code() > first.code() { (second, first) } else { (first, second) };
@@ -268,16 +268,16 @@ mod tests {
     fn a_closed_pipe_hides_no_other_failure() {
         let pipe = || Err(Failure::BrokenPipe);
         let code = |result: Result<(), Failure>| result.map_or_else(|failure| failure.code(), |()| 0);
-        assert_eq!(code(both(Ok(()), Ok(()))), 0);
-        assert_eq!(code(both(pipe(), Ok(()))), 0);
+        assert_eq!(code(worse_of(Ok(()), Ok(()))), 0);
+        assert_eq!(code(worse_of(pipe(), Ok(()))), 0);
         for failure in [|| Failure::Invalid, || Failure::new("disk full"), || Failure::Command(3)] {
             let expected = failure().code();
             for other in [pipe, || Ok(())] {
-                assert_eq!(code(both(other(), Err(failure()))), expected);
-                assert_eq!(code(both(Err(failure()), other())), expected);
+                assert_eq!(code(worse_of(other(), Err(failure()))), expected);
+                assert_eq!(code(worse_of(Err(failure()), other())), expected);
             }
         }
-        let kept = both(Err(Failure::new("first")), Err(Failure::new("second"))).unwrap_err();
+        let kept = worse_of(Err(Failure::new("first")), Err(Failure::new("second"))).unwrap_err();
         assert_eq!(kept.to_string(), "first");
     }
 }

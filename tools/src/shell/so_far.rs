@@ -15,7 +15,7 @@ use serde::{
 };
 use twox_hash::XxHash3_128;
 
-use super::{Failure, Output, Outputs, Source, both, interrupt, progress, say};
+use super::{Failure, Output, Outputs, Source, interrupt, progress, say, worse_of};
 use crate::{
     calibrate::{Header, OTHER_BUILD, Partial},
     record::Environment,
@@ -194,7 +194,7 @@ impl<R: Send + 'static> SoFar<R> {
             }
         }
         state.tell_what_is_kept();
-        both(ended, published)
+        worse_of(ended, published)
     }
 }
 
