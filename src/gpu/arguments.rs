@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use crate::{
         gpu::{
-            setup::{SOURCES, scratch_words},
+            kernels::{SOURCES, scratch_words},
             slots,
         },
         opencl::{Device, Limits, devices},

@@ -5,6 +5,7 @@ mod arrivals;
 mod convert;
 mod graph;
 mod handover;
+mod kernels;
 mod levels;
 mod part;
 mod sampling;

@@ -15,7 +15,7 @@ use super::{
     arguments::{Memory, Number, set},
     arrivals::demand,
     graph::GraphArrays,
-    setup::Kernels,
+    kernels::Kernels,
     side::DeviceSide,
     slots::{IS_BITMAP, IS_QUEUE, LEVELS, TAIL},
 };

@@ -7,7 +7,7 @@ use super::{
     arguments::{Local, Memory, Number, Value, names, set},
     arrivals::Completions,
     graph::{DeviceGraph, GraphArrays, MOST_PARTS},
-    setup::{Built, Kernels},
+    kernels::{Built, Kernels},
     slots::{self, COUNTERS, PIECES, SLOT, SLOTS, Slot},
 };
 use crate::{

@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn kernels_use_all_shared_names_and_define_none() {
-        let sources = super::super::setup::SOURCES.concat();
+        let sources = super::super::kernels::SOURCES.concat();
         for (name, _) in SHARED {
             assert!(!sources.contains(&format!("#define {name} ")), "{name}");
             assert!(sources.contains(name), "no kernel uses {name}");

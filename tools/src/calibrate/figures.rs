@@ -1,22 +1,13 @@
 //! Figures of every strategy over all measured levels.
 
-use super::fit::corun;
+use super::fit::{corun, zhang_edges};
 use crate::record::LevelTable;
 use socbfs::{
-    bfs::{Direction, LevelStats, Strategy},
+    bfs::{LevelStats, Strategy},
     policy::CostModel,
     stats::Summary,
 };
 use socbfs_boards::measure::{CoRun, StrategyNumbers};
-
-/// The number of edges that Zhang 2018 takes as the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
-/// vertices bottom-up (equation 4).
-pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
-    match direction {
-        Direction::TopDown => stats.frontier_edges,
-        Direction::BottomUp => stats.unvisited_edges,
-    }
-}
 
 /// The speeds of each of `strategies` in `tables` beyond level 0, and the errors of `model` and `zhang`. Strategies that were not measured
 /// are left out.

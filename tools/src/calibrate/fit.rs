@@ -3,7 +3,7 @@
 //! First, each strategy's terms are fitted by least squares without negative coefficients. A model has to decide well rather than to
 //! predict well, so then each term is moved by up to the factor [`MOST`] as long as the model's plans for the same searches cost less.
 
-use super::{figures::zhang_edges, plan::plans_ns};
+use super::plan::plans_ns;
 use crate::record::{LevelTable, LevelTimes, SHARES, SplitParts};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
@@ -134,6 +134,15 @@ impl SplitParts {
         let (overlap, own) = (self.both_ns[0].min(self.both_ns[1]), self.both_ns[side]);
         let alone = overlap - (own - self.alone_ns[side]);
         (2.0 * overlap >= own && alone > 0.0).then_some(overlap / alone)
+    }
+}
+
+/// The number of edges that Zhang 2018 takes as the work of a level: edges out of the frontier top-down (equation 2), edges of unvisited
+/// vertices bottom-up (equation 4).
+pub(super) fn zhang_edges(stats: &LevelStats, direction: Direction) -> u64 {
+    match direction {
+        Direction::TopDown => stats.frontier_edges,
+        Direction::BottomUp => stats.unvisited_edges,
     }
 }
 
