@@ -28,19 +28,18 @@
 //!
 //! The programs in `examples/` read a file, choose a device, measure the energy of a search, and define a policy.
 
-// What is hidden is for the crates above, and changes without notice. What most programs need is exported below.
+// What most programs need is exported below.
 pub mod bfs;
 mod cpu;
-#[doc(hidden)]
-pub mod engine;
+mod engine;
 pub mod files;
-#[doc(hidden)]
-pub mod gpu;
+mod gpu;
 pub mod graph;
 mod hybrid;
 pub mod kernels;
 pub mod memory;
 pub mod opencl;
+pub mod part;
 pub mod policy;
 pub mod search;
 pub mod stats;

@@ -810,7 +810,6 @@ impl<'g> Search<'g> {
 }
 
 /// What measurements and tests switch; a program has no use for it.
-#[doc(hidden)]
 impl Search<'_> {
     /// Sets whether a device may run a level before it is planned, if the plan is certain, from the next search on. If it may not, the
     /// record of each level has a time of its own.

@@ -6,7 +6,7 @@
 //! others:
 //! 1. Every vertex points to the least of its first neighbours (the rows of the layout, or two columns), if that is less. No pointer needs
 //!    another one, and all point downwards, so nothing is synchronised. Of Kronecker 20, two trees are left.
-//! 2. If no tree has nearly all vertices, [rounds](Joining::round) join trees along the other first neighbours, without a branch that
+//! 2. If no tree has nearly all vertices, rounds (`Joining::round`) join trees along the other first neighbours, without a branch that
 //!    depends on the trees. (Roads of the north-east of the USA: 330,000 trees of 1.5 million vertices become 23,000, 1,700, 60 and 5.
 //!    Walks up the trees for each edge, as in Afforest, take four times as long.)
 //! 3. Vertices outside of the largest tree look at all their neighbours.

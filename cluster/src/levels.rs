@@ -25,12 +25,11 @@ use super::{
 use socbfs::{
     DeviceUse, GpuEngineError, GpuSetup,
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
-    engine::OnHost,
-    gpu::{PartFrontier, PartGpu, PartState, check_parents},
     graph::{NONE, Vertex},
     kernels::{BottomUp, SimdKernels},
     memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,
+    part::{OnHost, PartFrontier, PartGpu, PartState, check_parents},
     threads::{SharedBuffers, Team, share, share_and_sum},
     words::with_causes,
 };

@@ -11,12 +11,12 @@ use super::{
 };
 use socbfs::{
     bfs::LevelStats,
-    gpu::PartArrays,
     graph::{
         Columns, Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees, skew},
     },
     memory::{self, Slab},
+    part::PartArrays,
 };
 
 /// Leaves among the sources of a search whose neighbours are exchanged at once.

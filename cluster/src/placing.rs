@@ -31,7 +31,7 @@ pub struct PreparedRank {
     /// The device, with the levels that it runs.
     pub device: RankDevice,
     /// Whether bounds of the levels that it runs have to be measured, since policy and board do not give all of them.
-    /// [`measured_bands`] measures them, and [`Places::or`] adds them to the known ones.
+    /// [`measured_bands`](crate::measured_bands) measures them, and [`Places::or`] adds them to the known ones.
     pub wants_bounds: bool,
 }
 

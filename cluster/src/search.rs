@@ -65,7 +65,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         self.device.as_ref()
     }
 
-    /// Why this rank continues without its device, if it does (see [`RankDevice::fall_back`]).
+    /// Why this rank continues without its device, if it does (see [`RankDevice::fall_back`](crate::RankDevice::fall_back)).
     pub fn fallen_back(&self) -> Option<&str> {
         self.fallen_back.as_deref()
     }
@@ -87,7 +87,7 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
     /// # Errors
     /// [`ClusterError::Message`]; on all ranks [`ClusterError::RootOutOfRange`], [`ClusterError::OtherSources`], and
     /// [`ClusterError::Device`] if the device of one was lost, in this search or an earlier one, and that rank may not
-    /// ([`RankDevice::fall_back`]) or can't continue without it.
+    /// ([`RankDevice::fall_back`](crate::RankDevice::fall_back)) or can't continue without it.
     pub fn run<'s>(&mut self, sources: impl Into<Sources<'s>>) -> Result<Outcome, ClusterError> {
         let sources = sources.into();
         let sources = sources.as_slice();

@@ -134,7 +134,6 @@ pub trait Planner {
     }
 
     /// The sure decisions for the levels after the one just planned, which has these `stats` and this `_plan`.
-    #[doc(hidden)]
     fn ahead(&self, stats: &LevelStats, _plan: LevelPlan) -> Ahead {
         Ahead { vertices: stats.vertices, arcs: stats.arcs, ..Ahead::default() }
     }

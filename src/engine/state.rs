@@ -245,7 +245,7 @@ impl SearchState {
     }
 }
 
-/// The source of the arrays of a [`SearchState`]: the host's memory, or memory that a device shares.
+/// The source of the arrays of a state of a search: the host's memory, or memory that a device shares.
 pub trait Allocate<E> {
     /// `len` zeroed numbers.
     fn numbers(&self, len: usize, what: &'static str) -> Result<SharedSlice<u32>, E>;

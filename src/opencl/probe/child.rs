@@ -57,7 +57,6 @@ pub fn is_child() -> bool {
 ///
 /// # Errors
 /// If the parent has ended already.
-#[doc(hidden)]
 pub fn end_with(parent: u32) -> io::Result<()> {
     // A process that waits in the kernel may not react to other signals.
     prctl::set_pdeathsig(Signal::SIGKILL)?;
