@@ -99,7 +99,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// `$SOCBFS_CACHE_DIR`, else `$XDG_CACHE_HOME/socbfs`, else `~/.cache/socbfs`, and in it `programs`. `None` if no such folder can be
-    /// made, or `SOCBFS_CACHE_DIR` is empty.
+    /// used, or `SOCBFS_CACHE_DIR` is empty.
     pub(super) fn of_user() -> Option<Self> {
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let base = match env::var_os("SOCBFS_CACHE_DIR") {
@@ -113,9 +113,14 @@ impl Cache {
         Self::in_folder(&base.join("programs"))
     }
 
-    /// The cache in `folder`, which is created if it does not exist. `None` if that fails, or if another user could put a program into it,
-    /// since programs loaded from it are run.
+    /// The cache in `folder`, which the first program that is kept creates. `None` if another user could put a program into it, since
+    /// programs loaded from it are run.
     pub(super) fn in_folder(folder: &Path) -> Option<Self> {
+        if folder.exists() { Self::made(folder) } else { Some(Self { folder: folder.to_owned() }) }
+    }
+
+    /// As [`in_folder`](Self::in_folder), in a folder that is created if it does not exist.
+    fn made(folder: &Path) -> Option<Self> {
         if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
             log::debug!("no cache of programs at {}: {error}", folder.display());
             return None;
@@ -204,6 +209,7 @@ impl Cache {
     fn write(&self, path: &Path, key: &Key, binary: &[u8]) -> io::Result<()> {
         // Written to a temporary file in the same folder and then renamed, so that another process sees the old entry or the new one, never
         // a part.
+        Self::made(&self.folder).ok_or(io::ErrorKind::PermissionDenied)?;
         let (mut file, temporary) = Temporary::create(&self.folder, BEING_WRITTEN, 0o600)?;
         let content = [libraries().as_bytes(), b"\n", binary].concat();
         for part in [MAGIC.as_slice(), &key.0, &hash(&content), &content] {
@@ -371,9 +377,10 @@ mod tests {
         let programs = folder.path().join("socbfs/programs");
         let cache = Cache::in_folder(&programs).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
-        assert_eq!((mode(&programs), mode(&folder.path().join("socbfs"))), (0o700, 0o700));
         let key = Key::new(&invented("p", "d", DeviceKind::Gpu, 4), "a", "");
+        assert!(cache.load(&key).is_none() && !folder.path().join("socbfs").exists(), "a cache without a program has no folder");
         cache.store(&key, b"binary");
+        assert_eq!((mode(&programs), mode(&folder.path().join("socbfs"))), (0o700, 0o700));
         let path = cache.path(&key);
         assert_eq!(mode(&path), 0o600);
         assert_eq!(cache.load(&key).as_deref(), Some(&b"binary"[..]));
