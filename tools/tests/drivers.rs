@@ -212,7 +212,9 @@ fn what_a_driver_says_is_not_believed_where_it_can_be_measured() {
     };
     assert_eq!(used("one-unit", "generic"), (64, true));
     assert_eq!(used("one-unit", &board), (24, true));
-    assert_eq!(used("copying", &board), (24, false));
+    // A busy machine may hide a copy from the measurement of one run.
+    let found: Vec<_> = (0..3).map(|_| used("copying", &board)).take_while(|&found| found != (24, false)).collect();
+    assert!(found.len() < 3, "{found:?}");
 }
 
 #[test]
