@@ -22,7 +22,7 @@ use top_down::TopDown;
 
 /// What the sources import of other rooms.
 mod threads {
-    pub use crate::share::Pieces;
+    pub(crate) use crate::share::Pieces;
 }
 mod graph {
     pub type Vertex = u32;
