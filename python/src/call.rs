@@ -17,9 +17,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bfs::{graph::{GraphError, RowsError, Stopper}, search::SearchError, words::{with_causes, with_cure}};
-use socbfs_boards::runtime::RuntimeError;
-use socbfs_io::{Fault, InputError};
+use bfs::{
+    graph::{GraphError, RowsError, Stopper},
+    search::SearchError,
+    words::{with_causes, with_cure},
+};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use pyo3::{
     create_exception,
@@ -29,6 +31,8 @@ use pyo3::{
     },
     prelude::*,
 };
+use socbfs_boards::runtime::RuntimeError;
+use socbfs_io::{Fault, InputError};
 
 create_exception!(socbfs, InternalError, PyRuntimeError, "A bug in socbfs. The graph can still be searched.");
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bfs::{Stopper, words::with_causes};
-use socbfs_algo::grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil};
 use numpy::{Ix2, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::{
     exceptions::{PyIndexError, PyMemoryError, PyRuntimeError, PyTimeoutError, PyValueError},
     prelude::*,
 };
+use socbfs_algo::grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil};
 
 use crate::{
     Lent, Room,

@@ -11,11 +11,13 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use bfs::{DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run, threads::AffinityGuard, graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper}, search::{End, OwnedSearch}, words::{with_causes, with_cure}};
-use socbfs_boards::{Runtime, board::Goal, runtime::{Origin, Profile, RuntimeError, Setting}};
-use socbfs_power::{Meter, Selection, SystemFiles, Window};
-use socbfs_algo::{Components, ManySearch, many::LevelNumber};
-use socbfs_io::ReadOptions;
+use bfs::{
+    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run,
+    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
+    search::{End, OwnedSearch},
+    threads::AffinityGuard,
+    words::{with_causes, with_cure},
+};
 use numpy::{
     Element, Ix1, Ix2, PyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods, dtype,
     ndarray::Dimension,
@@ -25,6 +27,14 @@ use pyo3::{
     prelude::*,
     types::{PyBytes, PyDict},
 };
+use socbfs_algo::{Components, ManySearch, many::LevelNumber};
+use socbfs_boards::{
+    Runtime,
+    board::Goal,
+    runtime::{Origin, Profile, RuntimeError, Setting},
+};
+use socbfs_io::ReadOptions;
+use socbfs_power::{Meter, Selection, SystemFiles, Window};
 
 use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, process, take_messages};
 
@@ -283,7 +293,13 @@ impl Core {
                 let text = format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more");
                 return Err(Failure(PyValueError::new_err(text)));
             }
-            Ok(Searched { layout: Arc::new(layout), runtime, idle: Lock::new(Vec::new()), idle_many: Lock::new(Vec::new()), idle_components: Lock::new(Vec::new()) })
+            Ok(Searched {
+                layout: Arc::new(layout),
+                runtime,
+                idle: Lock::new(Vec::new()),
+                idle_many: Lock::new(Vec::new()),
+                idle_components: Lock::new(Vec::new()),
+            })
         })?;
         Ok(Self(Arc::new(made)))
     }
