@@ -4,7 +4,7 @@ use super::{
     ClusterError,
     options::ClusterOptions,
     part::Part,
-    placing::{Places, work},
+    placing::Places,
     ranks::{Ranks, sum},
     runner::LevelTraffic,
     search::ClusterSearch,
@@ -12,7 +12,7 @@ use super::{
 use socbfs::{
     bfs::{Direction, LevelRecord},
     graph::Vertex,
-    policy::{Band, Bands, NEVER},
+    policy::{Band, Bands, NEVER, work_of},
 };
 use socbfs_boards::measure::Line;
 
@@ -78,7 +78,7 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
                         let of = search.records().iter().zip(search.traffic()).filter(|(record, _)| record.stats.frontier_edges > 0);
                         let level = |(record, traffic): (&LevelRecord, &LevelTraffic)| {
                             let direction = record.plan.direction;
-                            (direction, work(direction, &record.stats) / ranks.size() as u64, traffic.compute_ns)
+                            (direction, work_of(&record.stats, direction) / ranks.size() as u64, traffic.compute_ns)
                         };
                         *best = (own, of.map(level).collect());
                     }
@@ -91,10 +91,9 @@ pub fn measured_bands(part: &Part, ranks: &impl Ranks, options: &ClusterOptions,
         }
         Ok(all)
     };
-    let always = Bands { top_down: Band::gpu_from(0), bottom_up: Band::gpu_from(0) };
+    let always = Bands::by(|_| Band::gpu_from(0));
     let [cpu, device] = &searches(&[Places::By(Bands::CPU), Places::By(always)])?[..] else { return Ok(None) };
-    let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|direction| cpu.band(device, direction));
-    let lines = Bands { top_down, bottom_up };
+    let lines = Bands::by(|direction| cpu.band(device, direction));
     // Lines are a simple model, so times of whole searches decide.
     let candidates = [Bands::CPU, always, lines];
     let measured = searches(&candidates.map(Places::By))?;

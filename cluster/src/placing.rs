@@ -7,7 +7,7 @@
 use socbfs::{
     GpuSetup,
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
-    policy::{Band, Bands, NEVER, PolicyPlanner},
+    policy::{Band, Bands, NEVER, PolicyPlanner, work_of},
 };
 use socbfs_boards::runtime::UndividedDevice;
 
@@ -64,18 +64,10 @@ impl Places {
 
     fn on_device(&self, direction: Direction, stats: &LevelStats, ranks: u64) -> bool {
         let Self::By(bands) = self else { return true };
-        let work = work(direction, stats) / ranks;
+        let work = work_of(stats, direction) / ranks;
         let reached = |from: Option<u64>| from.is_some_and(|from| from < NEVER && work >= from);
         let Band { gpu_from, split_from, up_to, .. } = *bands.of(direction);
         (reached(gpu_from) || reached(split_from)) && !reached(up_to)
-    }
-}
-
-/// The work of a level, summed over all ranks.
-pub(super) fn work(direction: Direction, stats: &LevelStats) -> u64 {
-    match direction {
-        Direction::TopDown => stats.frontier_edges,
-        Direction::BottomUp => stats.unvisited_vertices,
     }
 }
 
