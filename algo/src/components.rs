@@ -42,8 +42,10 @@ const NEARLY_ALL: usize = SAMPLED - SAMPLED / 16;
 /// Pairs for which there is room, for each vertex of a layout with rows (mean degree up to 4.5).
 const PAIRS_OF_ROW: usize = 3;
 
-/// Entries that a thread maps at a time, and the fewest for which threads share the work.
+/// Entries that a thread maps at a time, at most.
 const MAPPED: usize = 64 << 10;
+/// The fewest entries or vertices for which threads share the work.
+const SHARED: usize = 16 << 10;
 
 /// Finds the connected components of a graph; in a directed graph the weak ones, for which arcs count in both directions.
 ///
@@ -141,14 +143,14 @@ impl Components {
             let trees = joining.trees;
             joining.each_vertex(&|v, root| trees.point(v as Vertex, root));
             let of_leaves = as_atomics(&mut others[first_leaf - searched..]);
-            share(team, of_leaves.len(), MAPPED, of_leaves.len() < MAPPED, &|_, range| {
+            share(team, of_leaves.len(), MAPPED, of_leaves.len() < SHARED, &|_, range| {
                 for (of_leaf, &host) in of_leaves[range.clone()].iter().zip(&leaves.host_of()[range]) {
                     of_leaf.store(trees.at(host), Relaxed);
                 }
             });
             others[alone - searched] = alone as Vertex;
             let (tree, numbers) = (&self.tree, as_atomics(labels));
-            share(team, numbers.len(), MAPPED, numbers.len() < MAPPED, &|_, range| {
+            share(team, numbers.len(), MAPPED, numbers.len() < SHARED, &|_, range| {
                 for (number, &place) in numbers[range.clone()].iter().zip(&places[range]) {
                     number.store(tree[place as usize], Relaxed);
                 }
@@ -477,7 +479,7 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
     fn blocks(&self, work: &(dyn Fn(Block<'_>) -> [u64; 2] + Sync)) -> [u64; 2] {
         let (pairs, roots, counts, vertices) = (self.pairs, self.roots, self.counts, self.trees.0.len());
         let pairs_of = pairs_of(self.layout);
-        let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < MAPPED, &|_, range| {
+        let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < SHARED, &|_, range| {
             let mut sums = [0; 2];
             for block in range {
                 let block = if REVERSED { vertices.div_ceil(BLOCK) - 1 - block } else { block };

@@ -109,7 +109,7 @@ pub(super) fn decoder<D: Distance>(simd: Simd) -> Decode {
     match simd {
         #[cfg(target_arch = "x86_64")]
         Simd::Avx2 | Simd::Avx512 => avx2::<D>,
-        _ => decode::<lanes::Pod, D>,
+        _ => decode::<lanes::Plain, D>,
     }
 }
 

@@ -134,7 +134,7 @@ macro_rules! lanes {
     };
 }
 
-lanes!(Pod: 16 of u32, 0; from => *from; (to, value) => *to = value; (a, b) => a | b, a & b, a ^ b; (v, bits) => v << bits, v >> bits;);
+lanes!(Plain: 16 of u32, 0; from => *from; (to, value) => *to = value; (a, b) => a | b, a & b, a ^ b; (v, bits) => v << bits, v >> bits;);
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64 as x86;

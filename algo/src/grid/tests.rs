@@ -19,13 +19,13 @@ const TURN: [(isize, isize); 8] = [(-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1,
 
 /// A grid as bytes.
 #[derive(Debug, Clone)]
-struct Pod {
+struct Plain {
     rows: usize,
     columns: usize,
     free: Vec<u8>,
 }
 
-impl Pod {
+impl Plain {
     fn is_free(&self, row: isize, column: isize) -> bool {
         (0..self.rows as isize).contains(&row)
             && (0..self.columns as isize).contains(&column)
@@ -67,7 +67,7 @@ impl Pod {
     }
 }
 
-fn cell(plain: &Pod, cell: usize) -> Cell {
+fn cell(plain: &Plain, cell: usize) -> Cell {
     Cell::new(cell / plain.columns, cell % plain.columns)
 }
 
@@ -78,7 +78,7 @@ fn found(search: &GridSearch) -> Vec<u32> {
 }
 
 /// Checks everything that a search answers against the queue's distances.
-fn check(plain: &Pod, search: &mut GridSearch, sources: &[usize]) {
+fn check(plain: &Plain, search: &mut GridSearch, sources: &[usize]) {
     let kind = search.connectivity();
     let expected = plain.distances(kind, sources);
     let outcome = search.run(&sources.iter().map(|&source| cell(plain, source)).collect::<Vec<Cell>>()).unwrap();
@@ -110,7 +110,7 @@ fn check(plain: &Pod, search: &mut GridSearch, sources: &[usize]) {
     assert_eq!(*path.last().unwrap(), cell(plain, nearest[far / plain.columns * line + far % plain.columns] as usize));
 }
 
-fn search_of(plain: &Pod, connectivity: Connectivity, threads: usize, simd: Option<Simd>) -> GridSearch {
+fn search_of(plain: &Plain, connectivity: Connectivity, threads: usize, simd: Option<Simd>) -> GridSearch {
     let grid = Grid::from_cells(plain.rows, plain.columns, &plain.free).unwrap();
     GridSearch::new(grid, &GridOptions { connectivity, threads, simd, ..GridOptions::default() }).unwrap()
 }
@@ -120,7 +120,7 @@ fn sides() -> impl Strategy<Value = usize> {
 }
 
 /// Free cells by chance, a maze of walls with gaps, or a spiral.
-fn grids() -> impl Strategy<Value = Pod> {
+fn grids() -> impl Strategy<Value = Plain> {
     (sides(), sides(), 0u8..5, any::<u64>()).prop_map(|(rows, columns, form, seed)| {
         let mut state = seed | 1;
         let mut random = || {
@@ -138,7 +138,7 @@ fn grids() -> impl Strategy<Value = Pod> {
                 free[row * columns + if row % 4 == 1 { columns - 1 } else { 0 }] = 1;
             }
         }
-        Pod { rows, columns, free }
+        Plain { rows, columns, free }
     })
 }
 
@@ -225,7 +225,7 @@ fn a_grid_as_a_graph_has_the_same_distances() {
 /// All threads take part, also in levels of a large open grid.
 #[test]
 fn threads_share_large_levels() {
-    let plain = Pod { rows: 200, columns: 5000, free: vec![1; 200 * 5000] };
+    let plain = Plain { rows: 200, columns: 5000, free: vec![1; 200 * 5000] };
     for kind in KINDS {
         let sources: Vec<usize> = (0..40).map(|i| i * 24_481).collect();
         let mut alone = search_of(&plain, kind, 1, None);
@@ -249,7 +249,7 @@ fn threads_share_large_levels() {
 /// A path through 300 rows of 500 columns has 75,000 steps.
 #[test]
 fn distances_of_32_bits_where_a_path_is_long() {
-    let mut plain = Pod { rows: 300, columns: 500, free: vec![1; 150_000] };
+    let mut plain = Plain { rows: 300, columns: 500, free: vec![1; 150_000] };
     for row in (1..300).step_by(2) {
         plain.free[row * 500..][..500].fill(0);
         plain.free[row * 500 + if row % 4 == 1 { 499 } else { 0 }] = 1;
@@ -271,7 +271,7 @@ fn distances_of_32_bits_where_a_path_is_long() {
 
 #[test]
 fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
-    let plain = Pod { rows: 90, columns: 90, free: vec![1; 8100] };
+    let plain = Plain { rows: 90, columns: 90, free: vec![1; 8100] };
     let stopper = Stopper::default();
     let grid = Grid::from_cells(90, 90, &plain.free).unwrap();
     let mut search = GridSearch::new(grid, &GridOptions { threads: 1, stopper: stopper.clone(), ..GridOptions::default() }).unwrap();
@@ -305,7 +305,7 @@ fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
 /// A search that is stopped in its middle, also while threads share its levels, leaves nothing behind.
 #[test]
 fn a_search_after_a_stopped_one_is_right() {
-    let plain = Pod { rows: 700, columns: 700, free: vec![1; 490_000] };
+    let plain = Plain { rows: 700, columns: 700, free: vec![1; 490_000] };
     let mut search = search_of(&plain, Connectivity::Four, 2, None);
     for shared_tiles in [1, 20, 1 << 20] {
         search.shared_tiles = shared_tiles;

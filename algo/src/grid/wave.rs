@@ -342,7 +342,7 @@ pub(super) fn kernels<const KIND: u8>(simd: Simd) -> [Visit; 2] {
 
 unsafe fn plain<const KIND: u8, const ALONE: bool>(level: &Level<'_>, thread: usize) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { level.visit::<lanes::Pod, KIND, ALONE>(thread) }
+    unsafe { level.visit::<lanes::Plain, KIND, ALONE>(thread) }
 }
 
 #[cfg(target_arch = "x86_64")]
