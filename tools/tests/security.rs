@@ -205,7 +205,7 @@ fn a_silent_meter_does_not_block_the_program() {
 }
 
 #[test]
-fn ctrl_c_ends_the_line_of_progress() {
+fn ctrl_c_removes_the_line_of_progress() {
     let mut ends = (0, 0);
     // SAFETY: the call writes both descriptors; the other pointers may be null.
     let made =
@@ -228,7 +228,7 @@ fn ctrl_c_ends_the_line_of_progress() {
         shown.extend_from_slice(&part[..count]);
     }
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(shown.ends_with(b"\r\n"), "{:?}", text(&shown[shown.len().saturating_sub(200)..]));
+    assert!(shown.ends_with(b"\r\x1b[2K"), "{:?}", text(&shown[shown.len().saturating_sub(200)..]));
 }
 
 // --- Output ----------------------------------------------------------------------------------------------------------

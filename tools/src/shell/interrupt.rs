@@ -18,7 +18,7 @@ use nix::{
 };
 use signal_hook::{consts, flag, iterator::Signals, low_level};
 
-use super::Failure;
+use super::{Failure, progress};
 use socbfs::files;
 
 /// The exit code of an interrupted command, as shells use it for SIGINT.
@@ -88,8 +88,8 @@ fn is_ignored(signal: i32) -> bool {
 fn end() -> ! {
     // Locked until the end, so that the command itself does not print the same results meanwhile.
     let mut words = LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner);
-    if io::stderr().is_terminal() {
-        // Ends the line of a progress bar, so that the output and the shell's prompt begin on a new line.
+    // The output and the shell's prompt begin on a line of their own.
+    if !progress::clear() && io::stderr().is_terminal() {
         let _ = writeln!(io::stderr());
     }
     if let Some(speak) = words.take() {

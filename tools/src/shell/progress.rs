@@ -33,6 +33,21 @@ static ENABLED: AtomicBool = AtomicBool::new(true);
 /// Which of how many graphs is worked on, and when the last line was written.
 static PLACE: Mutex<(String, Option<Instant>)> = Mutex::new((String::new(), None));
 
+/// The bar on the terminal, or the last one that was.
+static ON_TERMINAL: Mutex<Option<ProgressBar>> = Mutex::new(None);
+
+/// Removes the bar from the terminal for good. Returns false if there is none.
+pub(crate) fn clear() -> bool {
+    disable();
+    let on_terminal = ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
+    let shown = on_terminal.as_ref().filter(|bar| !bar.is_finished());
+    if let Some(bar) = shown {
+        bar.finish_and_clear();
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    shown.is_some()
+}
+
 /// Switches progress off (`--quiet`).
 pub(crate) fn disable() {
     ENABLED.store(false, Ordering::Relaxed);
@@ -81,7 +96,12 @@ impl Bar {
             PLACE.lock().unwrap_or_else(PoisonError::into_inner).1.get_or_insert_with(Instant::now);
             let draw = move || {
                 if on_terminal && stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                    let mut on_terminal = ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
+                    if ENABLED.load(Ordering::Relaxed) {
+                        bar.set_draw_target(ProgressDrawTarget::stderr());
+                    }
+                    *on_terminal = Some(bar.clone());
+                    drop(on_terminal);
                     bar.tick();
                     // indicatif could tick by itself, but panics if it can't start its thread.
                     while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
