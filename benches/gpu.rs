@@ -27,11 +27,11 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceKind, LaunchTime, Limits},
-    policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
 use socbfs_boards::measure;
 use socbfs_io::{generate::Generator, validate::SerialBfs};
+use socbfs_policy::{LevelDevice, Policy};
 use socbfs_tools::bench::{RootSource, roots};
 
 const HELP: &str = "\
@@ -309,7 +309,7 @@ impl Run<'_> {
                 let what = format!("groups of {group}, {way}, {}", if parts > 1 { format!("{parts} parts") } else { "1 part".to_owned() });
                 let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), ..GpuOptions::default() };
                 let options =
-                    SearchOptions { threads: 2, devices: vec![self.setup(options, way)], every_policy: true, ..SearchOptions::default() };
+                    SearchOptions { threads: 2, devices: vec![self.setup(options, way)], every_planner: true, ..SearchOptions::default() };
                 let count = table.entry(what.clone()).or_default();
                 let mut search = match Search::new(&layout, &options) {
                     Ok(search) => search,
@@ -326,7 +326,7 @@ impl Run<'_> {
                     }
                     let parsed: Policy = policy.parse().map_err(|error| format!("{policy}: {error}"))?;
                     let runs = where_directions_run(policy, GpuKernel::Bgc);
-                    let fault = match search.set_policy(parsed, runs) {
+                    let fault = match search.set_planner(parsed.on(runs)) {
                         Ok(()) => from.iter().zip(&wanted).find_map(|(&root, wanted)| compare(&mut search, edges, *directed, root, wanted)),
                         Err(error) => Some(error.to_string()),
                     };
@@ -394,10 +394,10 @@ impl Run<'_> {
         let root = roots(layout.vertices(), |v| layout.input_degree(v), 1, RootSource::GRAPH500)[0];
         let mut columns: Vec<(&str, Timed)> = Vec::new();
         for (name, on_device) in [("tc", false), ("bc", false), ("tg", true), ("tgm", true), ("bg", true), ("bgc", true)] {
-            let policy = name.parse().map_err(|error| format!("{name}: {error}"))?;
+            let policy = name.parse::<Policy>().map_err(|error| format!("{name}: {error}"))?;
             let setup = || GpuSetup { device: Arc::clone(&device), ..self.setup(GpuOptions::default(), self.way) };
             let devices = if on_device { vec![setup()] } else { Vec::new() };
-            let options = SearchOptions { policy, devices, ..SearchOptions::default() };
+            let options = SearchOptions { planner: policy.into(), devices, ..SearchOptions::default() };
             columns.push((name, self.timed(&layout, &options, root, true)?));
         }
         let _ = write!(
@@ -440,8 +440,8 @@ impl Run<'_> {
         let mut all = Vec::new();
         for steps in [1, 2, 4, 8, 16] {
             let devices = vec![self.setup(GpuOptions { steps: Some(steps), ..GpuOptions::default() }, self.way)];
-            let policy = "sampled".parse().expect("a policy");
-            let options = SearchOptions { policy, runs: LevelDevice::Gpu(GpuKernel::Bgc), devices, ..SearchOptions::default() };
+            let policy = "sampled".parse::<Policy>().expect("a policy");
+            let options = SearchOptions { planner: policy.on(LevelDevice::Gpu(GpuKernel::Bgc)), devices, ..SearchOptions::default() };
             let search = self.timed(layout, &options, root, false)?.search;
             let _ = writeln!(self.markdown, "| {steps} | {search:.1} |");
             all.push(json!({ "steps": steps, "search_us": search }));
@@ -541,7 +541,7 @@ impl Run<'_> {
             let parsed: Policy = policy.parse().map_err(|error| format!("{policy}: {error}"))?;
             let runs = where_directions_run(policy, GpuKernel::Bg);
             let devices = vec![self.setup(GpuOptions::default(), self.way)];
-            let options = SearchOptions { policy: parsed, runs, devices, ..SearchOptions::default() };
+            let options = SearchOptions { planner: parsed.on(runs), devices, ..SearchOptions::default() };
             times.push((format!("socbfs {policy}"), self.timed(&layout, &options, 0, false)?.search / 1e3));
         }
         let theirs = match self.arguments.rodinia.clone() {

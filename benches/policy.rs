@@ -4,10 +4,8 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use socbfs::{
-    bfs::{Direction, LevelStats, Planner},
-    policy::{LevelDevice, Policy, PolicyPlanner},
-};
+use socbfs::bfs::{Direction, LevelStats, Planner};
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner};
 
 fn decide(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("decide");

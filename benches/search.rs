@@ -15,10 +15,10 @@ use socbfs::{
     Simd,
     bfs::Strategy,
     graph::{BuildOptions, Layout, Vertex},
-    policy::{Policy, Published},
     search::{Search, SearchOptions},
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{Policy, Published};
 use socbfs_tools::bench::{RootSource, roots};
 
 /// Number of roots that are drawn.
@@ -51,7 +51,7 @@ fn search(criterion: &mut Criterion) {
     for policy in policies {
         for &threads in &threads {
             for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
-                let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
+                let options = SearchOptions { planner: policy.clone().into(), threads, simd: Some(simd), ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).expect("a search");
                 let mut turns = roots.iter().cycle();
                 group.bench_function(BenchmarkId::new(policy.kind(), format!("{threads} threads {simd}")), |bencher| {

@@ -6,9 +6,10 @@
 
 use std::error::Error;
 
-use socbfs::{BuildOptions, Direction, Layout, LevelPlan, LevelStats, Planner, Policy, Search, SearchOptions, Strategy, Uses};
+use socbfs::{BuildOptions, Direction, Layout, LevelPlan, LevelStats, Planner, Search, SearchOptions, Strategy, Uses};
 use socbfs_boards::Runtime;
 use socbfs_io::Generator;
+use socbfs_policy::Policy;
 
 /// Switches to bottom-up once: at the first level whose frontier has more than a given share of the graph's arcs.
 #[derive(Clone)]

@@ -1,7 +1,7 @@
 //! Direction-optimising breadth-first search for chips whose CPU and GPU share memory.
 //!
 //! One graph in, one BFS tree out, and an account of the time and the energy that each level took. A search runs on the CPU alone, or on
-//! the CPU and a GPU through OpenCL; at every level a policy chooses the direction (top-down or bottom-up) and where the level runs.
+//! the CPU and a GPU through OpenCL; at every level a planner chooses the direction (top-down or bottom-up) and where the level runs.
 //!
 //! ```
 //! use socbfs::{BuildOptions, Layout, Search, SearchOptions};
@@ -20,6 +20,7 @@
 //!
 //! # Beside it
 //!
+//! - `socbfs-policy`: the policies of published systems, cost models, networks, a language for rules of one's own.
 //! - `socbfs-boards`: its `Runtime` prepares a search for this machine: the profile of the board, the calibration, the OpenCL device, and
 //!   the thresholds between CPU and GPU.
 //! - `socbfs-io`: graph files, generators, validation.
@@ -40,7 +41,6 @@ pub mod kernels;
 pub mod memory;
 pub mod opencl;
 pub mod part;
-pub mod policy;
 pub mod search;
 pub mod stats;
 pub mod threads;
@@ -51,8 +51,10 @@ pub use graph::{
     info,
 };
 
-pub use bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, Strategy, Uses, level_loop};
-pub use policy::Policy;
+pub use bfs::{
+    AnyPlanner, Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Planner, Records, SampledCosts, Strategy, Uses,
+    level_loop,
+};
 pub use search::{End, Outcome, Output, OwnedSearch, Run, Search, SearchError, SearchOptions, Sources};
 
 pub use cpu::{CpuEngineError, ParallelThresholds, Simd, SimdError};

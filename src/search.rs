@@ -1,20 +1,22 @@
-//! One search after another over one layout: a policy chooses how each level runs, and the engine runs it.
+//! One search after another over one layout: a planner chooses how each level runs, and the engine runs it.
 
 mod owned;
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::OnceCell,
+    time::{Duration, Instant},
+};
 
 pub use crate::graph::Stopper;
 pub use owned::OwnedSearch;
 
 use crate::{
-    bfs::{BfsResult, LevelRecord, Planner, Records, level_loop_until},
+    bfs::{AnyPlanner, BfsResult, LevelRecord, Planner, Records, Uses, level_loop_until},
     cpu::{ParallelThresholds, Simd},
     gpu::{DeviceUse, GpuSetup},
     graph::{Layout, NONE, Place, Vertex},
     hybrid::{EngineError, HybridEngine},
     opencl::{DeviceError, WRONG_NUMBERS},
-    policy::{LevelDevice, Policy, PolicyPlanner, Uses},
     threads::Team,
     words::numbered,
 };
@@ -25,8 +27,8 @@ const RECORDS: usize = 4096;
 /// Options of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchOptions {
-    /// The policy that decides the direction of each level.
-    pub policy: Policy,
+    /// Decides the direction of each level, and where it runs.
+    pub planner: AnyPlanner,
     /// Number of threads (0: one for each of `cpus`; if that is empty, one for every CPU the process may run on).
     pub threads: usize,
     /// CPUs the threads are bound to, one each in turn, the calling thread first (empty: not bound).
@@ -37,12 +39,10 @@ pub struct SearchOptions {
     pub simd: Option<Simd>,
     /// OpenCL devices. Levels on the GPU run on the first; the policy `concurrent` uses all of them alongside the CPU.
     pub devices: Vec<GpuSetup>,
-    /// Where levels run under policies that decide only directions.
-    pub runs: LevelDevice,
-    /// Prepare for every policy, so that [`Search::set_policy`] may change it to any.
-    pub every_policy: bool,
-    /// Continue on the CPU alone if a device fails during a search, by the same policy if it decides only directions, otherwise by the
-    /// default policy.
+    /// Prepare for every planner, so that [`Search::set_planner`] may change it to any.
+    pub every_planner: bool,
+    /// Continue on the CPU alone if a device fails during a search, by the same planner if it can ([`Planner::on_cpu`]), otherwise by the
+    /// default one.
     pub fall_back: bool,
     /// Stops searches ([`Search::stopper`]), also those that measure while a `Runtime` prepares this one.
     pub stopper: Stopper,
@@ -253,7 +253,7 @@ enum Halt {
 ///
 /// let edges = EdgeList::new(6, vec![[0, 1], [1, 2], [2, 3], [0, 3]], Listing::Once)?;
 /// let layout = Layout::build(&edges, &BuildOptions::default())?;
-/// let mut search = Search::new(&layout, &SearchOptions { policy: "alpha-beta".parse()?, threads: 1, ..SearchOptions::default() })?;
+/// let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() })?;
 /// for root in [0, 2] {
 ///     let outcome = search.run(root)?;
 ///     assert_eq!((outcome.reached, outcome.levels, outcome.edges), (4, 3, 4));
@@ -269,7 +269,8 @@ pub struct Search<'g> {
     layout: &'g Layout,
     options: SearchOptions,
     engine: HybridEngine<'g>,
-    planner: PolicyPlanner,
+    /// The vertices that take part in a search, once they have been counted.
+    searched: OnceCell<u64>,
     records: Records,
     devices: Vec<DeviceUse>,
     fallen_back: Option<String>,
@@ -304,11 +305,11 @@ fn searched(layout: &Layout) -> u64 {
     (0..out.vertices() as Vertex).filter(|&v| out.degree(v) > 0 || incoming.degree(v) > 0).count() as u64
 }
 
-/// What `policy` needs from the engine.
-fn uses(policy: &Policy, runs: LevelDevice, layout: &Layout) -> Uses {
-    let mut uses = policy.uses(runs);
+/// What `planner` needs from the engine.
+fn uses(planner: &AnyPlanner, layout: &Layout, vertices: &OnceCell<u64>) -> Uses {
+    let mut uses = planner.uses();
     uses.at_home_on_gpu |=
-        policy.adaptive().is_some() && policy.begins_on_gpu(searched(layout), layout.csr().arcs() as u64, layout.hubs().share);
+        uses.alone && planner.begins_on_gpu(*vertices.get_or_init(|| searched(layout)), layout.csr().arcs() as u64, layout.hubs().share);
     uses
 }
 
@@ -318,24 +319,24 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError`] if memory, threads or vector instructions are refused.
     pub fn new(layout: &'g Layout, options: &SearchOptions) -> Result<Self, SearchError> {
-        let wanted = uses(&options.policy, options.runs, layout);
-        let every = options.every_policy && !options.devices.is_empty();
+        let vertices = OnceCell::new();
+        let wanted = uses(&options.planner, layout, &vertices);
+        let every = options.every_planner && !options.devices.is_empty();
         let uses = if every { Uses { alone: true, together: true, ..wanted } } else { wanted };
         let setups = if uses == Uses::default() { &[][..] } else { &options.devices[..] };
         if setups.is_empty() && uses != Uses::default() {
-            return Err(SearchError::NoDevice { policy: options.policy.to_string() });
+            return Err(SearchError::NoDevice { policy: options.planner.name() });
         }
         let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(SearchError::Threads)?;
         let engine =
             HybridEngine::new(layout, team, options.parallel.unwrap_or_default(), options.simd.unwrap_or_else(Simd::detect), setups, uses)?;
         let records = Records::with_capacity(layout.vertices().clamp(1, RECORDS));
-        let planner = PolicyPlanner::new(options.policy.clone(), options.runs);
         let devices = engine.devices().collect();
         Ok(Self {
             layout,
             options: options.clone(),
             engine,
-            planner,
+            searched: vertices,
             records,
             devices,
             fallen_back: None,
@@ -349,8 +350,8 @@ impl<'g> Search<'g> {
         })
     }
 
-    /// As [`Search::new`], with a planner of the program's own in place of the policy of `options`. It may place levels on the devices of
-    /// `options` ([`Planner::uses`]). `examples/own_policy.rs` has one; [`Policy::planner`] is for what takes a policy.
+    /// As [`Search::new`], with this planner in place of that of `options`. It may place levels on the devices of `options`
+    /// ([`Planner::uses`]). `examples/own_policy.rs` has one.
     ///
     /// # Errors
     /// As [`Search::new`].
@@ -379,7 +380,7 @@ impl<'g> Search<'g> {
         options: &SearchOptions,
         planner: impl Planner + Clone + Send + Sync + 'static,
     ) -> Result<Self, SearchError> {
-        Self::new(layout, &SearchOptions { policy: Policy::planner(planner), ..options.clone() })
+        Self::new(layout, &SearchOptions { planner: AnyPlanner::new(planner), ..options.clone() })
     }
 
     /// A handle with which any thread can stop searches.
@@ -407,23 +408,23 @@ impl<'g> Search<'g> {
         self.engine.team()
     }
 
-    /// Changes the policy.
+    /// Changes the planner.
     ///
     /// # Errors
-    /// [`SearchError::NoDevice`] if the search was not set up for what the policy does (see [`SearchOptions::every_policy`]), and
+    /// [`SearchError::NoDevice`] if the search was not set up for what the planner does (see [`SearchOptions::every_planner`]), and
     /// [`SearchError::FellBack`] if it was, but has lost its devices.
-    pub fn set_policy(&mut self, policy: Policy, runs: LevelDevice) -> Result<(), SearchError> {
-        let wanted = uses(&policy, runs, self.layout);
+    pub fn set_planner(&mut self, planner: impl Into<AnyPlanner>) -> Result<(), SearchError> {
+        let planner = planner.into();
+        let wanted = uses(&planner, self.layout, &self.searched);
         if !self.engine.uses().covers(wanted) {
-            let policy = policy.to_string();
+            let policy = planner.name();
             return Err(match self.fallen_back.clone() {
                 Some(reason) => SearchError::FellBack { policy, reason },
                 None => SearchError::NoDevice { policy },
             });
         }
         self.engine.set_home(wanted.at_home_on_gpu);
-        self.planner = PolicyPlanner::new(policy.clone(), runs);
-        (self.options.policy, self.options.runs) = (policy, runs);
+        self.options.planner = planner;
         Ok(())
     }
 
@@ -499,7 +500,7 @@ impl<'g> Search<'g> {
         let mut run = run.into();
         self.check(&run)?;
         let root = run.sources.as_slice().first().copied();
-        if let Some(root) = root.filter(|&root| !self.planner.set_root(root)) {
+        if let Some(root) = root.filter(|&root| !self.options.planner.set_root(root)) {
             return Err(SearchError::NotRecorded(root));
         }
         let begin = Instant::now();
@@ -605,7 +606,7 @@ impl<'g> Search<'g> {
             };
             let mut target_level = None;
             let (stopper, deadline) = (&self.stopper, self.deadline);
-            let (planner, records) = (&mut self.planner, &mut self.records);
+            let (planner, records) = (&mut self.options.planner, &mut self.records);
             let halt = |engine: &mut HybridEngine<'g>, levels: u32, now: Instant| {
                 if stopper.is_stopped() || deadline.is_some_and(|deadline| now >= deadline) {
                     return Ok(Some(Halt::Stopped));
@@ -746,11 +747,9 @@ impl<'g> Search<'g> {
         }
         let reason = format!("{}: {error}", self.failed(error));
         log::warn!("{reason}; continuing on the CPU alone");
-        let own = &self.options.policy;
         let options = SearchOptions {
-            policy: if own.needs_device() { Policy::default() } else { own.clone() },
+            planner: self.options.planner.on_cpu().unwrap_or_default(),
             devices: Vec::new(),
-            runs: LevelDevice::Cpu,
             fall_back: false,
             ..self.options.clone()
         };

@@ -9,9 +9,9 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{LevelDevice, Policy, Replay},
     search::{Output, Run, Search, SearchOptions},
 };
+use socbfs_policy::{LevelDevice, Policy, Replay};
 
 use crate::searches::{devices, edges, is_rusticl, is_slow};
 
@@ -32,7 +32,8 @@ fn recorded_times_add_up_to_the_time_of_a_shared_level() {
         for way in [SharingMode::AllocHostPtr, SharingMode::Copy] {
             for policy in ["concurrent:0,0,500", "asynchronous:20,500"] {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way, options: GpuOptions::default() }];
-                let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
+                let options =
+                    SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
                 // The system may run something else between two recorded times, but not at the same place in every search.
                 let mut missed = Vec::new();
@@ -65,7 +66,8 @@ fn only_timed_devices_record_the_times_of_their_kernels() {
         for policy in ["tg", "bg", "concurrent:0,0,500", "asynchronous:20,500"] {
             for (device, is_timed) in [(&timed, true), (device, false)] {
                 let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
-                let options = SearchOptions { policy: policy.parse().unwrap(), threads: 2, devices, ..SearchOptions::default() };
+                let options =
+                    SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads: 2, devices, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
                 // Together these searches make more launches than a device keeps times for, so the times must be fetched in between.
                 for _ in 0..if is_rusticl(device.info()) { 3 } else { 250 } {
@@ -96,8 +98,9 @@ fn levels_on_the_cpu_have_no_device_time() {
     for device in devices("levels_on_the_cpu_have_no_device_time", Limits::default()).all.iter().filter(|device| !is_slow(device)) {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
-        let policy = "adaptive:top_down_gpu_from=2,bottom_up_gpu_from=0".parse().unwrap();
-        let mut search = Search::new(&layout, &SearchOptions { policy, threads: 1, devices, ..SearchOptions::default() }).unwrap();
+        let policy = "adaptive:top_down_gpu_from=2,bottom_up_gpu_from=0".parse::<Policy>().unwrap();
+        let mut search =
+            Search::new(&layout, &SearchOptions { planner: policy.into(), threads: 1, devices, ..SearchOptions::default() }).unwrap();
         for _ in 0..3 {
             search.run(5000).unwrap();
             let (on_cpu, on_device): (Vec<&LevelRecord>, Vec<&LevelRecord>) =
@@ -121,8 +124,9 @@ fn long_asynchronous_searches_count_the_times_of_all_kernels() {
     for device in devices(test, Limits::default()).all.iter().filter(|device| !is_slow(device) && !is_rusticl(device.info())) {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
-        let policy = "asynchronous:1,999".parse().unwrap();
-        let mut search = Search::new(&layout, &SearchOptions { policy, threads: 2, devices, ..SearchOptions::default() }).unwrap();
+        let policy = "asynchronous:1,999".parse::<Policy>().unwrap();
+        let mut search =
+            Search::new(&layout, &SearchOptions { planner: policy.into(), threads: 2, devices, ..SearchOptions::default() }).unwrap();
         let mut told = |root| {
             let levels = search.run(root).unwrap().levels;
             (levels, search.records().iter().map(|record| record.device_ns).sum::<u64>())
@@ -148,7 +152,8 @@ fn a_last_level_of_leaves_is_counted_with_a_device() {
     {
         for policy in ["tg", "bg", "concurrent:0,0,500"] {
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
-            let options = SearchOptions { policy: policy.parse().unwrap(), threads: 1, devices, ..SearchOptions::default() };
+            let options =
+                SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads: 1, devices, ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
             for (root, levels) in [(1, 3), (0, 4), (4, 2), (5, 3)] {
                 assert_eq!(search.run(root).unwrap().levels, levels, "{policy}, root {root}");
@@ -172,14 +177,16 @@ fn the_device_part_of_a_level_has_the_time_of_its_kernels() {
     {
         let timed = Device::open_timed(device.info(), Limits::default()).unwrap();
         let devices = vec![GpuSetup { device: timed, way: SharingMode::AllocHostPtr, options: GpuOptions::default() }];
-        let mut search =
-            Search::new(&layout, &SearchOptions { policy: "concurrent".parse().unwrap(), threads: 2, devices, ..SearchOptions::default() })
-                .unwrap();
+        let mut search = Search::new(
+            &layout,
+            &SearchOptions { planner: "concurrent".parse::<Policy>().unwrap().into(), threads: 2, devices, ..SearchOptions::default() },
+        )
+        .unwrap();
         search.set_single_levels(true);
         for kernel in GpuKernel::ALL {
             for (permille, in_turn) in [(200, true), (500, true), (800, true), (500, false)] {
                 let plans = [Strategy::Tc.plan(), Strategy::Tc.plan(), LevelPlan::split(kernel, permille), Strategy::Bc.plan()];
-                search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu).unwrap();
+                search.set_planner(Policy::Replay(Replay::new(&plans)).on(LevelDevice::Cpu)).unwrap();
                 search.set_split_in_turn(in_turn);
                 for _ in 0..9 {
                     search.run(Run { uncounted: true, ..3.into() }).unwrap();

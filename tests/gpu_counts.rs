@@ -8,9 +8,9 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::{SharedSlice, SharingMode},
     opencl::{Buffer, Device, Limits},
-    policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
+use socbfs_policy::{LevelDevice, Policy};
 
 use crate::{
     implementations::{Counts, counting, counting_with, run},
@@ -75,7 +75,7 @@ fn opencl_calls_of_searches_are_counted() {
         for (policy, runs, most_waits) in policies {
             let options = GpuOptions { run_arcs: Some(8 << 10), ..GpuOptions::default() };
             let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options };
-            let options = SearchOptions { policy: policy.clone(), runs, threads: 2, devices: vec![setup], ..SearchOptions::default() };
+            let options = SearchOptions { planner: policy.clone().on(runs), threads: 2, devices: vec![setup], ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
             search.run(3).unwrap();
             let before = Counts::now();
@@ -106,7 +106,8 @@ fn large_levels_are_several_launches() {
             let launches = |launch_arcs: Option<u64>| {
                 let options = GpuOptions { launch_arcs, run_arcs: Some(0), ..GpuOptions::default() };
                 let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options };
-                let options = SearchOptions { policy: Policy::Fixed(kernel.into()), devices: vec![setup], ..SearchOptions::default() };
+                let options =
+                    SearchOptions { planner: Policy::Fixed(kernel.into()).into(), devices: vec![setup], ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
                 search.set_single_levels(true);
                 search.run(3).unwrap();
@@ -145,7 +146,8 @@ fn graphs_of_other_sizes_reuse_compiled_kernels() {
                 let list = EdgeList::new(6000, edges(6000, size, 9, 0), Listing::Once).unwrap();
                 let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, ..BuildOptions::default() }).unwrap();
                 let setup = GpuSetup { device: devices.all[0].clone(), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
-                let options = SearchOptions { policy: "tg".parse().unwrap(), devices: vec![setup], ..SearchOptions::default() };
+                let options =
+                    SearchOptions { planner: "tg".parse::<Policy>().unwrap().into(), devices: vec![setup], ..SearchOptions::default() };
                 let before = Counts::now();
                 let search = Search::new(&layout, &options).unwrap();
                 let (parts, programs) = (search.devices()[0].parts, Counts::since(&before).programs);

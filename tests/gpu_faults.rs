@@ -26,9 +26,9 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::{Owner, SharedSlice, SharingMode},
     opencl::{Device, FORKED, Limits, OpenClError, leaked_bytes},
-    policy::{LevelDevice, Policy},
     search::{Run, Search, SearchError, SearchOptions},
 };
+use socbfs_policy::{LevelDevice, Policy};
 
 use crate::{
     implementations::{self, inside, losing_library, refusing_library, skipped},
@@ -81,7 +81,7 @@ fn policies() -> Vec<(Policy, LevelDevice)> {
 fn options(device: &Arc<Device>, way: SharingMode, policy: Policy, runs: LevelDevice, fall_back: bool) -> SearchOptions {
     let options = GpuOptions { run_arcs: Some(8), launch_arcs: Some(4000), ..GpuOptions::default() };
     let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-    SearchOptions { policy, runs, threads: 2, devices, fall_back, ..SearchOptions::default() }
+    SearchOptions { planner: policy.on(runs), threads: 2, devices, fall_back, ..SearchOptions::default() }
 }
 
 /// Every policy with a third of the offered sharing modes, so that each mode is tried with several policies.
@@ -114,7 +114,7 @@ fn a_search_continues_without_a_lost_device() {
                     reference.compare_with(&layout, &options, &mut search);
                     assert!(search.devices().iter().any(|lost| lost.name == device.info().name), "what it began with");
                     if let Some(reason) = &reason {
-                        let error = search.set_policy("tg".parse().unwrap(), runs).unwrap_err().to_string();
+                        let error = search.set_planner("tg".parse::<Policy>().unwrap().on(runs)).unwrap_err().to_string();
                         assert!(error.contains(reason) && !error.contains("--device"), "{error}");
                     }
                     drop(search);
@@ -664,7 +664,7 @@ fn an_error_names_which_of_two_devices_is_lost() {
                 options: GpuOptions::default(),
             };
             let options = SearchOptions {
-                policy: "concurrent:0,0,600".parse().unwrap(),
+                planner: "concurrent:0,0,600".parse::<Policy>().unwrap().into(),
                 threads: 2,
                 devices: devices.all.iter().map(setup).collect(),
                 fall_back,
@@ -747,7 +747,7 @@ fn every_refused_opencl_call_is_reported_as_an_error() {
             let mut refused = 0;
             // Alternates between the sharing modes.
             for (_, (policy, runs)) in policies().into_iter().enumerate().filter(|(b, _)| (a + b) % 2 == 0 || all_combinations()) {
-                let options = SearchOptions { policy, runs, threads: 2, devices: setup(way), ..SearchOptions::default() };
+                let options = SearchOptions { planner: policy.on(runs), threads: 2, devices: setup(way), ..SearchOptions::default() };
                 let mut search = None;
                 for number in 0.. {
                     let used = device.used_bytes();
@@ -782,7 +782,7 @@ fn every_refused_opencl_call_is_reported_as_an_error() {
                     let outcome = search.run(3);
                     let was_refused = !fs::exists(file).unwrap();
                     let _ = fs::remove_file(file);
-                    assert_eq!(outcome.is_err(), was_refused, "{} {way}, call {number}: {outcome:?}", options.policy);
+                    assert_eq!(outcome.is_err(), was_refused, "{} {way}, call {number}: {outcome:?}", options.planner);
                     reference.compare_with(&layout, &options, &mut search);
                     if !was_refused {
                         assert!(number >= 3, "only {number} calls in a search");

@@ -13,9 +13,9 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{LevelDevice, Policy, PolicyPlanner, Replay},
     search::{End, Run, Search, SearchError, SearchOptions},
 };
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner, Replay};
 
 use crate::{
     reference::Reference,
@@ -82,7 +82,7 @@ fn rules_equal_the_policies_that_they_spell_out() {
     let selective = "rule:0.5 * (vertices / 64) + (0.25 + 0.35 * sampled_probes) * unvisited_vertices < frontier_edges then gpu else gpu";
     let mut sampled = 0;
     let levels = |search: &mut Search<'_>, policy: &str, runs, root| {
-        search.set_policy(policy.parse().unwrap(), runs).unwrap();
+        search.set_planner(policy.parse::<Policy>().unwrap().on(runs)).unwrap();
         search.run(root).unwrap();
         search.records().iter().map(|level| (level.plan, level.found, level.stats.frontier_vertices)).collect::<Vec<_>>()
     };
@@ -100,7 +100,7 @@ fn rules_equal_the_policies_that_they_spell_out() {
             let options = SearchOptions {
                 threads: 1,
                 devices: device.map(set_up).into_iter().collect(),
-                every_policy: device.is_some(),
+                every_planner: device.is_some(),
                 ..SearchOptions::default()
             };
             let mut search = Search::new(&layout, &options).unwrap();
@@ -183,7 +183,7 @@ fn a_run_of_small_levels_ends_in_time() {
         let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
         let options = GpuOptions { run_arcs: Some(64), ..GpuOptions::default() };
         let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
-        let options = SearchOptions { policy: "tg".parse().unwrap(), devices: vec![setup], ..SearchOptions::default() };
+        let options = SearchOptions { planner: "tg".parse::<Policy>().unwrap().into(), devices: vec![setup], ..SearchOptions::default() };
         let mut search = Search::new(&layout, &options).unwrap();
         assert_eq!(search.run(0).unwrap().levels, width + length - 1);
         // A frontier has up to 8 vertices, and 32 arcs.
@@ -256,7 +256,7 @@ fn a_graph_can_be_copied_to_the_memory_of_a_device() {
         let on = |graph, parts| {
             let options = GpuOptions { group: group(device), graph: Some(graph), parts, ..GpuOptions::default() };
             let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::Copy, options }];
-            SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
+            SearchOptions { threads: 2, devices, every_planner: true, ..SearchOptions::default() }
         };
         for (graph, in_place) in [(GraphMemory::Device, false), (GraphMemory::InPlace, true)] {
             assert_eq!(Search::new(&layout, &on(graph, 0)).unwrap().devices()[0].zero_copy, in_place);
@@ -286,9 +286,10 @@ fn two_devices_search_beside_the_cpu() {
     let reference = Reference::new(n, &edges, false, &[0, 3, n as u32 - 1]);
     // Each search is set up for one policy alone.
     for policy in together().into_iter().step_by(if is_fast || all_combinations() { 1 } else { 3 }) {
-        reference.compare(&layout, &SearchOptions { policy, threads: 2, devices: setups.clone(), ..SearchOptions::default() });
+        reference
+            .compare(&layout, &SearchOptions { planner: policy.into(), threads: 2, devices: setups.clone(), ..SearchOptions::default() });
     }
-    compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_policy: true, ..SearchOptions::default() });
+    compare_policies(&reference, &layout, SearchOptions { threads: 2, devices: setups, every_planner: true, ..SearchOptions::default() });
 }
 
 /// A policy that splits no level searches on the first of two devices, which share no memory with each other.
@@ -307,8 +308,7 @@ fn the_first_of_two_devices_searches_alone_if_no_level_is_split() {
             options: GpuOptions { group: group(device), ..GpuOptions::default() },
         };
         let options = SearchOptions {
-            policy: policy.parse().unwrap(),
-            runs: LevelDevice::Gpu(GpuKernel::Bg),
+            planner: policy.parse::<Policy>().unwrap().on(LevelDevice::Gpu(GpuKernel::Bg)),
             threads: 2,
             devices: vec![setup(first), setup(&second)],
             ..SearchOptions::default()
@@ -347,7 +347,7 @@ fn a_device_search_can_be_stopped_and_the_next_one_is_right() {
         let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
         for policy in ["tgm", "tg", "bg", "sampled", "concurrent", "selective"] {
             let policy: Policy = policy.parse().unwrap();
-            let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
+            let options = SearchOptions { planner: policy.into(), threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
             let whole = search.run(0).unwrap();
             let (mut stops, mut delay) = (0, whole.elapsed / 2);
@@ -365,11 +365,11 @@ fn a_device_search_can_be_stopped_and_the_next_one_is_right() {
                 }
                 search.set_deadline(None);
                 reference.compare_with(&layout, &options, &mut search);
-                if attempt >= fewest && (stops > 0 || options.policy != Policy::Fixed(Strategy::Tgm)) {
+                if attempt >= fewest && (stops > 0 || options.planner.to_string() != "tgm") {
                     break;
                 }
             }
-            assert!(stops > 0 || options.policy != Policy::Fixed(Strategy::Tgm), "no search was stopped in its midst");
+            assert!(stops > 0 || options.planner.to_string() != "tgm", "no search was stopped in its midst");
         }
     }
 }
@@ -388,14 +388,14 @@ fn a_device_search_can_end_early_and_the_next_one_is_right() {
         let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
         for policy in ["tgm", "tg", "bg", "selective", "concurrent", "asynchronous"] {
             let policy: Policy = policy.parse().unwrap();
-            let options = SearchOptions { policy, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
+            let options = SearchOptions { planner: policy.into(), threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
             let mut search = Search::new(&layout, &options).unwrap();
             for (depth, target, cut) in
                 [(Some(1), None, 1), (None, Some(near), 2), (Some(3), Some(far), 3), (None, Some(far), level[far as usize])]
             {
                 let partial = search.run(Run { depth, target, ..0.into() }).unwrap();
                 let wanted: Vec<u32> = level.iter().map(|&level| if level <= cut { level } else { NONE }).collect();
-                assert_eq!(search.result(0).level, wanted, "{} up to {depth:?}, {target:?}", options.policy);
+                assert_eq!(search.result(0).level, wanted, "{} up to {depth:?}, {target:?}", options.planner);
                 assert_eq!(partial.end, if depth.is_some() { End::Depth } else { End::Target });
                 reference.compare_with(&layout, &options, &mut search);
             }
@@ -408,7 +408,7 @@ fn policies_for_devices_are_refused_without_a_device() {
     let list = EdgeList::new(2, vec![[0, 1]], Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions::default()).unwrap();
     for policy in ["tg", "selective", "concurrent", "asynchronous", "daga:14,24", "remis-selective:9", "remis-concurrent:9,500"] {
-        let options = SearchOptions { policy: policy.parse().unwrap(), ..SearchOptions::default() };
+        let options = SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), ..SearchOptions::default() };
         let error = Search::new(&layout, &options).unwrap_err();
         assert!(matches!(&error, SearchError::NoDevice { policy: named } if named == policy), "{error}");
     }
@@ -432,8 +432,11 @@ fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
             let policy = Policy::Replay(Replay::new(&[Strategy::Tc.plan(), Strategy::Tc.plan(), strategy.plan()]));
             let options = GpuOptions { group: Some(32), run_arcs: Some(0), ..GpuOptions::default() };
             let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options };
-            let mut search =
-                Search::new(&layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
+            let mut search = Search::new(
+                &layout,
+                &SearchOptions { planner: policy.into(), threads: 1, devices: vec![setup], ..SearchOptions::default() },
+            )
+            .unwrap();
             // Otherwise the CPU would run these few levels together.
             search.set_single_levels(true);
             search.run(0).unwrap();
@@ -461,7 +464,9 @@ fn hub_shares(device: &Arc<Device>, layout: &Layout, strategy: Strategy, roots: 
         way: SharingMode::AllocHostPtr,
         options: GpuOptions { group: Some(32), ..GpuOptions::default() },
     };
-    let mut search = Search::new(layout, &SearchOptions { policy, threads: 1, devices: vec![setup], ..SearchOptions::default() }).unwrap();
+    let mut search =
+        Search::new(layout, &SearchOptions { planner: policy.into(), threads: 1, devices: vec![setup], ..SearchOptions::default() })
+            .unwrap();
     search.set_single_levels(true);
     let mut shares = Vec::new();
     for &root in roots {

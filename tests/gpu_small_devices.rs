@@ -9,10 +9,10 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{Buffer, Device, Limits},
-    policy::LevelDevice,
     search::{Search, SearchOptions},
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{LevelDevice, Policy};
 
 use crate::{
     implementations::{self, inside, refusals, refusing_library, skipped},
@@ -39,7 +39,7 @@ fn layout(n: usize, edges: &[[u32; 2]]) -> Layout {
 
 fn on(device: &Arc<Device>, options: GpuOptions) -> SearchOptions {
     let devices = vec![GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options }];
-    SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() }
+    SearchOptions { threads: 2, devices, every_planner: true, ..SearchOptions::default() }
 }
 
 /// A complete graph: few vertices, many arcs.
@@ -87,7 +87,7 @@ fn sizes_of_buffers_do_not_depend_on_the_number_of_threads() {
             let mut search = Search::new(&layout, &options).unwrap();
             assert!(search.devices()[0].parts > 1, "{:?}", search.devices());
             for policy in ["tg", "concurrent:0,0,500", "selective:10,0", "asynchronous:20,500"] {
-                search.set_policy(policy.parse().unwrap(), LevelDevice::Cpu).unwrap();
+                search.set_planner(policy.parse::<Policy>().unwrap().on(LevelDevice::Cpu)).unwrap();
                 reference.compare_with(&layout, &options, &mut search);
             }
         }
@@ -122,7 +122,7 @@ fn work_groups_shrink_until_the_driver_can_build_them() {
             Err(error) => return assert!(largest < 32 && error.to_string().contains("-DGROUP=32 "), "{largest}: {error}"),
         }
         assert!(largest >= 32);
-        return reference.compare(&layout, &SearchOptions { policy: "tg".parse().unwrap(), ..options });
+        return reference.compare(&layout, &SearchOptions { planner: "tg".parse::<Policy>().unwrap().into(), ..options });
     }
 }
 
@@ -207,7 +207,7 @@ fn device_memory_does_not_grow_with_the_number_of_cpu_threads() {
             let mut search = Search::new(&layout, &options).unwrap();
             used.push(device.used_bytes());
             for policy in ["concurrent", "tg", "selective:1000,1000"] {
-                search.set_policy(policy.parse().unwrap(), LevelDevice::Cpu).unwrap();
+                search.set_planner(policy.parse::<Policy>().unwrap().on(LevelDevice::Cpu)).unwrap();
                 reference.compare_with(&layout, &options, &mut search);
             }
         }
@@ -276,7 +276,7 @@ fn pocl_splits_a_graph_larger_than_its_buffers() {
         assert_eq!(search.devices()[0].parts, 2);
         let reference = Reference::new(n as usize, &edges, false, &[7]);
         for (policy, runs) in searches::policies() {
-            search.set_policy(policy, runs).unwrap();
+            search.set_planner(policy.on(runs)).unwrap();
             reference.compare_with(&layout, &SearchOptions::default(), &mut search);
         }
     }
@@ -305,10 +305,10 @@ fn pocl_searches_as_two_devices() {
                     options: GpuOptions { group: Some(group), ..GpuOptions::default() },
                 })
                 .collect();
-            let options = SearchOptions { threads: 2, devices, every_policy: true, ..SearchOptions::default() };
+            let options = SearchOptions { threads: 2, devices, every_planner: true, ..SearchOptions::default() };
             compare_policies(&reference, &layout, options.clone());
-            let policy = "concurrent:0,0,600".parse().unwrap();
-            let mut search = Search::new(&layout, &SearchOptions { policy, ..options }).unwrap();
+            let policy = "concurrent:0,0,600".parse::<Policy>().unwrap();
+            let mut search = Search::new(&layout, &SearchOptions { planner: policy.into(), ..options }).unwrap();
             assert_eq!(search.devices().len(), 2);
             search.run(0).unwrap();
             let records = search.records();

@@ -11,13 +11,13 @@ use socbfs::{
     Simd,
     bfs::{LevelRecord, Strategy},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-    policy::{Known, Policy, Replay},
     search::{Output, Run, Search, SearchOptions},
 };
 use socbfs_algo::{
     Components,
     grid::{Cell, Connectivity, Grid, GridOptions, GridSearch},
 };
+use socbfs_policy::{Known, Policy, Replay};
 
 /// Searches over a grid that changes in between, and what they are asked for, call the allocator only the first time.
 fn grids() {
@@ -59,7 +59,7 @@ fn main() {
                     ([record(Strategy::Tc, 2), record(Strategy::Bc, 1), record(Strategy::Tc, 1)], [record(Strategy::Tc, 1)]);
                 let replay = Replay::of_roots([(0, &there[..]), (17, &back[..]), (19_999, &there[..])]).observing();
                 // Every named policy that needs no device.
-                let named = socbfs::policy::known().filter_map(Known::policy);
+                let named = socbfs_policy::known().filter_map(Known::policy);
                 let own = "rule:sampled_hubs > 0.3 or was_bottom_up and not frontier_edges < unvisited_edges / 14 or sampled_probes < 2";
                 let texts = ["cost-model:zhang", own].map(|text| text.parse().unwrap());
                 let named = named.filter(|policy| !policy.needs_device()).chain(texts);
@@ -77,7 +77,8 @@ fn main() {
                             if !every_combination && (layouts + number + threads + form) % 3 != 0 {
                                 continue;
                             }
-                            let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
+                            let options =
+                                SearchOptions { planner: policy.clone().into(), threads, simd: Some(simd), ..SearchOptions::default() };
                             let mut search = Search::new(&layout, &options).unwrap();
                             let mut components = Components::default();
                             // The first search must not allocate either, and neither may later ones.

@@ -70,10 +70,10 @@ fn search(name: &str, device: &Arc<Device>) {
                 let options = GpuOptions { group: Some(group), parts, run_arcs: Some(30), cached_words: Some(5), ..GpuOptions::default() };
                 let setup = GpuSetup { device: Arc::clone(device), way, options };
                 let devices = if twice { vec![setup.clone(), setup] } else { vec![setup] };
-                let every = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
+                let every = SearchOptions { threads, devices, every_planner: true, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &every).unwrap();
                 for (policy, runs) in policies_in_turn(&every.devices) {
-                    search.set_policy(policy.clone(), runs).unwrap();
+                    search.set_planner(policy.clone().on(runs)).unwrap();
                     let what = format!("{kind} directed {directed} {policy} {runs:?} {way} groups of {group}, {parts} parts");
                     allocates_nothing(&mut search, roots, &what);
                     combinations += 1;
@@ -83,7 +83,7 @@ fn search(name: &str, device: &Arc<Device>) {
                     let step = if is_rusticl(device.info()) && !searches::all_combinations() { 4 } else { 1 };
                     for (policy, runs) in policies_in_turn(&every.devices).into_iter().step_by(step) {
                         let what = format!("{kind} directed {directed} {policy} {runs:?} {way}, first search");
-                        let options = SearchOptions { policy, runs, every_policy: false, ..every.clone() };
+                        let options = SearchOptions { planner: policy.on(runs), every_planner: false, ..every.clone() };
                         allocates_nothing(&mut Search::new(&layout, &options).unwrap(), &[17], &what);
                     }
                 }

@@ -8,9 +8,9 @@ use socbfs::{
     ParallelThresholds, Simd,
     bfs::{LevelRecord, Strategy},
     graph::{BuildOptions, EdgeList, Layout, Listing, NONE, Order},
-    policy::{Known, Policy, Replay},
     search::{End, Run, Search, SearchError, SearchOptions},
 };
+use socbfs_policy::{Known, Policy, Replay};
 
 use crate::{
     examples::own_policy,
@@ -21,7 +21,7 @@ use crate::{
 /// Every named policy that needs no device, and some with other thresholds, which change direction earlier or later. Policies that decide
 /// by shares of a graph also change direction on small graphs.
 fn policies() -> Vec<Policy> {
-    let named = socbfs::policy::known().filter_map(Known::policy);
+    let named = socbfs_policy::known().filter_map(Known::policy);
     let tuned = [
         "rule:unvisited_vertices < 2 * frontier_vertices or sampled_probes < 2 and level > 1",
         "gunrock:0.5,10",
@@ -48,7 +48,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
             for (c, &simd) in simds.iter().enumerate() {
                 // Some of the combinations ([`is_tried`]); all of them with `SOCBFS_TEST_ALL`.
                 for (_, policy) in policies.iter().enumerate().filter(|&(d, _)| is_tried(&[a, b, c, d], &lengths)) {
-                    let options = SearchOptions { policy: policy.clone(), threads, simd: Some(simd), ..SearchOptions::default() };
+                    let options = SearchOptions { planner: policy.clone().into(), threads, simd: Some(simd), ..SearchOptions::default() };
                     reference.compare(&layout, &options);
                 }
             }
@@ -148,7 +148,8 @@ fn wide_levels_of_graphs_in_original_order() {
         for (number, policy) in ["tc", "auto", "alpha-beta"].into_iter().enumerate() {
             for threads in [1, 3] {
                 let simd = Some(simds[(number + threads) % simds.len()]);
-                let options = SearchOptions { policy: policy.parse().unwrap(), threads, simd, ..SearchOptions::default() };
+                let options =
+                    SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads, simd, ..SearchOptions::default() };
                 reference.compare(&layout, &options);
             }
         }
@@ -182,8 +183,8 @@ fn thresholds_of_threads_change_no_result() {
             {
                 for (threads, policy) in [(2, "tc"), (3, "auto"), (2, "bc")] {
                     let parallel = Some(ParallelThresholds { arcs, hub_arcs, row_arcs, piece });
-                    let policy = policy.parse().unwrap();
-                    reference.compare(&layout, &SearchOptions { policy, threads, parallel, ..SearchOptions::default() });
+                    let policy = policy.parse::<Policy>().unwrap();
+                    reference.compare(&layout, &SearchOptions { planner: policy.into(), threads, parallel, ..SearchOptions::default() });
                 }
             }
         }
@@ -306,7 +307,7 @@ fn a_replay_by_roots_searches_from_its_roots_only() {
     let plans = |strategy: Strategy| [LevelRecord { plan: strategy.plan(), ..LevelRecord::default() }];
     let (top_down, bottom_up) = (plans(Strategy::Tc), plans(Strategy::Bc));
     let policy = Policy::Replay(Replay::of_roots([(2, &top_down[..]), (0, &bottom_up[..])]));
-    let mut search = Search::new(&layout, &SearchOptions { policy, threads: 1, ..SearchOptions::default() }).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { planner: policy.into(), threads: 1, ..SearchOptions::default() }).unwrap();
     for (root, strategy) in [(0, Strategy::Bc), (2, Strategy::Tc), (0, Strategy::Bc)] {
         search.run(root).unwrap();
         assert!(search.records().iter().all(|record| record.plan == strategy.plan()), "{root}");
@@ -325,7 +326,7 @@ fn levels_run_together_count_their_edges() {
     let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original, ..BuildOptions::default() }).unwrap();
     for threads in [1, 2] {
         let mut search =
-            Search::new(&layout, &SearchOptions { policy: Policy::Fixed(Strategy::Tc), threads, ..Default::default() }).unwrap();
+            Search::new(&layout, &SearchOptions { planner: Policy::Fixed(Strategy::Tc).into(), threads, ..Default::default() }).unwrap();
         search.run(0).unwrap();
         let records = search.records();
         let wide = records.iter().find(|record| record.stats.frontier_vertices == 5000).unwrap();

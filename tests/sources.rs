@@ -17,7 +17,7 @@ use socbfs::{
 use socbfs_algo::ManySearch;
 use socbfs_io::validate::{Check, ValidateError, validate_forest};
 
-use crate::searches::{all_combinations, devices, edges as random, is_rusticl, is_slow, policies};
+use crate::searches::{all_combinations, devices, edges as random, is_rusticl, is_slow, policies, policies_in_turn};
 
 /// What is searched, and the right levels.
 struct Case {
@@ -161,7 +161,7 @@ fn the_distance_is_the_least_over_all_sources() {
                 let number = turn.replace(turn.get() + 1);
                 let layout = case.layout(order, number % 7 == 0);
                 let options = SearchOptions {
-                    policy: policies[number / 2 % policies.len()].clone(),
+                    planner: policies[number / 2 % policies.len()].clone().into(),
                     threads: 1 + number / 4 % 3,
                     simd: Some(simds[number % simds.len()]),
                     parallel: (number % 5 > 0).then_some(SMALL),
@@ -270,14 +270,14 @@ fn devices_search_from_sets_of_sources() {
             for order in [Order::Original, Order::Rcm] {
                 let layout = layout(n as usize, &edges, directed, order, false);
                 let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
-                let options = SearchOptions { threads: 2, devices: vec![setup], every_policy: true, ..SearchOptions::default() };
+                let options = SearchOptions { threads: 2, devices: vec![setup], every_planner: true, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
-                for (number, (policy, runs)) in policies().into_iter().enumerate() {
+                for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {
                     if slow && !all_combinations() && number % 5 != 0 {
                         continue;
                     }
-                    search.set_policy(policy, runs).unwrap();
-                    for set in 0..sets {
+                    search.set_planner(policy.on(runs)).unwrap();
+                    for set in (0..sets).filter(|set| all_combinations() || (number as u64 + set) % 2 == 0) {
                         let sources = (0..set * set).map(|i| ((i * 131 + 7 * set + 3 * number as u64) % n) as u32).collect();
                         Case::new(n as usize, edges.clone(), directed, sources).compare(&mut search, 2, (5 * set) as u32);
                     }

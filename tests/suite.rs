@@ -67,7 +67,7 @@ fn the_index_names_every_file_of_tests() {
 fn tests_say_skipped_where_it_is_seen() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
-    for folder in ["src", "algo", "boards", "io", "power", "cluster", "tools", "capi", "tests"] {
+    for folder in ["src", "algo", "boards", "io", "machine", "policy", "power", "cluster", "tools", "capi", "tests"] {
         rooms::files(&root.join(folder), &mut all);
     }
     let is_captured = |line: &str| line.contains("println!(") && line.contains(concat!("SKIP", "PED"));

@@ -5,8 +5,21 @@
 use std::{env, path::Path, process::Command};
 
 /// What the program is made of.
-const SOURCES: [&str; 12] =
-    ["Cargo.lock", "Cargo.toml", "algo", "boards", "build.rs", "cluster/src", "io", "machine", "kernels", "power", "src", "tools/src"];
+const SOURCES: [&str; 13] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "algo",
+    "boards",
+    "build.rs",
+    "cluster/src",
+    "io",
+    "machine",
+    "kernels",
+    "policy",
+    "power",
+    "src",
+    "tools/src",
+];
 
 fn main() {
     // The crate is a folder of the checkout.

@@ -18,7 +18,7 @@ use std::{
 };
 
 use bfs::{
-    CpuEngineError, DeviceChoice, Direction, EngineError, Layout, LevelRecord, Output, Placement, Policy, Run,
+    CpuEngineError, DeviceChoice, Direction, EngineError, Layout, LevelRecord, Output, Placement, Run,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, RowArrays},
     search::{End, OwnedSearch, SearchError, Stopper},
     threads::MOST_THREADS,
@@ -543,7 +543,8 @@ pub unsafe extern "C" fn socbfs_runtime_new_at(
         let given = device.is_some();
         let Ok(device) = device.unwrap_or("cpu").parse();
         let device = Setting { value: device, origin: if given { Origin::Flag } else { Origin::BuiltIn } };
-        let policy = policy.map(str::parse::<Policy>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
+        let policy =
+            policy.map(str::parse::<socbfs_policy::Policy>).transpose().map_err(|error| Failure::argument(with_causes("", &error)))?;
         let mut settings = Runtime { device, ..Runtime::new(profile?) };
         if let Some(policy) = policy {
             settings.policy = Setting::flag(policy);

@@ -12,9 +12,9 @@ use super::{
 use socbfs::{
     bfs::{Direction, LevelRecord},
     graph::Vertex,
-    policy::{Band, Bands, NEVER, work_of},
 };
 use socbfs_boards::measure::Line;
+use socbfs_policy::{Band, Bands, NEVER, work_of};
 
 /// Number of roots, and of searches from each root in every place; the fastest one counts. One more search comes first as a warm-up.
 const ROOTS: usize = 3;

@@ -1,7 +1,8 @@
 //! The options of a search over ranks.
 
 use super::placing::RankDevice;
-use socbfs::{Simd, policy::Policy};
+use socbfs::Simd;
+use socbfs_policy::Policy;
 
 /// The data that ranks send each other after a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -48,7 +49,7 @@ impl ClusterOptions {
 impl Default for ClusterOptions {
     fn default() -> Self {
         Self {
-            policy: Policy::Published(socbfs::policy::Published::alpha_beta()),
+            policy: Policy::Published(socbfs_policy::Published::alpha_beta()),
             device: None,
             threads: 1,
             cpus: Vec::new(),

@@ -315,8 +315,8 @@ mod tests {
     use socbfs::{
         bfs::Strategy,
         graph::{EdgeList, Listing, Order},
-        policy::Policy,
     };
+    use socbfs_policy::Policy;
 
     /// In a graph of one word every rank knows all degrees, so both exchanges have the same counts, and all are exact.
     #[test]

@@ -7,9 +7,9 @@
 use socbfs::{
     GpuSetup,
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner},
-    policy::{Band, Bands, NEVER, PolicyPlanner, work_of},
 };
 use socbfs_boards::runtime::UndividedDevice;
+use socbfs_policy::{Band, Bands, NEVER, PolicyPlanner, work_of};
 
 /// The OpenCL device of a rank.
 #[derive(Debug, Clone)]
@@ -154,13 +154,14 @@ mod tests {
 
     #[test]
     fn policies_that_name_the_device_use_it_where_there_is_one() {
-        use socbfs::{bfs::Strategy, policy::LevelDevice};
+        use socbfs::bfs::Strategy;
+        use socbfs_policy::LevelDevice;
         for (strategy, with_device, expected) in [
             (Strategy::Bg, true, Placement::Gpu(GpuKernel::Bg)),
             (Strategy::Bg, false, Placement::Cpu),
             (Strategy::Tc, true, Placement::Cpu),
         ] {
-            let policy = PolicyPlanner::new(socbfs::policy::Policy::Fixed(strategy), LevelDevice::Cpu);
+            let policy = PolicyPlanner::new(socbfs_policy::Policy::Fixed(strategy), LevelDevice::Cpu);
             let device = with_device.then_some((GpuKernel::Bgc, Places::By(Bands::CPU)));
             let mut planner = RankPlanner { policy, device, ranks: 2 };
             let plan = planner.plan(&LevelStats::default());

@@ -17,9 +17,9 @@ use socbfs::{
     DeviceUse, End, Sources,
     bfs::{LevelRecord, Records, level_loop},
     graph::{NONE, Vertex},
-    policy::{LevelDevice, Policy, PolicyPlanner},
     search::Outcome,
 };
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner};
 
 /// Searches one graph over ranks, any number of times. [`run_uncounted`](Self::run_uncounted) does not allocate.
 #[derive(Debug)]

@@ -6,13 +6,13 @@ use socbfs::{
     Simd,
     bfs::Strategy,
     graph::{BuildOptions, EdgeList, EdgeSlice, Layout, Listing, NONE, Order},
-    policy::Policy,
     search::{Search, SearchOptions},
 };
 use socbfs_cluster::{
     ClusterError, ClusterOptions, ClusterSearch, ClusterValidator, Exchange, Part, RankTree, Ranks, ThreadRanks, read, read_on_first,
 };
 use socbfs_io::{Format, ReadOptions, WriteOptions, generate::Generator, validate::validate_forest, write};
+use socbfs_policy::Policy;
 
 use crate::{
     reference::Reference,

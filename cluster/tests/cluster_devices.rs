@@ -9,12 +9,12 @@ use socbfs::{
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{Band, Bands, Policy},
 };
 use socbfs_cluster::{
     ClusterOptions, ClusterSearch, ClusterValidator, Part, Places, RankDevice, RankTree, Ranks, ThreadRanks, measured_bands,
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{Band, Bands, Policy};
 
 use crate::{
     implementations::refusals,
@@ -203,6 +203,6 @@ fn bounds_are_measured_for_ranks_that_want_them() {
         // The second rank has no device, and the third wants nothing measured.
         let [Some(bands), None, None] = &of_ranks[..] else { panic!("{of_ranks:?}") };
         assert!(bands.top_down.gpu_from.is_some() && bands.bottom_up.gpu_from.is_some(), "{bands:?}");
-        assert!(bands.top_down.split_from == Some(socbfs::policy::NEVER), "{bands:?}");
+        assert!(bands.top_down.split_from == Some(socbfs_policy::NEVER), "{bands:?}");
     }
 }

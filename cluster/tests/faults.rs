@@ -8,9 +8,9 @@ use socbfs::{
     bfs::GpuKernel,
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
-    policy::{Band, Bands},
 };
 use socbfs_cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks};
+use socbfs_policy::{Band, Bands};
 
 use crate::{
     cluster::whole_tree,

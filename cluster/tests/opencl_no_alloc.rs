@@ -19,9 +19,9 @@ use socbfs::{
     graph::{EdgeList, Listing, Order},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{Band, Bands},
 };
 use socbfs_cluster::{ClusterOptions, ClusterSearch, Part, Places, RankDevice, Ranks, ThreadRanks};
+use socbfs_policy::{Band, Bands};
 
 /// Searches over two ranks, of which the first has no device.
 fn over_ranks(name: &str, device: &Arc<Device>) {

@@ -278,7 +278,9 @@ impl Log for Messages {
 
     fn log(&self, record: &Record<'_>) {
         if self.enabled(record.metadata()) {
-            let message = (record.level(), record.target().replace("::", "."), record.args().to_string());
+            // The crates beside `socbfs` are modules here: `socbfs_io::scan` is `socbfs.io.scan`.
+            let target = record.target().replace("::", ".").replacen("socbfs_", "socbfs.", 1);
+            let message = (record.level(), target, record.args().to_string());
             MESSAGES.with(|messages| messages.push(message));
         }
     }

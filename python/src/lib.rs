@@ -12,7 +12,7 @@ use std::{
 };
 
 use bfs::{
-    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Policy, Run,
+    DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Run,
     graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
     search::{End, OwnedSearch},
     threads::AffinityGuard,
@@ -231,7 +231,7 @@ fn runtime((device, policy, board, threads, at): Settings) -> Result<Runtime, Fa
     let origin = if device.is_some() { Origin::Flag } else { Origin::BuiltIn };
     let Ok(device) = device.as_deref().unwrap_or("cpu").parse();
     let at = at.as_deref().map(str::parse::<Goal>).transpose().map_err(|error| refused(&error))?;
-    let policy = policy.as_deref().map(str::parse::<Policy>).transpose().map_err(|error| refused(&error))?;
+    let policy = policy.as_deref().map(str::parse::<socbfs_policy::Policy>).transpose().map_err(|error| refused(&error))?;
     let profile = board.map_or_else(Profile::detected, |board| Profile::named(&board))?;
     let mut runtime = Runtime { device: Setting { value: device, origin }, ..Runtime::new(profile) };
     if let Some(policy) = policy {

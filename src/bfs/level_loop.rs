@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, time::Instant};
 
-use super::{Ahead, LevelPlan, LevelRecord, LevelStats};
+use super::{Ahead, AnyPlanner, LevelPlan, LevelRecord, LevelStats};
 use crate::graph::Vertex;
 
 /// Runs levels. An engine owns the search state: parents, frontier and visited vertices.
@@ -115,12 +115,35 @@ impl Uses {
 /// A planner must not allocate, and its plans must follow from what it is given: no clock, no device, nothing of an earlier search. Then a
 /// search can be replayed from its record.
 pub trait Planner {
+    /// Its name, for messages and records: that of its type, without the path.
+    fn name(&self) -> String {
+        let whole = std::any::type_name::<Self>();
+        let path = whole.split('<').next().unwrap_or(whole);
+        path.rsplit("::").next().unwrap_or(path).to_owned()
+    }
+
     /// Clears what the planner remembers of the last search.
     fn begin(&mut self) {}
+
+    /// Tells the root of the next search (an original number) before it begins. False: there is no plan for it.
+    fn set_root(&mut self, _root: Vertex) -> bool {
+        true
+    }
 
     /// The devices that its plans name. A search is set up for them once, and levels planned elsewhere run on the CPU.
     fn uses(&self) -> Uses {
         Uses::CPU
+    }
+
+    /// Whether searches of a graph of this size ([`LevelStats::vertices`], [`LevelStats::arcs`], [`LevelStats::hub_share`]) begin on the
+    /// GPU, which saves a handover to it. Asked if [`Uses::alone`] and not [`Uses::at_home_on_gpu`].
+    fn begins_on_gpu(&self, _vertices: u64, _arcs: u64, _hub_share: f32) -> bool {
+        false
+    }
+
+    /// The same rule for a search that has lost its devices (`None`: it needs one, and the default planner takes its place).
+    fn on_cpu(&self) -> Option<AnyPlanner> {
+        None
     }
 
     /// Whether [`LevelStats::sampled_probes`] could change the plan of this level. A sample costs a few microseconds.

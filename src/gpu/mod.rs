@@ -26,11 +26,10 @@ pub use {
 use self::{levels::RunAhead, side::DeviceSide, slots::Slot};
 use crate::engine::Allocate;
 use crate::{
-    bfs::{Ahead, GpuKernel},
+    bfs::{Ahead, GpuKernel, SampledCosts},
     graph::Layout,
     memory::{OutOfMemory, ShareError, SharedSlice, SharingMode, Slab},
     opencl::{Buffer, Device, DeviceError, OpenClError},
-    policy::SampledCosts,
 };
 
 /// The most levels that one launch of a single work-group runs, so that no driver's watchdog mistakes the launch for a hang.

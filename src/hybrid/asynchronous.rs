@@ -7,13 +7,12 @@ use std::{
 
 use super::{HybridEngine, locked};
 use crate::{
-    bfs::{Ahead, Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement},
+    bfs::{Ahead, Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement, SampledCosts},
     cpu::CpuEngine,
     engine::{Frontier, SearchState},
     gpu::{GpuEngine, check_total},
     graph::Layout,
     opencl::DeviceError,
-    policy::SampledCosts,
 };
 
 impl HybridEngine<'_> {

@@ -19,14 +19,13 @@ use std::{
 };
 
 use crate::{
-    bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement},
+    bfs::{Ahead, Engine, LevelPlan, LevelStats, LevelWork, Placement, SampledCosts, Uses},
     cpu::{CpuEngine, CpuEngineError, ParallelThresholds, Simd},
     engine::{OnHost, SearchState},
     gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
     opencl::{Device, DeviceError, is_forked},
-    policy::{SampledCosts, Uses},
     threads::Team,
     words::naming,
 };

@@ -20,6 +20,7 @@ use std::{
     cmp::Reverse,
     env,
     fs::{self, File},
+    hash::{DefaultHasher, Hasher as _},
     io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
@@ -27,7 +28,6 @@ use std::{
 };
 
 use nix::unistd::geteuid;
-use twox_hash::XxHash3_128;
 
 use super::{
     info::DeviceInfo,
@@ -88,7 +88,14 @@ impl Key {
 }
 
 fn hash(bytes: &[u8]) -> [u8; 16] {
-    XxHash3_128::oneshot(bytes).to_le_bytes()
+    // The standard library may change it: then no entry is found, and each is made again.
+    let salted = |salt: u64| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(salt);
+        hasher.write(bytes);
+        hasher.finish()
+    };
+    (u128::from(salted(0)) << 64 | u128::from(salted(1))).to_le_bytes()
 }
 
 /// A folder of programs.

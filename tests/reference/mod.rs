@@ -62,9 +62,9 @@ impl Reference {
             let root = wanted.root;
             let simd = search.simd();
             let what = || {
-                let SearchOptions { policy, threads, runs, devices, .. } = options;
+                let SearchOptions { planner, threads, devices, .. } = options;
                 let setups: Vec<_> = devices.iter().map(|setup| (&setup.device.info().name, setup.way, setup.options)).collect();
-                format!("{:?} {threads} threads {simd} {policy} runs {runs:?} {setups:?} root {root}", layout.order())
+                format!("{:?} {threads} threads {simd} {planner:?} {setups:?} root {root}", layout.order())
             };
             let outcome = search.run(root).unwrap_or_else(|error| panic!("{}: {error:?}", what()));
             let result = search.result(root);

@@ -4,18 +4,19 @@
 
 use std::{
     cell::Cell,
-    sync::{Arc, MutexGuard},
+    process::Command,
+    sync::{Arc, LazyLock, MutexGuard},
 };
 
 use socbfs::{
-    GpuOptions, GpuSetup,
+    GpuOptions, GpuSetup, SampledCosts,
     bfs::{GpuKernel, LevelPlan, LevelStats, Placement, Planner, Uses},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::{self, Device, DeviceInfo, Limits},
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Known, LevelDevice, NEVER, Policy, Replay, SampledCosts, StrategyCost},
     search::{Search, SearchOptions},
 };
+use socbfs_policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Known, LevelDevice, NEVER, Policy, Replay, StrategyCost};
 
 use crate::{
     implementations::{skipped, turn},
@@ -220,7 +221,7 @@ pub fn policies() -> Vec<(Policy, LevelDevice)> {
     ];
     all.push((Policy::planner(Places::default()), LevelDevice::Cpu));
     all.extend(rules.map(|rule| (rule.parse().unwrap(), LevelDevice::Gpu(GpuKernel::Bg))));
-    for policy in socbfs::policy::known().filter_map(Known::policy) {
+    for policy in socbfs_policy::known().filter_map(Known::policy) {
         // The strategies of the CPU have tests of their own.
         if !["tc", "bc"].contains(&policy.kind()) && all.iter().all(|(known, _)| policy.kind() != known.kind()) {
             all.push((policy, LevelDevice::Gpu(GpuKernel::Bgc)));
@@ -258,6 +259,19 @@ pub fn all_combinations() -> bool {
     std::env::var_os("SOCBFS_TEST_ALL").is_some()
 }
 
+/// A number that is another one at the next commit, by which what is tried moves on: the number of commits, or `SOCBFS_TEST_TURN`.
+fn turn_of_commit() -> usize {
+    static TURN: LazyLock<usize> = LazyLock::new(|| {
+        let count = || Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok();
+        let given = std::env::var("SOCBFS_TEST_TURN").ok().or_else(|| String::from_utf8(count()?.stdout).ok());
+        // A package without its history has no such number.
+        let turn = given.and_then(|turn| turn.trim().parse().ok()).unwrap_or(0);
+        eprintln!("combinations of turn {turn} (SOCBFS_TEST_TURN)");
+        turn
+    });
+    *TURN
+}
+
 /// Whether the combination with these indices is tried, out of dimensions with `lengths` choices. The divisor is the second largest
 /// length, so each choice of each dimension is tried: along another dimension of at least that length, the sum of the indices takes every
 /// remainder.
@@ -265,7 +279,7 @@ pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
     let mut lengths = lengths.to_vec();
     lengths.sort_unstable();
     let second = lengths.iter().rev().nth(1).copied().unwrap_or(1).max(1);
-    all_combinations() || indices.iter().sum::<usize>() % second == 0
+    all_combinations() || (indices.iter().sum::<usize>() + turn_of_commit()) % second == 0
 }
 
 /// The same as [`is_tried`] with as few combinations as possible: the divisor is the largest one for which, with any choice fixed, the sum
@@ -273,12 +287,12 @@ pub fn is_tried(indices: &[usize], lengths: &[usize]) -> bool {
 pub fn is_one_of_few(indices: &[usize], lengths: &[usize]) -> bool {
     let sums = |lengths: &mut dyn Iterator<Item = usize>| lengths.map(|length| length.saturating_sub(1)).sum::<usize>();
     let others = sums(&mut lengths.iter().copied()) - lengths.iter().max().map_or(0, |most| most.saturating_sub(1));
-    all_combinations() || indices.iter().sum::<usize>() % (others + 1) == 0
+    all_combinations() || (indices.iter().sum::<usize>() + turn_of_commit()) % (others + 1) == 0
 }
 
 /// Whether a combination of two choices is tried: one in three. Each choice is tried if the other dimension has at least three.
 pub fn is_one_in_three(first: usize, second: usize) -> bool {
-    all_combinations() || (first + second) % 3 == 0
+    all_combinations() || (first + second + turn_of_commit()) % 3 == 0
 }
 
 /// Searches `edges` from `roots` with the choices of `variety`: some of the combinations (fewer with rusticl, which compiles for every
@@ -304,7 +318,7 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
                             let own = GpuOptions { cached_words, launch_arcs, ..GpuOptions::default() };
                             let options = GpuOptions { group, parts, run_arcs, ..own };
                             let devices = vec![GpuSetup { device: Arc::clone(device), way, options }];
-                            let options = SearchOptions { threads, devices, every_policy: true, ..SearchOptions::default() };
+                            let options = SearchOptions { threads, devices, every_planner: true, ..SearchOptions::default() };
                             compare_policies(&reference, &layout, options);
                         }
                     }
@@ -322,9 +336,9 @@ fn is_covered_by_others(policy: &Policy) -> bool {
     )
 }
 
-/// Whether only a part is tried on these devices by default, since they are slow or rusticl's.
+/// Whether only a part is tried by default: wherever a device takes part.
 fn takes_long(devices: &[GpuSetup]) -> bool {
-    !all_combinations() && devices.iter().any(|setup| is_slow(&setup.device) || is_rusticl(setup.device.info()))
+    !all_combinations() && !devices.is_empty()
 }
 
 thread_local! {
@@ -340,7 +354,7 @@ pub fn policies_in_turn(devices: &[GpuSetup]) -> Vec<(Policy, LevelDevice)> {
     if !takes_long(devices) {
         return all.collect();
     }
-    let (alone, turn) = (alone().len(), TURN.replace(TURN.get() + 1));
+    let (alone, turn) = (alone().len(), turn_of_commit() + TURN.replace(TURN.get() + 1));
     all.enumerate().filter(|(number, _)| *number < alone || number % 3 == turn % 3).map(|(_, policy)| policy).collect()
 }
 
@@ -358,8 +372,8 @@ pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: Sea
     }
     let in_turn = takes_long(&options.devices);
     for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {
-        search.set_policy(policy.clone(), runs).unwrap();
-        (options.policy, options.runs) = (policy, runs);
+        search.set_planner(policy.clone().on(runs)).unwrap();
+        options.planner = policy.on(runs);
         if in_turn {
             reference.compare_in_turn(number, layout, &options, &mut search);
         } else {

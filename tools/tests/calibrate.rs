@@ -19,10 +19,10 @@ use socbfs::{
     graph::{BuildOptions, Layout},
     memory::SharingMode,
     opencl::{Device, Limits},
-    policy::{LevelDevice, Policy, PolicyPlanner},
     search::{Search, SearchOptions},
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner};
 use socbfs_tools::calibrate::{Contestant, Turns, evaluate, fit, fit_zhang, measure_levels, numbers};
 
 use crate::{
@@ -133,7 +133,7 @@ fn later_searches_find_and_use_the_calibration() {
 
 /// A table `mlp` for a calibration, with a network that always chooses bottom-up.
 fn bottom_up_network() -> toml::Table {
-    let mut network: toml::Table = toml::from_str(include_str!("../../src/policy/weights/mlp.toml")).unwrap();
+    let mut network: toml::Table = toml::from_str(include_str!("../../policy/src/weights/mlp.toml")).unwrap();
     for unit in network["hidden"].as_array_mut().unwrap() {
         unit.as_table_mut().unwrap().insert("output".into(), 0.0.into());
     }
@@ -371,7 +371,7 @@ fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
     let setup = GpuSetup { device, way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
     let edges = Generator::Uniform { vertices: 1 << 16, edges: 1 << 20, seed: 3 }.generate(&|_| {}).unwrap();
     let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
-    let options = SearchOptions { every_policy: true, threads: 1, devices: vec![setup], ..SearchOptions::default() };
+    let options = SearchOptions { every_planner: true, threads: 1, devices: vec![setup], ..SearchOptions::default() };
     let mut search = Search::new(&layout, &options).unwrap();
     let strategies = [Strategy::Tc, Strategy::Tg, Strategy::Bc, Strategy::Bg];
     let how = Turns { turns: 2, splits: true, ..Turns::default() };
@@ -390,7 +390,7 @@ fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
         let name = numbers.strategy.name();
         let corun = model.of(numbers.strategy).unwrap().corun;
         println!("{name}: {:?}", numbers.corun);
-        assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs::policy::LEAST_RATIO)), "{name}");
+        assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs_policy::LEAST_RATIO)), "{name}");
         assert!(numbers.strategy.direction() == Direction::BottomUp || corun.is_some(), "{name}");
     }
 }
@@ -414,7 +414,7 @@ impl Planner for Beamer {
 fn planners_of_programs_are_compared_with_the_oracle() {
     let edges = Generator::graph500(12).generate(&|_| ()).unwrap();
     let layout = Layout::build(&edges, &BuildOptions::default()).unwrap();
-    let mut search = Search::new(&layout, &SearchOptions { every_policy: true, threads: 1, ..SearchOptions::default() }).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { every_planner: true, threads: 1, ..SearchOptions::default() }).unwrap();
     let rule = "rule:not was_bottom_up and frontier_edges > unvisited_edges / 15 or was_bottom_up and not \
                 (frontier_vertices < previous_frontier_vertices and frontier_vertices < vertices / 18)";
     let beamer: Policy = "alpha-beta".parse().unwrap();

@@ -726,7 +726,7 @@ fn help_and_completions_name_the_formats() {
 fn help_and_completions_name_the_policies() {
     let help = stdout(&good(&["bench", "--help"])).to_owned();
     let completions = stdout(&good(&["completions", "bash"])).to_owned();
-    for known in socbfs::policy::known() {
+    for known in socbfs_policy::known() {
         assert!(help.contains(&format!("- {}:", known.kind)) && help.contains(known.parameters), "{known:?} in {help}");
         assert!(completions.split([' ', '"', '\n']).any(|word| word == known.kind), "{known:?}");
     }
@@ -769,7 +769,7 @@ fn policies_are_compared_on_every_graph() {
         }
     }
     // A network with weights from a file is compared too; a replay has no other roots than those of its record.
-    let weights = folder.file("w.toml", include_str!("../../src/policy/weights/mlp.toml"));
+    let weights = folder.file("w.toml", include_str!("../../policy/src/weights/mlp.toml"));
     let only = format!("tc,mlp:{weights}");
     let text = good(&["policies", "kronecker:7", "--only", &only, "--roots", "1", "--turns", "1", "--device", "cpu", "--markdown"]);
     assert!(stdout(&text).contains(&format!("| mlp:{weights} |")), "{}", stdout(&text));

@@ -6,14 +6,12 @@
 use std::{fs, path::Path};
 
 use proptest::{collection::vec, prelude::*, sample::Index, test_runner::TestRunner};
-use socbfs::{
-    bfs::{LevelStats, Planner},
-    policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::NetworkKind},
-};
+use socbfs::bfs::{LevelStats, Planner};
 use socbfs_boards::{
     board::{self, Board, CpuList},
     measure::Calibration,
 };
+use socbfs_policy::{LevelDevice, Mlp, Objective, Policy, PolicyPlanner, mlp::NetworkKind};
 use socbfs_tools::{
     bench::read_plans,
     calibrate::{MeasuredGraph, Partial, PartialHeader},

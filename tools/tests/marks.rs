@@ -8,10 +8,10 @@ use socbfs::{
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
     opencl::Limits,
-    policy::{LevelDevice, Policy},
     search::{Search, SearchOptions},
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{LevelDevice, Policy};
 use socbfs_tools::{
     analysis::{Levels, count},
     record::ExactLevel,
@@ -83,7 +83,7 @@ fn counts_are_exact_or_marked_as_estimates() {
     for (name, layout) in layouts() {
         for threads in [1, 2] {
             for policy in ["tc", "bc", "alpha-beta", "sampled", "auto"] {
-                let options = SearchOptions { policy: policy.parse().unwrap(), threads, ..SearchOptions::default() };
+                let options = SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads, ..SearchOptions::default() };
                 search(&layout, &format!("{name}, {policy}, {threads} threads"), &options, &[1, 77, 300], &mut marked);
             }
         }
@@ -104,12 +104,12 @@ fn exact_counts_are_not_marked_as_estimates() {
     let circle: Vec<[u32; 2]> = (0..5000).flat_map(|v| [[v, (v + 1) % 5000], [v, (v + 70) % 5000]]).collect();
     let list = EdgeList::new(5000, circle, Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions { order: Order::Degree, ..BuildOptions::default() }).unwrap();
-    let options = SearchOptions { policy: "bc".parse().unwrap(), threads: 2, ..SearchOptions::default() };
+    let options = SearchOptions { planner: "bc".parse::<Policy>().unwrap().into(), threads: 2, ..SearchOptions::default() };
     search(&layout, "a circle with chords", &options, &[0, 4000], &mut marked);
     assert!(marked.is_empty(), "{marked:?}");
     for (name, layout) in layouts() {
         for policy in ["tc", "alpha-beta"] {
-            let options = SearchOptions { policy: policy.parse().unwrap(), threads: 1, ..SearchOptions::default() };
+            let options = SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads: 1, ..SearchOptions::default() };
             search(&layout, &format!("{name}, {policy}, one thread"), &options, &[1, 77, 300], &mut marked);
         }
     }
@@ -140,9 +140,10 @@ fn counts_of_devices_are_exact_or_marked_as_estimates() {
                     continue;
                 }
                 let policy: Policy = policy.parse().unwrap();
+                let alone = matches!(policy, Policy::Fixed(_));
                 let name = format!("{name}, {policy} on {}", device.info().name);
-                let options = SearchOptions { policy, runs, threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
-                let alone = matches!(options.policy, Policy::Fixed(_));
+                let options =
+                    SearchOptions { planner: policy.on(runs), threads: 2, devices: vec![setup.clone()], ..SearchOptions::default() };
                 let mut of_policy = Marked::new();
                 search(&layout, &name, &options, &[1, 77], &mut of_policy);
                 assert!(!alone || of_policy.is_empty(), "{name}: a device counts exactly, but these are marked: {of_policy:?}");

@@ -10,10 +10,10 @@ use std::{env, path::PathBuf};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Placement, Planner, Strategy},
     graph::{BuildOptions, EdgeList, Layout},
-    policy::{Adaptive, Bands, CostModel, LevelDevice, Policy, PolicyPlanner, together_ns},
     search::{Search, SearchOptions},
 };
 use socbfs_io::{ReadOptions, generate::Generator, read};
+use socbfs_policy::{Adaptive, Bands, CostModel, LevelDevice, Policy, PolicyPlanner, together_ns};
 use socbfs_tools::{
     calibrate::{Turns, fit, measure_levels, training_graph},
     record::{LevelTable, LevelTimes, SHARES, SplitParts},
@@ -210,7 +210,7 @@ const TRAINING: [u64; 2] = [11, 12];
 fn searches(edges: &EdgeList, roots: usize) -> Vec<LevelTable> {
     let layout = Layout::build(edges, &BuildOptions::default()).unwrap();
     // With one thread the counts are the same at every run of the test.
-    let mut search = Search::new(&layout, &SearchOptions { every_policy: true, threads: 1, ..SearchOptions::default() }).unwrap();
+    let mut search = Search::new(&layout, &SearchOptions { every_planner: true, threads: 1, ..SearchOptions::default() }).unwrap();
     let once = Turns { turns: 1, ..Turns::default() };
     let n = layout.vertices() as u32;
     let candidates = (0..n).map(|i| (u64::from(i) * 2_654_435_761 % u64::from(n)) as u32);

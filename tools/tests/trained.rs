@@ -11,10 +11,10 @@ use std::{
 use socbfs::{
     bfs::Strategy,
     graph::{BuildOptions, Layout},
-    policy::Policy,
     search::{Search, SearchOptions},
 };
 use socbfs_io::{ReadOptions, read};
+use socbfs_policy::Policy;
 use socbfs_tools::{
     calibrate::Turns,
     train::{Mean, RecordsFile, Rules, SearchSample, collect, eligible, mean, score},
@@ -36,7 +36,7 @@ fn mean_of(policy: &str, searches: &[SearchSample]) -> Mean {
 fn shipped_weights_have_the_accuracy_stated_in_their_files() {
     let records = RecordsFile::read(&Path::new(crate::REPOSITORY).join("tests/fixtures/training/held-out.jsonl")).unwrap();
     for (policy, weights) in
-        [("surf", include_str!("../../src/policy/weights/surf.toml")), ("mlp", include_str!("../../src/policy/weights/mlp.toml"))]
+        [("surf", include_str!("../../policy/src/weights/surf.toml")), ("mlp", include_str!("../../policy/src/weights/mlp.toml"))]
     {
         let (graphs, accuracy, reduced_time) = said(weights);
         let found = mean_of(policy, records.searches());
@@ -80,7 +80,8 @@ fn our_network_decides_well_on_newly_measured_levels() {
             continue;
         }
         let layout = Layout::build(&read(&path, &ReadOptions::default()).unwrap(), &BuildOptions::default()).unwrap();
-        let mut search = Search::new(&layout, &SearchOptions { policy: Policy::Fixed(Strategy::Tc), ..SearchOptions::default() }).unwrap();
+        let mut search =
+            Search::new(&layout, &SearchOptions { planner: Policy::Fixed(Strategy::Tc).into(), ..SearchOptions::default() }).unwrap();
         let roots = eligible(&mut search, &rules).unwrap();
         assert!(!roots.is_empty(), "{name}");
         for root in roots {

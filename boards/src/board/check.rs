@@ -2,11 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use socbfs::{
-    bfs::Strategy,
-    policy::{Band, NEVER},
-    threads::MOST_THREADS,
-};
+use socbfs::{bfs::Strategy, threads::MOST_THREADS};
+use socbfs_policy::{Band, NEVER};
 
 use super::{Board, MOST_BATCH, OpenClDevice, Quirk, SCHEMA, Speeds};
 

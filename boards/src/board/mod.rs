@@ -188,7 +188,7 @@ pub(crate) mod tests {
 
     use super::*;
     use serde::{Deserialize, Serialize};
-    use socbfs::policy::NEVER;
+    use socbfs_policy::NEVER;
 
     /// Replaces a policy in tests: a table with one key.
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,7 +6,8 @@
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
-use socbfs::{bfs::Strategy, memory::SharingMode, policy::Band};
+use socbfs::{bfs::Strategy, memory::SharingMode};
+use socbfs_policy::Band;
 use socbfs_power::{Pattern, Rail, Scope};
 
 use super::CpuList;

@@ -9,12 +9,8 @@ use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{Contest, Decider, HandoverTable, Trained};
 use crate::board::{DocumentError, Entry, Kind, Violation, check_work_group, entries, not_negative, positive, refuse};
-use socbfs::{
-    Simd,
-    bfs::Strategy,
-    memory::SharingMode,
-    policy::{CostModel, CostModelError, mlp::NetworkKind},
-};
+use socbfs::{Simd, bfs::Strategy, memory::SharingMode};
+use socbfs_policy::{CostModel, CostModelError, mlp::NetworkKind};
 
 /// The version of the calibration format that this build reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -195,7 +191,7 @@ pub struct MeasuredDevice {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub work_groups: Vec<GroupTimes>,
     /// The cost of bottom-up levels relative to top-down ones, in thousandths of that ratio by
-    /// [`SampledCosts`](socbfs::policy::SampledCosts).
+    /// [`SampledCosts`](socbfs::SampledCosts).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottom_up_permille: Option<u32>,
     /// The costs of handovers, by sharing mode and size.
@@ -483,7 +479,7 @@ impl Calibration {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use socbfs::policy::ChangeCost;
+    use socbfs_policy::ChangeCost;
 
     /// A calibration with every table and key that exists.
     pub(crate) fn with_device() -> Calibration {

@@ -11,7 +11,7 @@ pub enum Decider {
     /// The cost model of Zhang's terms, fitted.
     #[serde(rename = "cost-model:zhang")]
     Zhang,
-    /// [`SampledCosts`](socbfs::policy::SampledCosts) with the shipped constants.
+    /// [`SampledCosts`](socbfs::SampledCosts) with the shipped constants.
     Sampled,
     /// Our network, with weights trained for this calibration.
     Mlp,

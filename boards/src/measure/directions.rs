@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::searched::{Took, fastest, own_ns, probes, roots, timed};
 use socbfs::{
+    SampledCosts,
     bfs::{Direction, LevelStats, Placement, Strategy},
-    policy::{CostModel, LevelDevice, Policy, SampledCosts},
     search::{Search, SearchError},
 };
+use socbfs_policy::{CostModel, LevelDevice, Policy};
 
 /// A level counts only if, by the costs of `sampled`, neither direction takes more than this many times as long as the other. Elsewhere the
 /// faster direction is clear, and the cost of an arc is not a measure: most arcs of a frontier late in the search are cheap.

@@ -15,8 +15,8 @@ use super::searched::median;
 use socbfs::{
     memory::{ShareError, SharedSlice, SharingMode, available_bytes},
     opencl::{Device, DeviceError},
-    policy::ChangeCost,
 };
+use socbfs_policy::ChangeCost;
 
 /// How thoroughly handovers are measured.
 struct Thoroughness {

@@ -5,9 +5,9 @@ use std::time::Duration;
 use socbfs::{
     bfs::{LevelRecord, LevelStats},
     graph::{NONE, Vertex},
-    policy::{LevelDevice, Policy, expected_probes},
     search::{Search, SearchError},
 };
+use socbfs_policy::{LevelDevice, Policy, expected_probes};
 
 /// Number of roots besides the one with most edges, spread over the vertices.
 const ROOTS: usize = 3;
@@ -46,7 +46,7 @@ pub(super) fn fastest(
             if turn > 1 && best.0 > least.saturating_mul(LOST) {
                 continue;
             }
-            search.set_policy(policy.clone(), *runs)?;
+            search.set_planner(policy.clone().on(*runs))?;
             let elapsed = search.run(root)?.elapsed;
             if turn > 0 && elapsed < best.0 {
                 *best = (elapsed, search.records().to_vec());

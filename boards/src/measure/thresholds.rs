@@ -2,11 +2,12 @@
 
 use super::searched::{Took, fastest, median, own_ns, probes, roots, timed};
 use socbfs::{
+    SampledCosts,
     bfs::{Direction, LevelRecord, Placement, Strategy},
     graph::Vertex,
-    policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, SampledCosts, StrategyCost, work_of},
     search::{Search, SearchError},
 };
+use socbfs_policy::{Adaptive, Band, Bands, ChangeCost, CostModel, LevelDevice, ModelTerms, NEVER, Policy, StrategyCost, work_of};
 
 /// Bands that change the device within a search are chosen only if searches take less than this share of the time of the best bands so far.
 const GAIN: f64 = 0.97;

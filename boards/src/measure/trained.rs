@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::board::Violation;
-use socbfs::policy::{
+use socbfs_policy::{
     Mlp,
     mlp::{NetworkKind, Unit, Weights, WeightsError},
 };

@@ -11,13 +11,9 @@ use crate::{
     board::DocumentError,
     measure::{Calibration, Identity, OpenClIdentity},
 };
-use socbfs::{
-    Simd,
-    memory::SharingMode,
-    opencl::DeviceInfo,
-    policy::{Objective, Policy},
-};
+use socbfs::{Simd, memory::SharingMode, opencl::DeviceInfo};
 use socbfs_machine as machine;
+use socbfs_policy::{Objective, Policy};
 
 /// The calibration to use.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

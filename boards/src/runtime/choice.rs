@@ -9,13 +9,9 @@ use crate::{
     board::{self, Speeds},
     measure::{Decider, Measured},
 };
-use socbfs::{
-    bfs::Strategy,
-    opencl::DeviceChoice,
-    policy::{
-        Adaptive, Band, Bands, ChangeCost, CostModel, Mlp, ModelTerms, NEVER, Objective, Policy, SampledCosts, StrategyCost,
-        mlp::NetworkKind,
-    },
+use socbfs::{SampledCosts, bfs::Strategy, opencl::DeviceChoice};
+use socbfs_policy::{
+    Adaptive, Band, Bands, ChangeCost, CostModel, Mlp, ModelTerms, NEVER, Objective, Policy, StrategyCost, mlp::NetworkKind,
 };
 
 /// A bound with which a policy places levels.

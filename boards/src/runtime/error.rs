@@ -5,13 +5,8 @@ use std::io;
 use super::{Origin, ReplayError};
 use crate::board::{self, DocumentError, Quirk};
 use socbfs::threads::MOST_THREADS;
-use socbfs::{
-    memory::SharingMode,
-    opencl::OpenClError,
-    policy::{Objective, PolicyError},
-    search::SearchError,
-    words,
-};
+use socbfs::{memory::SharingMode, opencl::OpenClError, search::SearchError, words};
+use socbfs_policy::{Objective, PolicyError};
 
 /// A reason why a search can't be prepared for this machine.
 #[derive(Debug, thiserror::Error)]

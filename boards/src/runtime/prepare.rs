@@ -10,15 +10,15 @@ use crate::{
     measure::{HandoverTable, copies_in_place, measure_bottom_up, measure_bottom_up_on_cpu, measure_permitted, thresholds},
 };
 use socbfs::{
-    DeviceUse, GpuOptions, GpuSetup, GraphMemory,
+    DeviceUse, GpuOptions, GpuSetup, GraphMemory, SampledCosts,
     bfs::GpuKernel,
     graph::{Layout, Vertex},
     memory::SharingMode,
     opencl::{self, Device, DeviceChoice, DeviceInfo, DeviceKind, Limits, OpenClError},
-    policy::{Bands, LevelDevice, Policy, SampledCosts},
     search::{Outcome, Search, SearchOptions},
     words::with_causes,
 };
+use socbfs_policy::{Bands, LevelDevice, Policy};
 
 /// Bytes of the handover whose cost decides the sharing mode: parents of a graph of 2^20 vertices.
 const TYPICAL_BYTES: u64 = 4 << 20;
@@ -85,6 +85,8 @@ pub struct Prepared<'g> {
     pub costs: Costs,
     /// The policy, with the reason why it was chosen.
     pub choice: Choice,
+    /// Where its levels run if it decides only directions.
+    pub runs: LevelDevice,
     /// The options that the search was set up with, devices included.
     pub options: SearchOptions,
     /// The calibration of this machine, these settings and these devices, if there is one that the policy or the device can use.
@@ -129,6 +131,8 @@ pub struct UndividedDevice {
 pub struct Machine {
     /// Search options that allow every policy.
     pub options: SearchOptions,
+    /// Where levels run under policies that decide only directions.
+    pub runs: LevelDevice,
     /// The device and its sharing mode (`None`: the CPU alone is measured).
     pub device: Option<(Arc<Device>, SharingMode)>,
 }
@@ -164,14 +168,13 @@ impl Runtime {
     /// # Errors
     /// [`RuntimeError`] if the device is not available.
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
-        let mut options = SearchOptions { every_policy: true, parallel: Some(self.parallel()), ..self.options() };
+        let mut options = SearchOptions { every_planner: true, parallel: Some(self.parallel()), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
-        let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
+        let Some(info) = found.first() else { return Ok(Machine { options, runs: LevelDevice::Cpu, device: None }) };
         let opened = self.open_one(info, None)?;
-        options.runs = opened.runs;
         let device = Some((Arc::clone(&opened.setup.device), opened.setup.way));
         options.devices = vec![opened.setup];
-        Ok(Machine { options, device })
+        Ok(Machine { options, runs: opened.runs, device })
     }
 
     fn prepare<'g>(&self, layout: &'g Layout, every_policy: bool, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {
@@ -220,18 +223,17 @@ impl Runtime {
         // Split levels must be possible if they are to be measured.
         let splits = every_policy || (wants_thresholds && choice.policy.uses(runs).together);
         let mut options = SearchOptions {
-            every_policy: splits,
-            runs,
+            every_planner: splits,
             // A measurement must not silently continue on the CPU.
             fall_back: false,
-            policy: choice.policy.clone(),
+            planner: choice.policy.clone().on(runs),
             devices: opened.iter().map(|opened| opened.setup.clone()).collect(),
             parallel: Some(self.parallel()),
             ..self.options()
         };
         let build = || Search::new(layout, &options);
         let mut search = if first.is_some() { during(Step::Kernels, progress, build) } else { build() }?;
-        self.tell_devices(&opened, &search, &options.policy);
+        self.tell_devices(&opened, &search, &choice.policy);
         if wants_thresholds {
             costs.measured = Some(during(Step::Thresholds, progress, || thresholds(&mut search, runs, splits))?);
             choice = choose(costs)?;
@@ -249,8 +251,8 @@ impl Runtime {
             costs.bottom_up = Some((permille, Origin::Measured));
             choice = choose(costs)?;
         }
-        options.policy = choice.policy.clone();
-        search.set_policy(choice.policy.clone(), runs)?;
+        options.planner = choice.policy.clone().on(runs);
+        search.set_planner(options.planner.clone())?;
         // A comparison of policies must not continue without the device.
         options.fall_back = first.is_some() && self.device.value == DeviceChoice::Auto && !every_policy;
         search.set_fall_back(options.fall_back);
@@ -258,7 +260,7 @@ impl Runtime {
         let used = search.devices().to_vec();
         let device = |(Opened { setup, handover, .. }, used)| SearchDevice { used, memory_way: setup.way, handover };
         let devices = opened.into_iter().zip(used).map(device).collect();
-        Ok(Prepared { search, devices, costs, choice, options, calibration })
+        Ok(Prepared { search, devices, costs, choice, runs, options, calibration })
     }
 
     /// Writes to the log which of the opened devices a search uses.

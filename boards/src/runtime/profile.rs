@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::Path};
 
 use super::{Origin, RuntimeError};
 use crate::board::{self, Board, GENERIC};
-use socbfs::policy::Policy;
+use socbfs_policy::Policy;
 
 /// Root folder of the running system.
 const ROOT: &str = "/";

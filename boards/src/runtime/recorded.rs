@@ -5,8 +5,8 @@ use serde::Deserialize;
 use socbfs::{
     bfs::LevelRecord,
     graph::{Layout, Vertex},
-    policy::Replay,
 };
+use socbfs_policy::Replay;
 
 /// Why a recorded run can't be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

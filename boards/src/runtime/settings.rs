@@ -15,9 +15,9 @@ use socbfs::{
     graph::{Stopper, Vertex},
     memory::SharingMode,
     opencl::DeviceChoice,
-    policy::{Objective, Policy},
     search::{SearchError, SearchOptions},
 };
+use socbfs_policy::{Objective, Policy};
 
 /// Where a value came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -201,7 +201,7 @@ impl Runtime {
     /// The options of the search.
     pub fn options(&self) -> SearchOptions {
         SearchOptions {
-            policy: self.policy.value.clone(),
+            planner: self.policy.value.clone().into(),
             threads: self.team().value,
             cpus: self.cpus.value.numbers().to_vec(),
             simd: self.simd.value,

@@ -2,11 +2,8 @@
 
 use crate::record::{MappedLevel, MappedLevels};
 
-use socbfs::{
-    LevelRecord, Policy, Run, Search, SearchError, Strategy, Vertex,
-    policy::{LevelDevice, Replay},
-    stats::median,
-};
+use socbfs::{LevelRecord, Run, Search, SearchError, Strategy, Vertex, stats::median};
+use socbfs_policy::{LevelDevice, Policy, Replay};
 
 /// Measures the search from `root`, top-down on the CPU. `plain` has no device; `shared` hands its state to the device and back before
 /// every level. The two alternate, `turns` times. Leaves the policies of both changed.
@@ -52,7 +49,7 @@ fn measured<'g>(
 ) -> Result<[Vec<Vec<LevelRecord>>; 2], SearchError> {
     let mut runs = [const { Vec::new() }; 2];
     for search in [&mut *plain, &mut *shared] {
-        search.set_policy(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])), LevelDevice::Cpu)?;
+        search.set_planner(Policy::Replay(Replay::new(&[Strategy::Tc.plan()])).on(LevelDevice::Cpu))?;
         search.run(Run { uncounted: true, ..root.into() })?;
     }
     shared.set_handover_round_levels(true);

@@ -2,11 +2,8 @@
 
 use crate::record::{SplitDirection, SplitParts, SplitShare, SplitSweep};
 
-use socbfs::{
-    GpuKernel, LevelPlan, Policy, Run, Search, SearchError, Strategy, Vertex,
-    policy::{CostModel, LEAST_RATIO, LevelDevice, Replay, together_ns},
-    stats::median,
-};
+use socbfs::{GpuKernel, LevelPlan, Run, Search, SearchError, Strategy, Vertex, stats::median};
+use socbfs_policy::{CostModel, LEAST_RATIO, LevelDevice, Policy, Replay, together_ns};
 
 /// Shares of the GPU that are measured, in thousandths.
 const SHARES: [u16; 11] = [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000];
@@ -55,7 +52,7 @@ fn sweep(
                 let split = LevelPlan::split(kernel, SHARES[place]);
                 let mut plans = vec![Strategy::Tc.plan(); level as usize];
                 plans.extend([split, Strategy::Bc.plan()]);
-                search.set_policy(Policy::Replay(Replay::new(&plans)), LevelDevice::Cpu)?;
+                search.set_planner(Policy::Replay(Replay::new(&plans)).on(LevelDevice::Cpu))?;
                 search.run(Run { uncounted: true, ..root.into() })?;
                 let Some(record) = search.records().iter().find(|record| record.stats.level == level) else { continue };
                 let [cpu, gpu, both, all, cpu_both, gpu_both] = &mut times[place];

@@ -10,8 +10,9 @@ use crate::{
         RootRecord, StrategyPower, StrategyTime,
     },
 };
-use socbfs::{Direction, GpuKernel, Layout, LevelPlan, LevelRecord, Placement, Policy, Run, Search, SearchOptions, Vertex, stats};
+use socbfs::{Direction, GpuKernel, Layout, LevelPlan, LevelRecord, Placement, Run, Search, SearchOptions, Vertex, stats};
 use socbfs_cluster::ClusterError;
+use socbfs_policy::Policy;
 
 /// Options of the energy measurement.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,7 +202,7 @@ pub fn measure_policies_energy(
     let count = if records.is_empty() { 0 } else { options.repeats * contestants.len() };
     let (idle, all) = in_windows(Some(meter), options.window.third(), count, finished, |place| {
         let Contestant { policy, runs, .. } = &contestants[place % contestants.len()];
-        search.set_policy(policy.clone(), *runs).map_err(MeasureError::from)?;
+        search.set_planner(policy.clone().on(*runs)).map_err(MeasureError::from)?;
         warm_up(search, records)?;
         window(search, records, Some(meter), options.window)
     })?;
@@ -377,7 +378,7 @@ fn model(
             unavailable.get_or_insert_with(|| format!("no policy runs {direction:?} on {device} alone, so its power can't be calibrated"));
             continue;
         };
-        let own = SearchOptions { policy, ..search_options.clone() };
+        let own = SearchOptions { planner: policy.into(), ..search_options.clone() };
         let mut search = Search::new(layout, &own).map_err(MeasureError::from)?;
         warm_up(&mut search, records)?;
         let calibration = window(&mut search, records, Some(meter), options.window.third())?;
@@ -417,10 +418,8 @@ mod tests {
 
     use super::*;
     use crate::bench::runner::validated;
-    use socbfs::{
-        graph::{BuildOptions, EdgeList, Listing},
-        policy::LevelDevice,
-    };
+    use socbfs::graph::{BuildOptions, EdgeList, Listing};
+    use socbfs_policy::LevelDevice;
     use socbfs_power::Domain;
 
     /// A machine with one INA219 that reads 18 W.

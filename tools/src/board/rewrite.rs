@@ -1,7 +1,7 @@
 //! A profile with other values, in which every value keeps its source.
 
-use socbfs::policy::NEVER;
 use socbfs_boards::board::{Board, DocumentError, covers};
+use socbfs_policy::NEVER;
 use toml::Table;
 
 /// The text of `board`: the profile `before` with new values at and below the paths of `changes`. Beside each value is a comment that says

@@ -5,14 +5,12 @@ use crate::{
     calibrate::{ComparisonError, best_work_group, measure_work_groups},
     record::Environment,
 };
-use socbfs::{
-    Layout, OpenClError, Policy, SharingMode,
-    policy::{Band, NEVER},
-};
+use socbfs::{Layout, OpenClError, SharingMode};
 use socbfs_boards::{
     board::{self, Board, Handover, OpenClDevice},
     runtime::{OnStep, Origin, Prepared, Profile, Runtime, RuntimeError, Setting, Step, during},
 };
+use socbfs_policy::{Band, NEVER, Policy};
 
 /// Why a profile can't be measured.
 #[derive(Debug, thiserror::Error)]

@@ -2,10 +2,11 @@
 
 use crate::record::LevelTable;
 use socbfs::{
+    SampledCosts,
     bfs::{Direction, Strategy},
-    policy::{CostModel, SampledCosts},
 };
 use socbfs_boards::measure::DirectionCosts;
+use socbfs_policy::CostModel;
 
 /// The cost of bottom-up levels relative to top-down ones on the device of these tables, in thousandths of that ratio by [`SampledCosts`].
 /// `None` if no level ran near the point at which the direction changes.

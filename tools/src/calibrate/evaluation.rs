@@ -8,10 +8,10 @@ use socbfs::{
     Run,
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
-    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::median,
 };
+use socbfs_policy::{LevelDevice, Policy, Replay};
 
 /// A policy to be judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +122,7 @@ pub fn evaluate(
                     continue;
                 }
                 let contestant = everyone[at];
-                search.set_policy(contestant.policy.clone(), contestant.runs)?;
+                search.set_planner(contestant.policy.clone().on(contestant.runs))?;
                 let first = samples[0].total.first().copied().filter(|_| how.gives_up && at > 0);
                 let slow_ns = first.filter(|_| turn == 0).map(|oracle| GIVEN_UP * oracle);
                 let begin = Instant::now();

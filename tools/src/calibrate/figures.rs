@@ -4,10 +4,10 @@ use super::fit::{corun, zhang_edges};
 use crate::record::LevelTable;
 use socbfs::{
     bfs::{LevelStats, Strategy},
-    policy::CostModel,
     stats::Summary,
 };
 use socbfs_boards::measure::{CoRun, StrategyNumbers};
+use socbfs_policy::CostModel;
 
 /// The speeds of each of `strategies` in `tables` beyond level 0, and the errors of `model` and `zhang`. Strategies that were not measured
 /// are left out.

@@ -7,9 +7,9 @@ use super::plan::plans_ns;
 use crate::record::{LevelTable, LevelTimes, SHARES, SplitParts};
 use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
-    policy::{ChangeCost, CostModel, LEAST_RATIO, ModelTerms, Policy, StrategyCost, together_ns},
     stats::Summary,
 };
+use socbfs_policy::{ChangeCost, CostModel, LEAST_RATIO, ModelTerms, Policy, StrategyCost, together_ns};
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
 const LEVELS: usize = 256;

@@ -7,7 +7,7 @@ use super::{
     plan::table_regret,
 };
 use crate::record::LevelTable;
-use socbfs::policy::{CostModel, Policy};
+use socbfs_policy::{CostModel, Policy};
 
 /// Number of parts into which the graphs are divided. Each part judges the models that were fitted to all others.
 const PARTS: usize = 5;

@@ -12,11 +12,11 @@ use socbfs::{
     Run,
     bfs::{Direction, GpuKernel, LevelPlan, LevelRecord, LevelStats, Placement, Strategy},
     graph::Vertex,
-    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
     stats::Summary,
 };
 use socbfs_boards::board::StrategyWatts;
+use socbfs_policy::{LevelDevice, Policy, Replay};
 
 /// A strategy is measured after others only if it comes within this factor of the fastest one at some level that matters. No good policy
 /// changes to any other strategy.
@@ -332,7 +332,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
 fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels: &mut [LevelTimes]) -> Result<Vec<Strategy>, SearchError> {
     let mut tried: Vec<Vec<(Strategy, f64)>> = vec![Vec::new(); levels.len()];
     let mut times = |plans: &[LevelPlan]| {
-        search.set_policy(Policy::Replay(Replay::new(plans)), LevelDevice::Cpu)?;
+        search.set_planner(Policy::Replay(Replay::new(plans)).on(LevelDevice::Cpu))?;
         let mut least = vec![f64::INFINITY; plans.len()];
         // The shorter of two times, since a disturbance may hit any of them.
         for _ in 0..2 {
@@ -391,7 +391,7 @@ fn trial(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], levels:
 
 /// Searches twice and returns the records of the second search. The first one replaces the data of other plans in the caches.
 fn run(search: &mut Search<'_>, root: Vertex, replay: Replay) -> Result<Vec<LevelRecord>, SearchError> {
-    search.set_policy(Policy::Replay(replay), LevelDevice::Cpu)?;
+    search.set_planner(Policy::Replay(replay).on(LevelDevice::Cpu))?;
     search.run(Run { uncounted: true, ..root.into() })?;
     search.run(Run { uncounted: true, ..root.into() })?;
     Ok(search.records().to_vec())

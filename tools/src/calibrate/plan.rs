@@ -1,10 +1,8 @@
 //! The plans of a policy for measured levels, made without running them, and their cost.
 
 use crate::record::LevelTable;
-use socbfs::{
-    bfs::{GpuKernel, LevelPlan, LevelStats, Planner},
-    policy::{LevelDevice, Policy, PolicyPlanner},
-};
+use socbfs::bfs::{GpuKernel, LevelPlan, LevelStats, Planner};
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner};
 
 /// The plans of `planner` for the levels of one search. `levels` hold every sample. As in a search, the planner gets only the samples that
 /// it wants, and sees the level before as run by its own plan.

@@ -9,9 +9,9 @@ use socbfs::{
     Run,
     bfs::Strategy,
     graph::Vertex,
-    policy::{LevelDevice, Policy, Replay},
     search::{Search, SearchError},
 };
+use socbfs_policy::{LevelDevice, Policy, Replay};
 
 /// The length of a measurement window, of searches or of the idle machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -148,7 +148,7 @@ pub fn measure_power(
     let count = if roots.is_empty() { 0 } else { strategies.len() };
     let uncounted = |root: Vertex| Run { uncounted: true, ..root.into() };
     let (idle, measured) = in_windows(Some(meter), *windows, count, &mut |_| finished(), |place| {
-        search.set_policy(Policy::Replay(Replay::new(&[strategies[place].plan()])), LevelDevice::Cpu)?;
+        search.set_planner(Policy::Replay(Replay::new(&[strategies[place].plan()])).on(LevelDevice::Cpu))?;
         // Warm-up, so that no page is touched and no kernel is finished by its driver for the first time inside the window.
         for &root in roots {
             search.run(uncounted(root))?;

@@ -8,12 +8,12 @@ use socbfs::{
     bfs::GpuKernel,
     graph::{BuildOptions, Layout, Vertex},
     opencl::{Device, OpenClError},
-    policy::{LevelDevice, Policy},
     search::{Search, SearchError, SearchOptions},
     words::with_causes,
 };
 use socbfs_boards::measure::{GAIN, GroupTimes};
 use socbfs_io::generate::Generator;
+use socbfs_policy::{LevelDevice, Policy};
 
 /// Sizes compared, those next to the usual one first.
 const SIZES: [usize; 3] = [64, 128, 256];
@@ -46,7 +46,7 @@ pub fn measure_work_groups(options: &SearchOptions) -> Result<Vec<GroupTimes>, C
         let device = if used.device.is_lost() { Arc::clone(&used.device) } else { Device::open(used.device.info(), used.device.limits())? };
         let mut own = GpuSetup { device: Arc::clone(&device), ..used.clone() };
         own.options.group = size;
-        let options = SearchOptions { every_policy: true, fall_back: false, devices: vec![own], ..options.clone() };
+        let options = SearchOptions { every_planner: true, fall_back: false, devices: vec![own], ..options.clone() };
         let searches = cases.iter().map(|(layout, _)| Search::new(layout, &options)).collect::<Result<Vec<_>, _>>();
         Ok::<_, OpenClError>((device, searches))
     };
@@ -109,7 +109,7 @@ fn compare<'g>(
 fn fastest_ns(mut searches: Vec<&mut Search<'_>>, kernel: GpuKernel, root: Vertex) -> Result<Vec<f64>, SearchError> {
     let mut fastest = vec![f64::INFINITY; searches.len()];
     for search in &mut searches {
-        search.set_policy(Policy::Fixed(kernel.into()), LevelDevice::Gpu(kernel))?;
+        search.set_planner(Policy::Fixed(kernel.into()).on(LevelDevice::Gpu(kernel)))?;
         // The first search is not timed: drivers build kernels at their first use.
         search.run(root)?;
     }

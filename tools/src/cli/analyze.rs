@@ -19,12 +19,13 @@ use crate::{
         with_graph_help, without_effect, worse_of,
     },
 };
-use socbfs::{BuildOptions, EdgeList, Layout, Policy, Search, SearchOptions, Strategy, Vertex, policy::LevelDevice};
+use socbfs::{BuildOptions, EdgeList, Layout, Search, SearchOptions, Strategy, Vertex};
 use socbfs_boards::{
     measure,
     runtime::{Origin, Prepared, Runtime, Setting},
 };
 use socbfs_cluster::ClusterOptions;
+use socbfs_policy::{LevelDevice, Policy};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -310,10 +311,9 @@ impl AnalyzeArgs {
             }
             if self.wants(Kind::Handover) {
                 let alone = SearchOptions {
+                    planner: Policy::Fixed(Strategy::Tc).on(LevelDevice::Cpu),
                     devices: Vec::new(),
-                    runs: LevelDevice::Cpu,
-                    policy: Policy::Fixed(Strategy::Tc),
-                    every_policy: false,
+                    every_planner: false,
                     ..prepared.options.clone()
                 };
                 let mut plain = Search::new(prepared.search.layout(), &alone)?;

@@ -207,7 +207,8 @@ impl BenchArgs {
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
-        let Prepared { mut search, devices, costs, options, calibration, choice } = config.search_telling(&layout, &progress::steps())?;
+        let Prepared { mut search, devices, costs, options, calibration, choice, .. } =
+            config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
         let (threads, simd) = (search.threads(), search.simd());
         let graph = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);

@@ -16,15 +16,13 @@ use crate::{
         Failure, LayoutArgs, Output, RootArgs, SearchArgs, Source, print, print_json, progress, say, source, without_effect, worse_of,
     },
 };
-use socbfs::{
-    DeviceInfo, Policy, Simd,
-    policy::{Adaptive, Objective},
-};
+use socbfs::{DeviceInfo, Simd};
 use socbfs_boards::{
     board::{self, Board, Detection, Entry},
     measure::Calibration,
     runtime::{Bound, CalibrationChoice, Choice, Costs, FoundCalibration, Origin, Runtime, RuntimeError, Setting},
 };
+use socbfs_policy::{Adaptive, Objective, Policy};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -29,10 +29,10 @@ use crate::{
     report::{self, CalibrationReport},
 };
 use socbfs::{
+    SampledCosts,
     bfs::Strategy,
     files,
     graph::{BuildOptions, Layout, Vertex},
-    policy::{LevelDevice, Objective, Policy, SampledCosts, mlp::NetworkKind},
     search::Search,
     stats::Summary,
     words::{counted, seconds},
@@ -44,6 +44,7 @@ use socbfs_boards::{
     runtime::{self, CalibrationChoice, Machine, Setting, Step},
 };
 use socbfs_io::generate::Generator;
+use socbfs_policy::{LevelDevice, Objective, Policy, mlp::NetworkKind};
 use socbfs_power::Meter;
 
 const EXAMPLES: &str = "\
@@ -440,7 +441,7 @@ impl Measuring<'_> {
     fn roots(&self, layout: &Layout, search: &mut Search<'_>, count: usize) -> Result<Vec<Vertex>, Failure> {
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = roots(layout.vertices(), |vertex| layout.input_degree(vertex), TRIED * count, seeds);
-        search.set_policy(Policy::default(), LevelDevice::Cpu)?;
+        search.set_planner(Policy::default().on(LevelDevice::Cpu))?;
         let mut reached = Vec::with_capacity(drawn.len());
         for root in drawn {
             reached.push((search.run(root)?.reached, root));

@@ -32,7 +32,6 @@ use socbfs::{
     bfs::Strategy,
     graph::{EdgeSlice, EdgeStream as _, LayoutStats, Order, Vertex},
     opencl::DeviceChoice,
-    policy::{Bands, NEVER, Objective, Policy, Published},
     search::SearchError,
 };
 use socbfs_boards::runtime::{CalibrationChoice, Origin, Runtime, Setting};
@@ -41,6 +40,7 @@ use socbfs_cluster::{
     RankTree, Ranks, all_gather, max, measured_bands, read, read_on_first, texts, values,
 };
 use socbfs_io::{ReadOptions, generate::GeneratedEdges};
+use socbfs_policy::{Bands, NEVER, Objective, Policy, Published};
 
 impl ClusterArgs {
     /// The settings of a search over ranks: those of any search, and the batch.

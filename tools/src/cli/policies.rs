@@ -18,14 +18,12 @@ use crate::{
         with_graph_help, without_effect,
     },
 };
-use socbfs::{
-    EdgeList, Policy, Strategy, Vertex,
-    policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective},
-};
+use socbfs::{EdgeList, Strategy, Vertex};
 use socbfs_boards::{
     board::StrategyWatts,
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
+use socbfs_policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective, Policy};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -196,7 +194,7 @@ pub(super) fn compare(
     roots: &[Vertex],
     asked: &Compare<'_>,
 ) -> Result<PolicyComparison, Failure> {
-    let on_device = (!prepared.devices.is_empty()).then_some(prepared.options.runs);
+    let on_device = (!prepared.devices.is_empty()).then_some(prepared.runs);
     let mut contestants = match asked.among {
         Among::Policies(only) => contestants(only, on_device)?,
         Among::Names(names) => {
@@ -357,7 +355,7 @@ fn contestants(only: &[Policy], device: Option<LevelDevice>) -> Result<Vec<Conte
     if !only.is_empty() {
         return Ok(only.iter().map(|policy| contestant(policy, on_device)).collect());
     }
-    let policies: Vec<Policy> = policy::known().filter_map(Known::policy).chain(["cost-model:zhang".parse()?]).collect();
+    let policies: Vec<Policy> = socbfs_policy::known().filter_map(Known::policy).chain(["cost-model:zhang".parse()?]).collect();
     let (needing, others): (Vec<&Policy>, Vec<&Policy>) = policies.iter().partition(|policy| policy.needs_device());
     // `auto` and policies that decide by costs choose the placement themselves, so they get the device if there is one.
     let is_free = |policy: &Policy| policy.decides_directions() && !matches!(policy, Policy::Auto(_));

@@ -315,7 +315,7 @@ mod tests {
     fn every_paper_has_experiments_with_policies_that_exist() {
         for paper in [Paper::Zhang, Paper::Remis, Paper::Surf, Paper::Sunway] {
             for policy in Experiments::of(paper).unwrap().policies {
-                assert!(policy.parse::<socbfs::policy::Policy>().is_ok(), "{paper:?}: {policy}");
+                assert!(policy.parse::<socbfs_policy::Policy>().is_ok(), "{paper:?}: {policy}");
             }
         }
     }

@@ -24,12 +24,12 @@ use crate::{
 };
 use socbfs::{
     DeviceChoice,
-    policy::Objective,
     words::{self, counted},
 };
 use socbfs_boards::runtime::{Origin, Profile, Runtime, RuntimeError};
 use socbfs_io::Format;
 use socbfs_machine::is_live;
+use socbfs_policy::Objective;
 
 const EXAMPLES: &str = "\
 Examples:

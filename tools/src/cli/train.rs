@@ -23,15 +23,12 @@ use crate::{
     report::{Cell, Table, aligned},
     train::{self, GraphScore, Machine, Mean, RecordsFile, Rules, SearchSample, Structure, mean, score},
 };
-use socbfs::{
-    bfs::Strategy,
-    opencl::DeviceChoice,
-    policy::{Mlp, Objective, Policy, mlp::NetworkKind},
-};
+use socbfs::{bfs::Strategy, opencl::DeviceChoice};
 use socbfs_boards::{
     measure::Trained,
     runtime::{self, CalibrationChoice, FoundCalibration, Origin, Prepared, Runtime, Setting},
 };
+use socbfs_policy::{Mlp, Objective, Policy, mlp::NetworkKind};
 
 const EXAMPLES: &str = "\
 Examples:

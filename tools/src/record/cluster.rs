@@ -1,8 +1,9 @@
 //! A search over ranks: its distribution and traffic.
 
 use serde::{Deserialize, Serialize};
-use socbfs::{SharingMode, policy::Bands};
+use socbfs::SharingMode;
 use socbfs_cluster::{Exchange, PartCounts};
+use socbfs_policy::Bands;
 
 /// The distribution of a search over ranks, and their traffic.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
-use socbfs::{
-    LayoutStats, LevelRecord, Order, Simd, StepRecord, Vertex,
-    policy::{ModelTerms, Objective},
-    stats::RateSummary,
-};
+use socbfs::{LayoutStats, LevelRecord, Order, Simd, StepRecord, Vertex, stats::RateSummary};
 use socbfs_boards::{
     measure::{Decider, Measured},
     runtime::{Bound, Origin, SearchDevice},
 };
+use socbfs_policy::{ModelTerms, Objective};
 
 use super::{ClusterRecord, EnergyRecord, Environment};
 

@@ -357,11 +357,9 @@ mod tests {
         record::{ClusterRecord, ClusterRoot, RankDeviceRecord},
         report::tests::{measured_energy, record},
     };
-    use socbfs::{
-        memory::SharingMode,
-        policy::{Band, Bands},
-    };
+    use socbfs::memory::SharingMode;
     use socbfs_cluster::{Exchange, PartCounts};
+    use socbfs_policy::{Band, Bands};
 
     fn run(record: &Record) -> Run {
         Run::parse(&serde_json::to_string(record).unwrap(), "x.json").unwrap()

@@ -68,8 +68,8 @@ pub(crate) mod tests {
         Simd,
         bfs::{Direction, LevelPlan, LevelRecord, LevelStats, Placement},
         graph::{LayoutStats, Order, StepRecord},
-        policy::Objective,
     };
+    use socbfs_policy::Objective;
 
     /// A level with made-up counts; an even level is top-down.
     pub(crate) fn level(level: u32) -> LevelRecord {

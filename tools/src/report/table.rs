@@ -8,9 +8,9 @@ use super::{
 use crate::record::{Environment, Record, SearchRecord, Summary};
 use socbfs::{
     Order,
-    policy::Objective,
     words::{bytes, counted, grouped, mteps, seconds},
 };
+use socbfs_policy::Objective;
 
 /// The run as text: its facts and warnings.
 pub fn table(record: &Record) -> String {

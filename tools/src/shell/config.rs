@@ -18,11 +18,7 @@ use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::{Failure, Listed, READ, Source, VARIABLES, clocks, protect, read};
 use crate::{bench::read_plans, board::unpack};
-use socbfs::{
-    BuildOptions, DeviceChoice, Order, Policy, SharingMode, Simd, files,
-    policy::{self, Mlp, Objective, PolicyError, mlp::NetworkKind},
-    words,
-};
+use socbfs::{BuildOptions, DeviceChoice, Order, SharingMode, Simd, files, words};
 use socbfs_boards::{
     board::{self, CpuList, Goal},
     runtime::{CalibrationChoice, Origin, Profile, RecordedPlans, Runtime, Setting},
@@ -30,6 +26,7 @@ use socbfs_boards::{
 #[cfg(feature = "mpi")]
 use socbfs_cluster::Exchange;
 use socbfs_io::Format;
+use socbfs_policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind};
 
 /// `command`, ready to parse `words`, with the lines of [`VARIABLES`]. A variable that is set but empty counts as not set, as for most
 /// programs. clap would parse the empty value.
@@ -231,7 +228,7 @@ impl FromStr for PolicyArg {
 
 const POLICIES: Listed<PolicyArg> = Listed(
     || {
-        let named = policy::known().map(|known| {
+        let named = socbfs_policy::known().map(|known| {
             let parameters = if known.parameters.is_empty() { String::new() } else { format!(" [:{}]", known.parameters) };
             (known.kind, format!("{}{parameters}", known.summary))
         });

@@ -127,7 +127,7 @@ plain!(
     crate::calibrate::ComparisonError,
     crate::calibrate::PartialError,
     socbfs_boards::board::CpuListError,
-    socbfs::policy::PolicyError,
+    socbfs_policy::PolicyError,
     crate::report::ArrayError,
     crate::bench::MeasureError,
     crate::bench::EnergyError,

@@ -10,12 +10,13 @@ use nix::{
     sched::{CpuSet, sched_setaffinity},
     unistd::Pid,
 };
-use socbfs::{DeviceChoice, EdgeList, Layout, Policy, Vertex, policy::PolicyError, threads::AffinityGuard};
+use socbfs::{DeviceChoice, EdgeList, Layout, Vertex, threads::AffinityGuard};
 use socbfs_boards::{
     board::CpuList,
     runtime::{Prepared, Runtime, RuntimeError, Setting},
 };
 use socbfs_machine::{self as machine, line, list_numbered, number, text};
+use socbfs_policy::{Policy, PolicyError};
 use socbfs_power::{Energy, Meter};
 
 use super::{

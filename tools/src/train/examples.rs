@@ -1,9 +1,10 @@
 //! The examples from which a network learns: the inputs, label and weight of each level.
 
 use super::records::SearchSample;
-use socbfs::{
-    bfs::Direction,
-    policy::mlp::{Frontiers, NetworkKind, log_inputs, surf_inputs},
+use socbfs::bfs::Direction;
+use socbfs_policy::{
+    Frontiers,
+    mlp::{NetworkKind, log_inputs, surf_inputs},
 };
 
 /// One level.

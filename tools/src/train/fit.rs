@@ -4,11 +4,11 @@ use candle_core::{DType, Device, Result as CandleResult, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW};
 
 use super::{Example, SearchSample, examples};
-use socbfs::policy::{
+use socbfs_io::generate::hash::Seeded;
+use socbfs_policy::{
     Mlp,
     mlp::{NetworkKind, Unit, Weights, WeightsError},
 };
-use socbfs_io::generate::hash::Seeded;
 
 /// How to train.
 #[derive(Debug, Clone, Copy, PartialEq)]

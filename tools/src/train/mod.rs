@@ -1,4 +1,4 @@
-//! The weights of the networks of [`policy::mlp`](socbfs::policy::mlp): levels measured in both directions and labelled by the faster one
+//! The weights of the networks of [`policy::mlp`](socbfs_policy::mlp): levels measured in both directions and labelled by the faster one
 //! (SURF, section 4.3), held-out graphs for the scores, and (with the feature `train`) the training itself.
 
 mod collect;

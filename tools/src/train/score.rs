@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::records::SearchSample;
 use crate::{calibrate::plans, record::Directions};
-use socbfs::policy::{LevelDevice, Policy, PolicyPlanner};
+use socbfs_policy::{LevelDevice, Policy, PolicyPlanner};
 
 /// The score of a policy on one graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]

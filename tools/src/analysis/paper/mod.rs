@@ -293,7 +293,8 @@ fn claim(what: String, place: &str, paper: f64, ours: Option<f64>, note: &str, w
 mod tests {
     use super::*;
     use crate::record::{Environment, GraphRecord};
-    use socbfs::{graph::LayoutStats, policy::Policy};
+    use socbfs::graph::LayoutStats;
+    use socbfs_policy::Policy;
 
     const PAPERS: [(Paper, &str); 3] =
         [(Paper::Zhang, include_str!("zhang.toml")), (Paper::Remis, include_str!("remis.toml")), (Paper::Surf, include_str!("surf.toml"))];

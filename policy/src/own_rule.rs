@@ -19,10 +19,11 @@ use std::cmp::Ordering;
 
 use super::{
     Policy, PolicyError,
-    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
+    history::History,
+    rule::{Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::{
-    bfs::{Direction, LevelPlan, LevelStats, Placement},
+use socbfs::{
+    bfs::{Direction, LevelPlan, LevelStats, Placement, Uses},
     words::cut,
 };
 
@@ -302,10 +303,30 @@ impl OwnRule {
     fn mentions(&self, name: &str) -> bool {
         self.0.as_ref().is_some_and(|parsed| parsed.mentions(name))
     }
+}
 
-    /// The text of the rule (`None`: none was given).
-    pub(super) fn text(&self) -> Option<String> {
+impl Special for OwnRule {
+    /// `None`: none was given.
+    fn text(&self) -> Option<String> {
         self.0.as_ref().map(|parsed| parsed.to_string())
+    }
+
+    fn set_text(&mut self, text: &str) -> Option<()> {
+        self.set_whole(text)?.ok()
+    }
+
+    fn set_whole(&mut self, text: &str) -> Option<Result<(), PolicyError>> {
+        Some(text.parse().map(|rule| *self = rule).map_err(PolicyError::Rule))
+    }
+
+    fn toml(&self) -> Option<toml::Value> {
+        self.text().map(toml::Value::String)
+    }
+
+    fn set_toml(&mut self, value: &toml::Value) -> Result<(), PolicyError> {
+        let given = || PolicyError::BadParameters { kind: KNOWN[0].kind, wanted: "rule = a text".into(), given: value.to_string() };
+        *self = value.as_str().ok_or_else(given)?.parse()?;
+        Ok(())
     }
 }
 
@@ -315,7 +336,7 @@ impl Rule for OwnRule {
     }
 
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
-        vec![Value::Rule(self).named("rule")]
+        vec![Value::Special(self).named("rule")]
     }
 
     fn validate(&self) -> Result<(), PolicyError> {
@@ -323,7 +344,7 @@ impl Rule for OwnRule {
     }
 
     fn uses(&self, runs: LevelDevice) -> Uses {
-        let Some(Parsed { places: Some(places), .. }) = self.0.as_deref() else { return Uses::of_directions(runs) };
+        let Some(Parsed { places: Some(places), .. }) = self.0.as_deref() else { return runs.uses() };
         let has = |is: fn(Side) -> bool| places.iter().flatten().any(|place| is(place.side));
         let only_gpu = |places: &Vec<Place>| matches!(places[..], [Place { side: Side::Gpu, when: None }, ..]);
         Uses {
@@ -633,10 +654,8 @@ mod tests {
     };
 
     use super::*;
-    use crate::{
-        bfs::{GpuKernel, Planner as _},
-        policy::PolicyPlanner,
-    };
+    use crate::PolicyPlanner;
+    use socbfs::bfs::{GpuKernel, Planner as _};
 
     fn parse(text: &str) -> Result<OwnRule, RuleError> {
         text.parse()
@@ -951,7 +970,7 @@ mod tests {
         for field in fields.keys().filter(|field| !in_words.contains(&field.as_str())) {
             assert!(NAMES.iter().any(|known| known.name == field), "{field}");
         }
-        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policies.md")).unwrap();
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/policies.md")).unwrap();
         let rows: Vec<String> =
             rule_names().map(|RuleName { name, unit, meaning, .. }| format!("| `{name}` | {unit} | {meaning} |")).collect();
         assert!(page.contains(&rows.join("\n")), "docs/policies.md is to have these rows:\n{}", rows.join("\n"));

@@ -23,11 +23,12 @@ mod ahead;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Band, ChangeCost, CostModel, NEVER, Policy, PolicyError, SampledCosts, StrategyCost,
+    Band, ChangeCost, CostModel, NEVER, Policy, PolicyError, StrategyCost,
     cost_model::{Bounds, expected_probes},
-    rule::{History, Known, LevelDevice, Parameter, Rule, Uses, Value},
+    history::{History, Learned},
+    rule::{Known, LevelDevice, Parameter, Rule, Value},
 };
-use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Strategy, Surely};
+use socbfs::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, SampledCosts, Strategy, Surely, Uses};
 
 /// In the order of [`Among`].
 pub(super) const KNOWN: &[Known] = &[
@@ -577,15 +578,6 @@ impl Adaptive {
     }
 }
 
-/// What a search has learned from its split levels of one direction.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Learned {
-    /// The GPU's share of the next split level, in thousandths.
-    gpu_permille: u16,
-    /// The ratio of the GPU's part to the CPU's, divided by the same ratio as predicted by the costs (`None`: the costs are not known).
-    off: Option<f64>,
-}
-
 /// The ratio of the GPU's part to the CPU's.
 fn odds(gpu_permille: u16) -> f64 {
     f64::from(gpu_permille) / f64::from(1000 - gpu_permille.min(999))
@@ -669,7 +661,8 @@ impl Rule for Adaptive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bfs::Planner as _, policy::PolicyPlanner};
+    use crate::PolicyPlanner;
+    use socbfs::bfs::Planner as _;
 
     const BAND: Band = Band { gpu_from: Some(1000), split_from: Some(5000), up_to: Some(90_000), gpu_permille: Some(300) };
     const RUNS: LevelDevice = LevelDevice::Gpu(GpuKernel::Bgc);

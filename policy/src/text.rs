@@ -1,6 +1,7 @@
 //! Policies as text and as TOML, by the parameters that their files define.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _, ser::SerializeMap};
+use socbfs::bfs::Planner;
 
 use super::{
     NEVER, Policy, PolicyError,
@@ -21,7 +22,6 @@ impl Parameter<'_> {
             Value::Number(_, value) => **value = text.parse().ok()?,
             Value::Amount(value) => **value = Some(amount(text)?),
             Value::Share(value) => **value = Some(text.parse().ok()?),
-            Value::Rule(value) => **value = text.parse().ok()?,
             Value::Special(value) => value.set_text(text)?,
         }
         Some(())
@@ -33,7 +33,6 @@ impl Parameter<'_> {
             Value::Number(_, value) => Some(value.to_string()),
             Value::Amount(value) => value.map(|value| if value == NEVER { "never".to_owned() } else { value.to_string() }),
             Value::Share(value) => value.map(|value| value.to_string()),
-            Value::Rule(value) => value.text(),
             Value::Special(value) => value.text(),
         }
     }
@@ -58,7 +57,6 @@ impl Parameter<'_> {
                 **value = Some(count().or(never).ok_or_else(|| bad("a number, 0 or more, or \"never\""))?);
             }
             Value::Share(value) => **value = Some(share()?),
-            Value::Rule(value) => **value = given.as_str().ok_or_else(|| bad("a text"))?.parse()?,
             Value::Special(value) => value.set_toml(given)?,
         }
         Ok(())
@@ -75,7 +73,6 @@ impl Parameter<'_> {
             Value::Number(_, value) => Some(toml::Value::Float(**value)),
             Value::Amount(value) => value.map(count),
             Value::Share(value) => value.map(|value| count(value.into())),
-            Value::Rule(value) => value.text().map(toml::Value::String),
             Value::Special(value) => value.toml(),
         }
     }
@@ -120,9 +117,10 @@ impl Policy {
             let wanted = format!("no parameter here: only the command line reads {}:FILE", known.kind).into();
             return Err(PolicyError::BadParameters { kind: known.kind, wanted, given: given.to_owned() });
         }
-        if let [Parameter { value: Value::Rule(rule), .. }] = &mut own[..] {
-            **rule = given.parse()?;
-            return Ok(());
+        if let [Parameter { value: Value::Special(value), .. }] = &mut own[..] {
+            if let Some(set) = value.set_whole(given) {
+                return set;
+            }
         }
         let values: Vec<&str> = given.split(',').map(str::trim).collect();
         let set = if given.contains('=') {

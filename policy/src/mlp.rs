@@ -14,10 +14,14 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Policy, PolicyError, SampledCosts,
-    rule::{History, Known, LevelDevice, Parameter, Rule, Special, Value},
+    Policy, PolicyError,
+    history::History,
+    rule::{Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::{bfs::LevelStats, words::line_at};
+use socbfs::{
+    bfs::{LevelStats, SampledCosts},
+    words::line_at,
+};
 
 /// In the order of [`NetworkKind::ALL`].
 pub(super) const KNOWN: &[Known] = &[
@@ -457,31 +461,6 @@ pub fn log2(count: u64) -> f32 {
     ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION
 }
 
-/// What a network remembers of the earlier frontiers of a search.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Frontiers {
-    level: u32,
-    previous: u64,
-    growth_before: i64,
-}
-
-impl Frontiers {
-    /// Records `stats`. It is called once at every decision.
-    #[inline]
-    pub fn note(&mut self, stats: &LevelStats) {
-        let follows = stats.level > 0 && stats.level == self.level + 1;
-        let growth_before = if follows { stats.previous_frontier_vertices as i64 - self.previous as i64 } else { 0 };
-        *self = Self { level: stats.level, previous: stats.previous_frontier_vertices, growth_before };
-    }
-
-    /// The growth of the frontier before the one recorded last, in vertices. 0 after levels that ran in one step without a decision at
-    /// each: such frontiers are tiny.
-    #[inline]
-    pub fn growth_before(&self) -> i64 {
-        self.growth_before
-    }
-}
-
 /// What is wrong in a text, after its line there.
 fn with_line(error: &toml::de::Error, text: &str) -> String {
     error.span().map_or_else(String::new, |at| format!("line {}: ", line_at(text, at.start))) + error.message().trim()
@@ -490,10 +469,8 @@ fn with_line(error: &toml::de::Error, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bfs::{Direction, Planner},
-        policy::{LevelDevice, Policy, PolicyPlanner},
-    };
+    use crate::{Frontiers, LevelDevice, Policy, PolicyPlanner};
+    use socbfs::bfs::{Direction, Planner};
 
     /// 1000 vertices, 8000 arcs.
     fn stats(level: u32, frontier: u64, previous: u64, unvisited: u64) -> LevelStats {

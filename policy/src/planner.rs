@@ -1,11 +1,8 @@
 //! A policy in use, with what it remembers between the levels of one search.
 
-use super::{
-    Policy,
-    rule::{History, LevelDevice},
-};
-use crate::{
-    bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Planner, Uses},
+use super::{Policy, history::History, rule::LevelDevice};
+use socbfs::{
+    bfs::{Ahead, AnyPlanner, Direction, LevelPlan, LevelStats, Placement, Planner, Uses},
     graph::Vertex,
 };
 
@@ -24,14 +21,46 @@ impl PolicyPlanner {
         policy.rule_mut().ready(runs);
         Self { policy, runs, memory: History::default() }
     }
+}
 
-    /// Sets the root of the next search (an original number), which a replay by roots needs. False if the replay has no search from it.
-    pub fn set_root(&mut self, root: Vertex) -> bool {
-        if let Policy::Replay(replay) = &mut self.policy { replay.set_root(root) } else { true }
+impl From<PolicyPlanner> for AnyPlanner {
+    fn from(planner: PolicyPlanner) -> Self {
+        Self::new(planner)
+    }
+}
+
+/// On the CPU, if it decides only directions.
+impl From<Policy> for AnyPlanner {
+    fn from(policy: Policy) -> Self {
+        policy.on(LevelDevice::Cpu)
     }
 }
 
 impl Planner for PolicyPlanner {
+    fn name(&self) -> String {
+        self.policy.to_string()
+    }
+
+    /// A replay has searches from some roots only.
+    fn set_root(&mut self, root: Vertex) -> bool {
+        match &mut self.policy {
+            Policy::Replay(replay) => replay.set_root(root),
+            Policy::Planner(own) => own.set_root(root),
+            _ => true,
+        }
+    }
+
+    fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
+        self.policy.begins_on_gpu(vertices, arcs, hub_share)
+    }
+
+    fn on_cpu(&self) -> Option<AnyPlanner> {
+        match &self.policy {
+            Policy::Planner(own) => own.on_cpu(),
+            policy => (!policy.needs_device()).then(|| policy.clone().on(LevelDevice::Cpu)),
+        }
+    }
+
     fn begin(&mut self) {
         self.memory = History::default();
         if let Policy::Planner(own) = &mut self.policy {
@@ -45,14 +74,14 @@ impl Planner for PolicyPlanner {
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
         if let Policy::Planner(own) = &self.policy {
-            return own.planner().wants_sample(stats);
+            return own.wants_sample(stats);
         }
         self.policy.rule().wants_sample(stats, self.runs, &self.memory)
     }
 
     fn wants_hubs(&self, stats: &LevelStats) -> bool {
         if let Policy::Planner(own) = &self.policy {
-            return own.planner().wants_hubs(stats);
+            return own.wants_hubs(stats);
         }
         self.policy.rule().wants_hubs()
     }
@@ -60,7 +89,7 @@ impl Planner for PolicyPlanner {
     /// Later plans are sure only after a level on a device.
     fn ahead(&self, stats: &LevelStats, plan: LevelPlan) -> Ahead {
         if let Policy::Planner(own) = &self.policy {
-            return own.planner().ahead(stats, plan);
+            return own.ahead(stats, plan);
         }
         let rule = self.policy.rule();
         let (samples, hubs) = (rule.may_sample(), rule.wants_hubs());
@@ -83,7 +112,7 @@ impl Planner for PolicyPlanner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::{GpuKernel, Strategy};
+    use socbfs::bfs::{GpuKernel, Strategy};
 
     /// The strategies that the policy of this name plans for a search of 1000 vertices and 10,000 arcs. Levels are (vertices of the
     /// frontier, their arcs, visited vertices, arcs expanded before, share of hubs in the frontier). `*` is a level that both devices run.

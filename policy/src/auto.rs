@@ -4,10 +4,11 @@
 //! decides as `sampled` does, the best of the policies that need neither.
 
 use super::{
-    Policy, SampledCosts,
-    rule::{History, Known, LevelDevice, Rule},
+    Policy,
+    history::History,
+    rule::{Known, LevelDevice, Rule},
 };
-use crate::bfs::{Ahead, LevelPlan, LevelStats, Surely};
+use socbfs::bfs::{Ahead, LevelPlan, LevelStats, SampledCosts, Surely};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "auto",

@@ -2,9 +2,10 @@
 
 use super::{
     Policy, PolicyError,
-    rule::{History, Known, LevelDevice, Rule, Uses},
+    history::History,
+    rule::{Known, LevelDevice, Rule},
 };
-use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Strategy, Surely};
+use socbfs::bfs::{Ahead, Direction, LevelPlan, LevelStats, Placement, Strategy, Surely, Uses};
 
 const fn known(kind: &'static str, summary: &'static str, from: &'static str) -> Known {
     Known { kind, parameters: "", summary, from, default }

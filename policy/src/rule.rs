@@ -1,8 +1,7 @@
 //! What the file of a policy defines: its names, its parameters, its requirements on devices, and its rule.
 
-use super::{Policy, PolicyError, adaptive::Learned, cost_model::Spent, mlp::Frontiers, own_rule::OwnRule};
-pub(super) use crate::bfs::Uses;
-use crate::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely};
+use super::{Policy, PolicyError, history::History};
+use socbfs::bfs::{Ahead, Direction, GpuKernel, LevelPlan, LevelStats, Placement, Surely, Uses};
 
 /// A policy that can be selected by name.
 #[derive(Debug, Clone, Copy)]
@@ -27,13 +26,6 @@ impl Known {
     }
 }
 
-impl Uses {
-    /// The requirements of a policy that decides directions only.
-    pub(super) fn of_directions(runs: LevelDevice) -> Self {
-        if runs == LevelDevice::Cpu { Self::CPU } else { Self::GPU }
-    }
-}
-
 /// Where the levels of a policy that decides only directions run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LevelDevice {
@@ -45,6 +37,11 @@ pub enum LevelDevice {
 }
 
 impl LevelDevice {
+    /// The requirements of a policy that decides directions only.
+    pub(super) fn uses(self) -> Uses {
+        if self == Self::Cpu { Uses::CPU } else { Uses::GPU }
+    }
+
     pub(super) fn placement(self, direction: Direction) -> Placement {
         match (self, direction) {
             (Self::Cpu, _) => Placement::Cpu,
@@ -64,28 +61,6 @@ impl LevelDevice {
     pub(super) fn on_gpu(self) -> Self {
         if self == Self::Cpu { Self::Gpu(GpuKernel::Bg) } else { self }
     }
-}
-
-/// What a rule remembers of a search.
-#[derive(Debug, Clone, Default)]
-pub(super) struct History {
-    /// The level before was bottom-up.
-    pub(super) was_bottom_up: bool,
-    /// Some level before was bottom-up.
-    pub(super) been_bottom_up: bool,
-    /// The growth of the frontier.
-    pub(super) frontiers: Frontiers,
-    /// The predicted cost of the search so far, by a model.
-    pub(super) spent: Spent,
-    /// What was learned from split levels, top-down and bottom-up (`None`: none was split yet).
-    pub(super) shares: [Option<Learned>; 2],
-    /// The GPU's share of the level before by the costs, in thousandths, if that level was split and its costs are known.
-    pub(super) expected: Option<u16>,
-    /// The GPU's share that was planned for the level before, in thousandths, if that level was split. The share that the devices then had
-    /// differs, since neither lists nor words are cut.
-    pub(super) planned: Option<u16>,
-    /// Nanoseconds that levels would have saved on the other device since the state last changed its owner.
-    pub(super) missed_ns: f64,
 }
 
 /// The rule of a policy, and its other properties. A policy that compares numbers and derives a direction from them needs only
@@ -114,7 +89,7 @@ pub(super) trait Rule {
 
     /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     fn uses(&self, runs: LevelDevice) -> Uses {
-        Uses::of_directions(runs)
+        runs.uses()
     }
 
     /// Whether [`LevelStats::sampled_probes`] would change the plan.
@@ -204,8 +179,6 @@ pub(super) enum Value<'a> {
     Amount(&'a mut Option<u64>),
     /// A share in thousandths, 1 to 999, optional.
     Share(&'a mut Option<u16>),
-    /// A rule of the user's, which is all of the text after the colon.
-    Rule(&'a mut OwnRule),
     /// Something else.
     Special(&'a mut dyn Special),
 }
@@ -224,6 +197,11 @@ pub(super) trait Special {
 
     /// Sets it from text. `None`: the text is not valid.
     fn set_text(&mut self, text: &str) -> Option<()>;
+
+    /// Sets it from all of the text after the colon, in which commas separate nothing (`None`: it is a parameter like others).
+    fn set_whole(&mut self, _text: &str) -> Option<Result<(), PolicyError>> {
+        None
+    }
 
     /// As TOML (`None`: the default).
     fn toml(&self) -> Option<toml::Value>;

@@ -9,6 +9,7 @@ mod auto;
 mod band;
 mod cost_model;
 mod fixed;
+mod history;
 pub mod mlp;
 mod own_planner;
 mod own_rule;
@@ -26,18 +27,16 @@ pub use auto::Auto;
 pub use band::{Band, NEVER};
 pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
 pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
+pub use history::Frontiers;
 pub use mlp::Mlp;
-pub use own_planner::OwnPlanner;
 pub use own_rule::{OwnRule, RuleError, RuleName, rule_names};
 pub use planner::PolicyPlanner;
 pub use published::Published;
 pub use replay::Replay;
 use rule::Rule;
 pub use rule::{Known, LevelDevice};
-pub use sampled::SampledCosts;
 
-pub use crate::bfs::Uses;
-use crate::bfs::{GpuKernel, Planner, Strategy};
+use socbfs::bfs::{AnyPlanner, GpuKernel, Planner, SampledCosts, Strategy, Uses};
 
 /// Defines [`Policy`] from the list: its variants, and access to the rule of each.
 macro_rules! policies {
@@ -48,13 +47,13 @@ macro_rules! policies {
         /// `kind` and optional keys for the parameters, which `boards/README.md` lists.
         ///
         /// ```
-        /// use socbfs::{Policy, policy};
+        /// use socbfs_policy::Policy;
         ///
         /// let beamer: Policy = "alpha-beta:15,18".parse()?;
         /// assert_eq!((beamer.kind(), beamer.needs_device()), ("alpha-beta", false));
         /// let typo = "alfa-beta".parse::<Policy>().unwrap_err();
         /// assert!(typo.to_string().contains("known: auto, "), "{typo}");
-        /// for known in policy::known() {
+        /// for known in socbfs_policy::known() {
         ///     println!("{}: {}", known.kind, known.summary);
         /// }
         /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,7 +65,7 @@ macro_rules! policies {
             /// The plans of earlier searches. (It is made from records and has no text or TOML.)
             Replay(Replay),
             /// A planner of the program's own ([`Policy::planner`]). (It has no text or TOML.)
-            Planner(OwnPlanner),
+            Planner(AnyPlanner),
         }
 
         /// The policies that each file defines, in the order of the list.
@@ -220,8 +219,9 @@ impl Policy {
     ///
     /// ```
     /// use socbfs_io::Generator;
-    /// use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Policy, Strategy};
+    /// use socbfs::{BuildOptions, Layout, LevelPlan, LevelStats, Planner, Strategy};
     /// use socbfs_boards::Runtime;
+    /// use socbfs_policy::Policy;
     ///
     /// /// Bottom-up at the two levels in the middle.
     /// #[derive(Clone)]
@@ -242,7 +242,7 @@ impl Policy {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn planner(planner: impl Planner + Clone + Send + Sync + 'static) -> Self {
-        Self::Planner(OwnPlanner::new(planner))
+        Self::Planner(AnyPlanner::new(planner))
     }
 
     /// The name without parameters, as on the command line and in TOML.
@@ -258,6 +258,11 @@ impl Policy {
     /// Its requirements on devices. `runs` says where levels run if the policy decides only directions.
     pub fn uses(&self, runs: LevelDevice) -> Uses {
         self.rule().uses(runs)
+    }
+
+    /// It as the planner of a search. `runs` says where levels run if the policy decides only directions.
+    pub fn on(self, runs: LevelDevice) -> AnyPlanner {
+        AnyPlanner::new(PolicyPlanner::new(self, runs))
     }
 
     /// Whether searches of a graph of this size and this share of hubs begin on the GPU, even if later levels may run elsewhere.
@@ -463,12 +468,12 @@ mod tests {
     #[test]
     fn every_file_with_a_rule_is_in_the_list() {
         // The list has a line for every module with a rule.
-        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/policy");
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut rules = 0;
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
             let file = if path.is_dir() { path.join("mod.rs") } else { path };
-            if file.parent() != Some(&folder) || file.file_name().is_some_and(|name| name != "mod.rs") {
+            if file.parent() != Some(&folder) || file.file_name().is_some_and(|name| name != "lib.rs") {
                 // A folder of data has no such file.
                 let text = std::fs::read_to_string(&file).unwrap_or_default();
                 rules += usize::from(text.contains("pub(super) const KNOWN: &[Known]"));
@@ -479,7 +484,7 @@ mod tests {
 
     #[test]
     fn the_page_about_policies_names_the_source_of_each() {
-        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/policies.md")).unwrap();
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/policies.md")).unwrap();
         for known in known() {
             let is_named = |cell: &str| cell.split('`').any(|word| word.split(['[', ':']).next() == Some(known.kind));
             let rows = page.lines().filter_map(|row| row.strip_prefix("| ")?.split_once(" |"));

@@ -9,10 +9,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Policy, PolicyError, SampledCosts,
-    rule::{History, Known, LevelDevice, Parameter, Rule, Special, Uses, Value},
+    Policy, PolicyError,
+    history::{History, Spent},
+    rule::{Known, LevelDevice, Parameter, Rule, Special, Value},
 };
-use crate::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, Strategy};
+use socbfs::bfs::{Direction, GpuKernel, LevelPlan, LevelStats, Linear, Placement, SampledCosts, Strategy, Uses};
 
 pub(super) const KNOWN: &[Known] = &[Known {
     kind: "cost-model",
@@ -292,13 +293,6 @@ const SHARES: [u16; 3] = [250, 500, 750];
 
 /// The cost of a sample, in nanoseconds: no sample is taken if a wrong decision costs less.
 const SAMPLE_NS: f64 = 1500.0;
-
-/// The predicted cost of the levels of a search so far.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Spent {
-    seconds: f64,
-    joules: f64,
-}
 
 impl CostModel {
     /// The costs of the CPU's strategies as measured on two cores of a Xeon with AVX-512 (`socbfs calibrate`). Machines that have not been
@@ -646,7 +640,7 @@ impl Bounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bfs::GpuKernel;
+    use socbfs::bfs::GpuKernel;
 
     /// 6400 vertices are 100 words.
     fn stats(frontier_edges: u64, unvisited: u64) -> LevelStats {

@@ -4,8 +4,9 @@
 //! would cost anywhere, the plan follows from counts alone. Costs are linear in these counts, except for the number of neighbours that an
 //! unvisited vertex looks at: one at least, and its whole list at most.
 
-use super::{super::NEVER, Adaptive};
-use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely};
+use super::Adaptive;
+use crate::NEVER;
+use socbfs::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely};
 
 /// The opposite direction.
 fn other(direction: Direction) -> Direction {
@@ -29,7 +30,7 @@ fn constant(value: f64) -> Linear {
 
 impl Adaptive {
     /// The plans on the GPU in either direction, each with the conditions under which it is sure. The GPU has the state.
-    pub(in crate::policy) fn surely(&self, stats: &LevelStats) -> [Option<Surely>; Ahead::PLANS] {
+    pub(crate) fn surely(&self, stats: &LevelStats) -> [Option<Surely>; Ahead::PLANS] {
         [Direction::TopDown, Direction::BottomUp].map(|direction| self.surely_in(direction, stats))
     }
 
@@ -88,12 +89,11 @@ pub(super) mod tests {
 
     use super::*;
     use crate::{
-        bfs::GpuKernel,
-        policy::{
-            Band, Bands, ChangeCost, CostModel, SampledCosts, StrategyCost,
-            rule::{History, LevelDevice, Rule},
-        },
+        Band, Bands, ChangeCost, CostModel, StrategyCost,
+        history::History,
+        rule::{LevelDevice, Rule},
     };
+    use socbfs::bfs::{GpuKernel, SampledCosts};
 
     /// Amounts of all orders of magnitude.
     fn amount() -> impl Any<Value = u64> {
@@ -133,7 +133,7 @@ pub(super) mod tests {
         })
     }
 
-    pub(in crate::policy::adaptive) fn adaptive() -> impl Any<Value = Adaptive> {
+    pub(in crate::adaptive) fn adaptive() -> impl Any<Value = Adaptive> {
         let gpu = proptest::collection::vec(proptest::option::of(cost()), 4);
         (band(), band(), gpu, cost(), 0.0..100_000.0, 0.0..5.0, any::<[bool; 2]>()).prop_map(
             |(down, up, gpu, change, way_ns, word_ns, splits)| {
@@ -160,7 +160,7 @@ pub(super) mod tests {
         )
     }
 
-    pub(in crate::policy::adaptive) fn stats() -> impl Any<Value = LevelStats> {
+    pub(in crate::adaptive) fn stats() -> impl Any<Value = LevelStats> {
         let sampled = proptest::option::of(1.0_f32..20.0);
         (amount(), amount(), 1.0..30.0, amount(), 0.0..30.0, 0_u32..3, sampled).prop_map(
             |(frontier_vertices, unvisited_vertices, degree, visited, left, before, sampled)| {

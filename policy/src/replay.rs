@@ -4,10 +4,11 @@ use std::{ops::Range, sync::Arc};
 
 use super::{
     PolicyError,
-    rule::{History, Known, LevelDevice, Rule, Uses},
+    history::History,
+    rule::{Known, LevelDevice, Rule},
 };
-use crate::{
-    bfs::{Ahead, Direction, LevelPlan, LevelRecord, LevelStats, Placement, Strategy, Surely},
+use socbfs::{
+    bfs::{Ahead, Direction, LevelPlan, LevelRecord, LevelStats, Placement, Strategy, Surely, Uses},
     graph::Vertex,
 };
 

@@ -2,10 +2,11 @@
 //! values.
 
 use super::{
-    Policy, PolicyError, SampledCosts,
-    rule::{History, Known, LevelDevice, Parameter, Range, Rule, Uses, Value},
+    Policy, PolicyError,
+    history::History,
+    rule::{Known, LevelDevice, Parameter, Range, Rule, Value},
 };
-use crate::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, Strategy, Surely};
+use socbfs::bfs::{Ahead, Direction, LevelPlan, LevelStats, Linear, Placement, SampledCosts, Strategy, Surely, Uses};
 
 /// A published rule.
 struct Row {
@@ -34,7 +35,7 @@ const DIRECTION: Row = Row {
     takes: &[],
     is_bottom_up: |_, _, _| false,
     placement: |_, direction, _, runs| runs.placement(direction),
-    uses: Uses::of_directions,
+    uses: LevelDevice::uses,
     surely: None,
     hubs: false,
     sample: false,
