@@ -9,6 +9,9 @@ use socbfs::{
 /// A [`Policy`] with its state from level to level.
 #[derive(Debug, Clone)]
 pub struct PolicyPlanner {
+    /// As it was given, with absent values.
+    asked: Policy,
+    /// The same with built-in values.
     policy: Policy,
     runs: LevelDevice,
     memory: History,
@@ -17,9 +20,10 @@ pub struct PolicyPlanner {
 impl PolicyPlanner {
     /// A planner for `policy`. If the policy decides only directions, its levels run where `runs` says. If it places levels on the GPU,
     /// `runs` gives the bottom-up kernel, unless the policy has costs to choose by.
-    pub fn new(mut policy: Policy, runs: LevelDevice) -> Self {
+    pub fn new(asked: Policy, runs: LevelDevice) -> Self {
+        let mut policy = asked.clone();
         policy.rule_mut().ready(runs);
-        Self { policy, runs, memory: History::default() }
+        Self { asked, policy, runs, memory: History::default() }
     }
 }
 
@@ -38,7 +42,7 @@ impl From<Policy> for AnyPlanner {
 
 impl Planner for PolicyPlanner {
     fn name(&self) -> String {
-        self.policy.to_string()
+        self.asked.to_string()
     }
 
     /// A replay has searches from some roots only.
@@ -51,11 +55,11 @@ impl Planner for PolicyPlanner {
     }
 
     fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
-        self.policy.begins_on_gpu(vertices, arcs, hub_share)
+        self.asked.begins_on_gpu(vertices, arcs, hub_share)
     }
 
     fn on_cpu(&self) -> Option<AnyPlanner> {
-        match &self.policy {
+        match &self.asked {
             Policy::Planner(own) => own.on_cpu(),
             policy => (!policy.needs_device()).then(|| policy.clone().on(LevelDevice::Cpu)),
         }
@@ -69,7 +73,7 @@ impl Planner for PolicyPlanner {
     }
 
     fn uses(&self) -> Uses {
-        self.policy.uses(self.runs)
+        self.asked.uses(self.runs)
     }
 
     fn wants_sample(&self, stats: &LevelStats) -> bool {
