@@ -27,7 +27,7 @@ const RECORDS: usize = 4096;
 /// Options of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchOptions {
-    /// Decides the direction of each level, and where it runs.
+    /// Decides the direction of each level, and where it runs. A policy of the crate `socbfs-policy` is one by its `on`, or `into` for the CPU.
     pub planner: AnyPlanner,
     /// Number of threads (0: one for each of `cpus`; if that is empty, one for every CPU the process may run on).
     pub threads: usize,
@@ -37,7 +37,7 @@ pub struct SearchOptions {
     pub parallel: Option<ParallelThresholds>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
-    /// OpenCL devices. Levels on the GPU run on the first; the policy `concurrent` uses all of them alongside the CPU.
+    /// OpenCL devices. Levels on the GPU run on the first; plans that split levels use all of them alongside the CPU.
     pub devices: Vec<GpuSetup>,
     /// Prepare for every planner, so that [`Search::set_planner`] may change it to any.
     pub every_planner: bool,
@@ -93,16 +93,16 @@ pub enum SearchError {
     /// Memory, vector instructions or a device are not available.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The policy needs a device, and there is none.
+    /// The planner needs a device, and there is none.
     #[error("policy {policy} needs an OpenCL device; `socbfs devices` lists the devices, --device chooses one")]
     NoDevice {
-        /// The policy.
+        /// Its name.
         policy: String,
     },
-    /// The policy needs a device, and the search has lost its devices.
+    /// The planner needs a device, and the search has lost its devices.
     #[error("policy {policy} needs an OpenCL device, but that of this search failed ({reason}) and it continues on the CPU")]
     FellBack {
-        /// The policy.
+        /// Its name.
         policy: String,
         /// What failed ([`Search::fallen_back`]).
         reason: String,
@@ -298,7 +298,7 @@ pub fn threads_of(threads: usize, cpus: &[usize]) -> usize {
     }
 }
 
-/// The number of vertices that take part in a search of `layout`, as policies count them (`LevelStats::vertices`): those with an arc. A
+/// The number of vertices that take part in a search of `layout`, as planners count them (`LevelStats::vertices`): those with an arc. A
 /// vertex whose neighbours are all left-out leaves has none.
 fn searched(layout: &Layout) -> u64 {
     let (out, incoming) = (layout.csr(), layout.incoming());
@@ -308,8 +308,10 @@ fn searched(layout: &Layout) -> u64 {
 /// What `planner` needs from the engine.
 fn uses(planner: &AnyPlanner, layout: &Layout, vertices: &OnceCell<u64>) -> Uses {
     let mut uses = planner.uses();
-    uses.at_home_on_gpu |=
-        uses.alone && planner.begins_on_gpu(*vertices.get_or_init(|| searched(layout)), layout.csr().arcs() as u64, layout.hubs().share);
+    if uses.alone && !uses.at_home_on_gpu {
+        let vertices = *vertices.get_or_init(|| searched(layout));
+        uses.at_home_on_gpu = planner.begins_on_gpu(vertices, layout.csr().arcs() as u64, layout.hubs().share);
+    }
     uses
 }
 
@@ -413,8 +415,7 @@ impl<'g> Search<'g> {
     /// # Errors
     /// [`SearchError::NoDevice`] if the search was not set up for what the planner does (see [`SearchOptions::every_planner`]), and
     /// [`SearchError::FellBack`] if it was, but has lost its devices.
-    pub fn set_planner(&mut self, planner: impl Into<AnyPlanner>) -> Result<(), SearchError> {
-        let planner = planner.into();
+    pub fn set_planner(&mut self, planner: AnyPlanner) -> Result<(), SearchError> {
         let wanted = uses(&planner, self.layout, &self.searched);
         if !self.engine.uses().covers(wanted) {
             let policy = planner.name();
@@ -500,9 +501,7 @@ impl<'g> Search<'g> {
         let mut run = run.into();
         self.check(&run)?;
         let root = run.sources.as_slice().first().copied();
-        if let Some(root) = root.filter(|&root| !self.options.planner.set_root(root)) {
-            return Err(SearchError::NotRecorded(root));
-        }
+        self.tell_root(root)?;
         let begin = Instant::now();
         // An error leaves no tree, also one in the work that the search before left for this one.
         self.has_tree = false;
@@ -510,6 +509,7 @@ impl<'g> Search<'g> {
             Ok(outcome) => outcome,
             Err(error) => {
                 self.fall_back(error)?;
+                self.tell_root(root)?;
                 self.search(&mut run, begin).map_err(|error| self.failed(error))?
             }
         };
@@ -536,6 +536,13 @@ impl<'g> Search<'g> {
             (outcome.reached, outcome.edges) = self.counts(found);
         }
         Ok(outcome)
+    }
+
+    fn tell_root(&mut self, root: Option<Vertex>) -> Result<(), SearchError> {
+        match root.filter(|&root| !self.options.planner.set_root(root)) {
+            Some(root) => Err(SearchError::NotRecorded(root)),
+            None => Ok(()),
+        }
     }
 
     /// The numbers of vertices and edges that a search reached, as in [`Outcome`], for one that did not count them ([`Run::uncounted`]).
@@ -876,9 +883,9 @@ mod tests {
     use super::*;
     use crate::graph::{BuildOptions, EdgeList, Listing, Order};
 
-    /// Where searches begin is decided by this number when a search is set up, and again by the policy at level 0.
+    /// Where searches begin is decided by this number when a search is set up, and again by the planner at level 0.
     #[test]
-    fn vertices_are_counted_as_policies_see_them() {
+    fn vertices_are_counted_as_planners_see_them() {
         // A triangle, a star of which only the centre is not left out, and a vertex without an edge.
         let edges = [[0, 1], [1, 2], [2, 0]].into_iter().chain((4..20).map(|v| [3, v])).collect();
         let edges = EdgeList::new(21, edges, Listing::Once).unwrap();

@@ -25,8 +25,9 @@ use std::borrow::Cow;
 pub use adaptive::{Adaptive, Bands, work_of};
 pub use auto::Auto;
 pub use band::{Band, NEVER};
-pub use cost_model::{ChangeCost, CostModel, CostModelError, ModelTerms, Objective, StrategyCost};
-pub use cost_model::{LEAST_RATIO, expected_probes, together_ns};
+pub use cost_model::{
+    ChangeCost, CostModel, CostModelError, LEAST_RATIO, ModelTerms, Objective, StrategyCost, expected_probes, together_ns,
+};
 pub use history::Frontiers;
 pub use mlp::Mlp;
 pub use own_rule::{OwnRule, RuleError, RuleName, rule_names};
@@ -263,11 +264,6 @@ impl Policy {
     /// It as the planner of a search. `runs` says where levels run if the policy decides only directions.
     pub fn on(self, runs: LevelDevice) -> AnyPlanner {
         AnyPlanner::new(PolicyPlanner::new(self, runs))
-    }
-
-    /// Whether searches of a graph of this size and this share of hubs begin on the GPU, even if later levels may run elsewhere.
-    pub fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
-        self.adaptive().is_some_and(|adaptive| adaptive.begins_on_gpu(vertices, arcs, hub_share))
     }
 
     /// Whether it needs an OpenCL device.

@@ -321,13 +321,13 @@ impl Mlp {
     }
 
     /// Whether [`LevelStats::sampled_probes`] is one of the inputs at this level (see [`wants_sample`]).
-    pub fn wants_sample(&self, stats: &LevelStats) -> bool {
+    fn wants_sample(&self, stats: &LevelStats) -> bool {
         self.form() == NetworkKind::Mlp && wants_sample(stats)
     }
 
     /// Decides. `growth_before` is the growth of the frontier before this one, in vertices (see [`surf_inputs`]).
     #[inline]
-    pub fn is_bottom_up(&self, stats: &LevelStats, growth_before: i64) -> bool {
+    fn is_bottom_up(&self, stats: &LevelStats, growth_before: i64) -> bool {
         stats.level > 0 && self.logit(stats, growth_before) >= 0.0
     }
 
@@ -448,14 +448,14 @@ fn estimated_probes(stats: &LevelStats) -> f64 {
 /// Whether a sample is worth its few microseconds to our network. It is if `sampled`, with `COSTS`, would take a sample for a top-down
 /// level of twice the cost.
 #[inline]
-pub fn wants_sample(stats: &LevelStats) -> bool {
+fn wants_sample(stats: &LevelStats) -> bool {
     let doubled = LevelStats { frontier_edges: stats.frontier_edges.saturating_mul(2), ..*stats };
     COSTS.wants_sample(&doubled)
 }
 
 /// log2(count + 1), interpolated linearly between powers of two: at most 0.09 too small, and the same bits on every machine.
 #[inline]
-pub fn log2(count: u64) -> f32 {
+fn log2(count: u64) -> f32 {
     const FRACTION: f32 = (1 << 23) as f32;
     const ONE: u32 = 127 << 23;
     ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION

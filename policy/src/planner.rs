@@ -27,12 +27,6 @@ impl PolicyPlanner {
     }
 }
 
-impl From<PolicyPlanner> for AnyPlanner {
-    fn from(planner: PolicyPlanner) -> Self {
-        Self::new(planner)
-    }
-}
-
 /// On the CPU, if it decides only directions.
 impl From<Policy> for AnyPlanner {
     fn from(policy: Policy) -> Self {
@@ -55,7 +49,11 @@ impl Planner for PolicyPlanner {
     }
 
     fn begins_on_gpu(&self, vertices: u64, arcs: u64, hub_share: f32) -> bool {
-        self.asked.begins_on_gpu(vertices, arcs, hub_share)
+        match &self.asked {
+            Policy::Planner(own) => own.begins_on_gpu(vertices, arcs, hub_share),
+            Policy::Adaptive(adaptive) => adaptive.begins_on_gpu(vertices, arcs, hub_share),
+            _ => false,
+        }
     }
 
     fn on_cpu(&self) -> Option<AnyPlanner> {

@@ -24,8 +24,8 @@ pub struct AnyPlanner {
 }
 
 impl AnyPlanner {
-    /// Takes in `planner`. What an engine can't run is replaced in its plans: a kernel of the other direction by the first of this one, and
-    /// a placement that the planner did not ask for ([`Planner::uses`]) by the CPU.
+    /// Takes in `planner`. What an engine can't run is replaced in its plans: a kernel of the other direction by the first of this one, a
+    /// placement that the planner did not ask for ([`Planner::uses`]) by the CPU, and a share above the whole by the whole.
     pub fn new(planner: impl Planner + Clone + Send + Sync + 'static) -> Self {
         Self { name: planner.name().into(), uses: planner.uses(), planner: Box::new(planner) }
     }
@@ -80,7 +80,7 @@ impl Planner for AnyPlanner {
         let placement = match placement {
             Placement::Gpu(kernel) if self.uses.alone => Placement::Gpu(fitting(kernel)),
             Placement::Split { gpu_permille, kernel } if self.uses.together => {
-                Placement::Split { gpu_permille: gpu_permille.clamp(1, 999), kernel: fitting(kernel) }
+                Placement::Split { gpu_permille: gpu_permille.min(1000), kernel: fitting(kernel) }
             }
             Placement::Apart { gpu_permille } if self.uses.together => Placement::Apart { gpu_permille: gpu_permille.clamp(1, 999) },
             _ => Placement::Cpu,
@@ -145,8 +145,8 @@ mod tests {
         assert_eq!(planned(Direction::TopDown, bg, Uses::EITHER), Placement::Gpu(GpuKernel::Tg));
         assert_eq!(planned(Direction::BottomUp, bg, Uses::CPU), Placement::Cpu);
         assert_eq!(planned(Direction::BottomUp, bg, Uses::TOGETHER), Placement::Cpu);
-        assert_eq!(planned(Direction::TopDown, split(5000, GpuKernel::Bg), Uses::TOGETHER), split(999, GpuKernel::Tg));
-        assert_eq!(planned(Direction::TopDown, split(0, GpuKernel::Tgm), Uses::TOGETHER), split(1, GpuKernel::Tgm));
+        assert_eq!(planned(Direction::TopDown, split(5000, GpuKernel::Bg), Uses::TOGETHER), split(1000, GpuKernel::Tg));
+        assert_eq!(planned(Direction::TopDown, split(0, GpuKernel::Tgm), Uses::TOGETHER), split(0, GpuKernel::Tgm));
         assert_eq!(planned(Direction::TopDown, split(500, GpuKernel::Tg), Uses::EITHER), Placement::Cpu);
     }
 

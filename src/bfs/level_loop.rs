@@ -82,12 +82,12 @@ pub struct LevelWork {
     pub with_previous: bool,
 }
 
-/// The devices that the levels of a policy or a planner need.
+/// The devices that the levels of a planner need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Uses {
     /// Levels run on the first device alone: the state lies in memory that it shares.
     pub alone: bool,
-    /// Searches begin on it. (For a policy: all levels run on it.)
+    /// Searches begin on it. (From [`Planner::uses`]: all levels run on it.)
     pub at_home_on_gpu: bool,
     /// Levels are split between the CPU and devices, or both search independently from some level on: each device has its own state.
     pub together: bool,
@@ -109,7 +109,7 @@ impl Uses {
     }
 }
 
-/// Plans levels, with a memory of the current search. Policies are planners; a type of a program is one if it implements
+/// Plans levels, with a memory of the current search. Policies (crate `socbfs-policy`) become planners; a type of a program is one if it implements
 /// [`plan`](Planner::plan), and [`Search::with_planner`](crate::search::Search::with_planner) searches with it.
 ///
 /// A planner must not allocate, and its plans must follow from what it is given: no clock, no device, nothing of an earlier search. Then a

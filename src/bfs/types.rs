@@ -208,7 +208,7 @@ impl LevelPlan {
     }
 }
 
-/// The counts with which a policy plans a level. They are counts of the searched structure (internal vertices, distinct arcs).
+/// The counts with which a planner plans a level. They are counts of the searched structure (internal vertices, distinct arcs).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelStats {
     /// The level to be planned: level 0 expands the root.
@@ -251,12 +251,12 @@ pub struct LevelStats {
     #[serde(default)]
     pub previous_gpu_ns: u64,
     /// Sampled: mean number of neighbours that an unvisited vertex would look at until it finds one in the frontier or has none left
-    /// (`None`: the policy did not ask, or nothing was sampled).
+    /// (`None`: the planner did not ask, or nothing was sampled).
     pub sampled_probes: Option<f32>,
     /// Share of hubs (vertices with more arcs than the mean) among the vertices that have arcs: SURF's p_h. The same at all levels.
     #[serde(default)]
     pub hub_share: f32,
-    /// Sampled: share of all hubs that are in the frontier (Enterprise's gamma; `None`: the policy did not ask, or the engine does not
+    /// Sampled: share of all hubs that are in the frontier (Enterprise's gamma; `None`: the planner did not ask, or the engine does not
     /// know).
     #[serde(default)]
     pub sampled_hubs: Option<f32>,
@@ -265,9 +265,9 @@ pub struct LevelStats {
 /// The record of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LevelRecord {
-    /// The counts with which the policy planned the level.
+    /// The counts with which the planner planned the level.
     pub stats: LevelStats,
-    /// The plan of the policy.
+    /// The plan of the planner.
     pub plan: LevelPlan,
     /// Levels of this record: 1, or more where several levels too small to share among threads ran in one step.
     pub levels: u32,

@@ -59,7 +59,7 @@ pub struct SearchState {
     pub(crate) frontier: Frontier,
     /// The level to be planned.
     pub(crate) level: u32,
-    /// Number of arcs that leave the frontier, as last reported to the policy.
+    /// Number of arcs that leave the frontier, as last reported to the planner.
     pub(crate) frontier_edges: u64,
     /// Number of arcs that leave the frontier, if it was counted when the frontier was made. A device counts exactly. A bottom-up level of
     /// the CPU uses the mean degrees of bitmap words.
@@ -155,7 +155,7 @@ impl SearchState {
         Ok(state)
     }
 
-    /// The statistics for the policy: `edges` arcs leave the frontier, and `searched` vertices take part in the search.
+    /// The statistics for the planner: `edges` arcs leave the frontier, and `searched` vertices take part in the search.
     pub(crate) fn stats(&mut self, edges: u64, searched: u64, layout: &Layout) -> LevelStats {
         let arcs = layout.csr().arcs() as u64;
         self.frontier_edges = edges;

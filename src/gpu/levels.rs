@@ -40,7 +40,7 @@ enum Next {
 
 use Next::{BottomUp, Mask, Run, ToQueue, TopDown};
 
-/// Steps after a run of small levels: levels too large for a run, then the small levels at the end. If the policy changes direction,
+/// Steps after a run of small levels: levels too large for a run, then the small levels at the end. If the planner changes direction,
 /// bottom-up levels are in the middle of a search.
 const AFTER_RUN: &[Next] = &[TopDown, TopDown, BottomUp, BottomUp, BottomUp, ToQueue, TopDown, Run, TopDown, TopDown, Run];
 /// Steps after a TG level by all work-groups.

@@ -14,7 +14,7 @@ use super::GraphError;
 /// between two of its levels, and all later ones, until it is [reset](Self::reset).
 ///
 /// Consecutive small levels that the CPU runs in one step end after at most a million vertices. A device may run up to 16 steps, each a
-/// large level or up to 512 small ones, before the host can stop it. With a policy whose devices search independently (`asynchronous`),
+/// large level or up to 512 small ones, before the host can stop it. With plans by which devices search independently (`Placement::Apart`),
 /// all levels from the point where the devices part are one step: a stop takes effect only before that step.
 ///
 /// ```

@@ -23,7 +23,7 @@ impl HybridEngine<'_> {
             Direction::BottomUp => self.split_bottom_up(gpu_permille, kernel)?,
         };
         let work = LevelWork { handover_ns: work.handover_ns + handover_ns, ..work };
-        // The policy learns from the share that the devices had: lists and words are not cut.
+        // The planner learns from the share that the devices had: lists and words are not cut.
         self.cpu.state().done(LevelPlan { placement: Placement::Split { gpu_permille, kernel }, ..plan }, &work);
         Ok(work)
     }

@@ -111,7 +111,7 @@ pub struct HybridEngine<'g> {
     pub(crate) split_in_turn: bool,
     /// See [`Search::set_handover_round_levels`](crate::search::Search::set_handover_round_levels).
     pub(crate) handover_round_levels: bool,
-    /// Costs that decide directions in an asynchronous search, which asks no policy: the CPU's, and the device's.
+    /// Costs that decide directions in an asynchronous search, which asks no planner: the CPU's, and the device's.
     costs: [SampledCosts; 2],
 }
 

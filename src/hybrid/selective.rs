@@ -63,7 +63,7 @@ impl HybridEngine<'_> {
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let moved = self.give_to_gpu()?;
-        // The policy counted repeats as vertices, so the record gives the number of repeats.
+        // The planner counted repeats as vertices, so the record gives the number of repeats.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let single = self.cpu.single_levels;
         let state = self.cpu.state();

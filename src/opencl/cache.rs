@@ -7,7 +7,7 @@
 //! ```text
 //! bytes 0..16    "socbfs program 1"
 //! bytes 16..32   the key
-//! bytes 32..48   XXH3-128 of the rest, little-endian
+//! bytes 32..48   a hash of the rest: two of the standard library's, of 64 bits each
 //! bytes 48..     a line for each library of the process that stored the entry, an empty line, and the binary
 //! ```
 //!

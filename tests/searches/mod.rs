@@ -260,7 +260,7 @@ pub fn all_combinations() -> bool {
 }
 
 /// A number that is another one at the next commit, by which what is tried moves on: the number of commits, or `SOCBFS_TEST_TURN`.
-fn turn_of_commit() -> usize {
+pub fn turn_of_commit() -> usize {
     static TURN: LazyLock<usize> = LazyLock::new(|| {
         let count = || Command::new("git").args(["rev-list", "--count", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR")).output().ok();
         let given = std::env::var("SOCBFS_TEST_TURN").ok().or_else(|| String::from_utf8(count()?.stdout).ok());
@@ -375,7 +375,7 @@ pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: Sea
         search.set_planner(policy.clone().on(runs)).unwrap();
         options.planner = policy.on(runs);
         if in_turn {
-            reference.compare_in_turn(number, layout, &options, &mut search);
+            reference.compare_in_turn(number + turn_of_commit(), layout, &options, &mut search);
         } else {
             reference.compare_with(layout, &options, &mut search);
         }

@@ -129,10 +129,8 @@ pub struct UndividedDevice {
 /// The options and the device for measurements of strategies.
 #[derive(Debug)]
 pub struct Machine {
-    /// Search options that allow every policy.
+    /// Search options that allow every planner.
     pub options: SearchOptions,
-    /// Where levels run under policies that decide only directions.
-    pub runs: LevelDevice,
     /// The device and its sharing mode (`None`: the CPU alone is measured).
     pub device: Option<(Arc<Device>, SharingMode)>,
 }
@@ -170,11 +168,11 @@ impl Runtime {
     pub fn machine(&self) -> Result<Machine, RuntimeError> {
         let mut options = SearchOptions { every_planner: true, parallel: Some(self.parallel()), ..self.options() };
         let found = self.chosen().or_else(|error| self.without(error))?;
-        let Some(info) = found.first() else { return Ok(Machine { options, runs: LevelDevice::Cpu, device: None }) };
+        let Some(info) = found.first() else { return Ok(Machine { options, device: None }) };
         let opened = self.open_one(info, None)?;
         let device = Some((Arc::clone(&opened.setup.device), opened.setup.way));
         options.devices = vec![opened.setup];
-        Ok(Machine { options, runs: opened.runs, device })
+        Ok(Machine { options, device })
     }
 
     fn prepare<'g>(&self, layout: &'g Layout, every_policy: bool, progress: OnStep<'_>) -> Result<Prepared<'g>, RuntimeError> {

@@ -23,7 +23,7 @@ use socbfs_boards::{
     board::StrategyWatts,
     runtime::{Origin, Prepared, Runtime, RuntimeError, Setting},
 };
-use socbfs_policy::{self, CostModel, Known, LevelDevice, ModelTerms, Objective, Policy};
+use socbfs_policy::{CostModel, Known, LevelDevice, ModelTerms, Objective, Policy};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -26,7 +26,7 @@ use socbfs_boards::{
 #[cfg(feature = "mpi")]
 use socbfs_cluster::Exchange;
 use socbfs_io::Format;
-use socbfs_policy::{self, Mlp, Objective, Policy, PolicyError, mlp::NetworkKind};
+use socbfs_policy::{Mlp, Objective, Policy, PolicyError, mlp::NetworkKind};
 
 /// `command`, ready to parse `words`, with the lines of [`VARIABLES`]. A variable that is set but empty counts as not set, as for most
 /// programs. clap would parse the empty value.

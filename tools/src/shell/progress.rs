@@ -33,19 +33,18 @@ static ENABLED: AtomicBool = AtomicBool::new(true);
 /// Which of how many graphs is worked on, and when the last line was written.
 static PLACE: Mutex<(String, Option<Instant>)> = Mutex::new((String::new(), None));
 
-/// The bar on the terminal, or the last one that was.
-static ON_TERMINAL: Mutex<Option<ProgressBar>> = Mutex::new(None);
+/// The bars on the terminal: work shows one beside that of the work that it is a part of.
+static ON_TERMINAL: Mutex<Vec<ProgressBar>> = Mutex::new(Vec::new());
 
-/// Removes the bar from the terminal for good. Returns false if there is none.
+/// Removes all bars from the terminal for good. Returns false if there is none.
 pub(crate) fn clear() -> bool {
     disable();
     let on_terminal = ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
-    let shown = on_terminal.as_ref().filter(|bar| !bar.is_finished());
-    if let Some(bar) = shown {
+    for bar in &*on_terminal {
         bar.finish_and_clear();
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
-    shown.is_some()
+    !on_terminal.is_empty()
 }
 
 /// Switches progress off (`--quiet`).
@@ -99,8 +98,8 @@ impl Bar {
                     let mut on_terminal = ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
                     if ENABLED.load(Ordering::Relaxed) {
                         bar.set_draw_target(ProgressDrawTarget::stderr());
+                        on_terminal.push(bar.clone());
                     }
-                    *on_terminal = Some(bar.clone());
                     drop(on_terminal);
                     bar.tick();
                     // indicatif could tick by itself, but panics if it can't start its thread.
@@ -202,5 +201,6 @@ impl Drop for Bar {
             let _ = thread.join();
         }
         self.bar.finish_and_clear();
+        ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner).retain(|bar| !bar.is_finished());
     }
 }
