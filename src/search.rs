@@ -27,7 +27,8 @@ const RECORDS: usize = 4096;
 /// Options of a search.
 #[derive(Debug, Clone, Default)]
 pub struct SearchOptions {
-    /// Decides the direction of each level, and where it runs. A policy of the crate `socbfs-policy` is one by its `on`, or `into` for the CPU.
+    /// Decides the direction of each level, and where it runs. A policy of the crate `socbfs-policy` becomes one by `on`, or by `into` for
+    /// the CPU.
     pub planner: AnyPlanner,
     /// Number of threads (0: one for each of `cpus`; if that is empty, one for every CPU the process may run on).
     pub threads: usize,

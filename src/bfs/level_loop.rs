@@ -109,8 +109,8 @@ impl Uses {
     }
 }
 
-/// Plans levels, with a memory of the current search. Policies (crate `socbfs-policy`) become planners; a type of a program is one if it implements
-/// [`plan`](Planner::plan), and [`Search::with_planner`](crate::search::Search::with_planner) searches with it.
+/// Plans levels, with a memory of the current search. Policies (crate `socbfs-policy`) become planners; a type of a program is one if it
+/// implements [`plan`](Planner::plan), and [`Search::with_planner`](crate::search::Search::with_planner) searches with it.
 ///
 /// A planner must not allocate, and its plans must follow from what it is given: no clock, no device, nothing of an earlier search. Then a
 /// search can be replayed from its record.
