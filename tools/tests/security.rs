@@ -267,7 +267,7 @@ fn an_output_that_is_also_an_input_or_another_output_is_refused() {
     // Every other file that a command reads. A profile, weights and a record to replay are read before outputs are opened.
     let file = folder.path("input");
     let record = socbfs(&["bench", "grid:8x8", "--roots", "1", "--json", "-"]).output().unwrap().stdout;
-    let weights = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../src/policy/weights/mlp.toml")).unwrap();
+    let weights = fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../policy/src/weights/mlp.toml")).unwrap();
     for (command, content) in [
         ("compare FILE FILE --html FILE", &b""[..]),
         ("report FILE --html FILE", b""),
