@@ -455,7 +455,7 @@ fn wants_sample(stats: &LevelStats) -> bool {
 
 /// log2(count + 1), interpolated linearly between powers of two: at most 0.09 too small, and the same bits on every machine.
 #[inline]
-fn log2(count: u64) -> f32 {
+pub fn log2(count: u64) -> f32 {
     const FRACTION: f32 = (1 << 23) as f32;
     const ONE: u32 = 127 << 23;
     ((count as f32 + 1.0).to_bits() - ONE) as f32 / FRACTION
