@@ -111,6 +111,7 @@ impl Planner for PolicyPlanner {
         plan
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

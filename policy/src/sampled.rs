@@ -86,7 +86,14 @@ mod tests {
         for edges in (0..200_000).step_by(37) {
             for (unvisited_vertices, unvisited_edges) in [(0, 0), (1, 50_000), (10, 10), (9000, 3000), (10_000, 200_000), (63_000, 900_000)]
             {
-                let stats = LevelStats { unvisited_vertices, unvisited_edges, ..stats(edges, None, Some(Direction::BottomUp)) };
+                let stats = LevelStats {
+                    vertices: 64_000,
+                    frontier_edges: edges,
+                    unvisited_vertices,
+                    unvisited_edges,
+                    previous_direction: Some(Direction::BottomUp),
+                    ..LevelStats::default()
+                };
                 let surely = surely_on_gpu(&costs, stats.vertices, LevelDevice::Gpu(GpuKernel::Bg));
                 for (which, surely) in surely.iter().flatten().enumerate() {
                     if surely.above_zero.iter().all(|form| value(form, &stats) > 0.0) {
@@ -98,22 +105,5 @@ mod tests {
             }
         }
         assert!(sure[0] > 1000 && sure[1] > 1000, "{sure:?}");
-    }
-
-    /// 64,000 vertices are 1000 words, which cost 500 edges. 10,000 unvisited vertices cost 2500, and 3500 per neighbour they look at.
-    fn stats(frontier_edges: u64, sampled_probes: Option<f32>, previous_direction: Option<Direction>) -> LevelStats {
-        LevelStats {
-            level: 2,
-            vertices: 64_000,
-            arcs: 1_000_000,
-            frontier_vertices: 5000,
-            frontier_edges,
-            unvisited_vertices: 10_000,
-            unvisited_edges: 200_000,
-            previous_frontier_vertices: 20,
-            previous_direction,
-            sampled_probes,
-            ..LevelStats::default()
-        }
     }
 }
