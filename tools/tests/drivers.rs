@@ -210,11 +210,14 @@ fn what_a_driver_says_is_not_believed_where_it_can_be_measured() {
         let device = &record["search"]["devices"][0];
         (device["groups"].as_u64().unwrap(), device["zero_copy"].as_bool().unwrap())
     };
-    assert_eq!(used("one-unit", "generic"), (64, true));
-    assert_eq!(used("one-unit", &board), (24, true));
-    // A busy machine may hide a copy from the measurement of one run.
-    let found: Vec<_> = (0..3).map(|_| used("copying", &board)).take_while(|&found| found != (24, false)).collect();
-    assert!(found.len() < 3, "{found:?}");
+    // A busy machine may hide a copy from the measurement of one run, or look like one.
+    let within_three = |how: &str, board: &str, wanted: (u64, bool)| {
+        let found: Vec<_> = (0..3).map(|_| used(how, board)).take_while(|&found| found != wanted).collect();
+        assert!(found.len() < 3, "{how}: {found:?}, not {wanted:?}");
+    };
+    within_three("one-unit", "generic", (64, true));
+    within_three("one-unit", &board, (24, true));
+    within_three("copying", &board, (24, false));
 }
 
 #[test]
