@@ -1,7 +1,6 @@
 //! Every kernel and every way of working together, on every available OpenCL device, against a serial reference.
 //!
-//! `SOCBFS_TEST_DEVICE` restricts the devices to those with that word in the name of the device or platform (`tests/run` takes the
-//! implementations one by one).
+//! `SOCBFS_TEST_DEVICE` restricts the devices to those with that word in the name of the device or platform.
 #![allow(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
 use std::{sync::Arc, time::Instant};
