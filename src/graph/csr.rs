@@ -19,11 +19,13 @@ impl Csr {
     }
 
     /// Number of vertices.
+    #[inline]
     pub fn vertices(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
     /// Number of entries (arcs).
+    #[inline]
     pub fn arcs(&self) -> usize {
         self.targets.len()
     }
@@ -41,6 +43,7 @@ impl Csr {
     ///
     /// # Panics
     /// If `v` is not a vertex.
+    #[inline]
     pub fn degree(&self, v: Vertex) -> u32 {
         self.offsets[v as usize + 1] - self.offsets[v as usize]
     }
