@@ -5,7 +5,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::Read,
+    io::{self, Read},
     os::fd::{FromRawFd, RawFd},
     path::Path,
     time::Duration,
@@ -35,7 +35,7 @@ struct Attributes {
 }
 
 /// Opens an event that counts on one CPU, for all processes.
-fn open(kind: u32, config: u64, cpu: u32) -> std::io::Result<File> {
+fn open(kind: u32, config: u64, cpu: u32) -> io::Result<File> {
     let attributes = Attributes { kind, size: size_of::<Attributes>() as u32, config, ..Attributes::default() };
     // SAFETY: the kernel reads `size` bytes of the structure, which lives until the call returns, and writes nothing to it.
     let descriptor = unsafe {
@@ -49,7 +49,7 @@ fn open(kind: u32, config: u64, cpu: u32) -> std::io::Result<File> {
         )
     };
     if descriptor < 0 {
-        return Err(std::io::Error::last_os_error());
+        return Err(io::Error::last_os_error());
     }
     // SAFETY: the call above has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { File::from_raw_fd(descriptor as RawFd) })
@@ -68,7 +68,7 @@ pub fn discover(tree: &SystemFiles) -> Vec<Source> {
     let events = tree.list("sys/bus/event_source/devices/power/events", |name| name.starts_with("energy-") && !name.contains('.'));
     let mask = line(device.join("cpumask")).unwrap_or_else(|| "0".to_owned());
     let places = places(tree, &mask);
-    events.iter().flat_map(|event| places.iter().filter_map(|&place| source(event, kind, place))).collect()
+    events.iter().flat_map(|event| places.iter().filter_map(|&place| source(tree, event, kind, place))).collect()
 }
 
 /// The CPU on which a counter is read, and the package or die that it measures.
@@ -118,7 +118,7 @@ fn places(tree: &SystemFiles, mask: &str) -> Vec<Place> {
     found
 }
 
-fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option<Source> {
+fn source(tree: &SystemFiles, event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option<Source> {
     let name = name_of(event);
     // "event=0x02"
     let config = line(event)?.split_once("event=")?.1.trim_start_matches("0x").to_owned();
@@ -126,13 +126,18 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
     let joules_per_count: f64 = line(event.with_file_name(format!("{name}.scale")))?.parse().ok()?;
     let (part, domain, scope) = measured(&name, package, die);
     let place = event.display().to_string();
-    let opened = open(kind, config, cpu).map_err(|error| match error.raw_os_error() {
-        Some(libc::EACCES | libc::EPERM) => Unusable::Permission {
-            place: place.clone(),
-            cure: "sudo sysctl kernel.perf_event_paranoid=0 (until the next boot; every user may then count events)".to_owned(),
-        },
-        _ => Unusable::Unreadable { place: place.clone(), reason: Lost::from(&error) },
-    });
+    let opened = if tree.is_live() {
+        open(kind, config, cpu).map_err(|error| match error.raw_os_error() {
+            Some(libc::EACCES | libc::EPERM) => Unusable::Permission {
+                place: place.clone(),
+                cure: "sudo sysctl kernel.perf_event_paranoid=0 (until the next boot; every user may then count events)".to_owned(),
+            },
+            _ => Unusable::Unreadable { place: place.clone(), reason: Lost::from(&error) },
+        })
+    } else {
+        // The kernel would count an event of this machine, whatever the files of another say.
+        Err(Unusable::Protocol { place: place.clone(), reason: "an event of another machine can't be counted here".to_owned() })
+    };
     let channel = Channel {
         family: Family::Perf,
         id: format!("{name}/{package}{}", die.map_or_else(String::new, |die| format!("-die-{die}"))),
@@ -150,10 +155,7 @@ fn source(event: &Path, kind: u32, Place { cpu, package, die }: Place) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        families::tests::fixture::{Fixture, sample},
-        part::Component,
-    };
+    use crate::{families::tests::fixture::Fixture, part::Component};
 
     fn events(fixture: &Fixture, kind: &str, event: &str, scale: &str) {
         let device = "sys/bus/event_source/devices/power";
@@ -216,22 +218,30 @@ mod tests {
     /// Tests the system call with an event that every kernel has: software (type 1), cpu-clock (0), which counts nanoseconds.
     #[test]
     fn an_event_counts() {
-        let fixture = Fixture::new();
-        events(&fixture, "1", "event=0x00", "1e-9");
-        let mut found = discover(&fixture.tree());
-        if let Err(error @ (Unusable::Permission { .. } | Unusable::Unreadable { .. })) = &found[0].sensor {
-            // Not a print macro, whose output the test harness would capture.
-            let why = format!("SKIPPED an_event_counts: perf events are not open to this process: {error}\n");
-            std::io::Write::write_all(&mut std::io::stderr(), why.as_bytes()).unwrap();
-            return;
-        }
-        let mut value = || match sample(&mut found[0])[..] {
-            [(0, Reading::Counter(value))] => value,
-            ref other => panic!("{other:?}"),
+        let event = match open(1, 0, 0) {
+            Ok(event) => event,
+            Err(error) => {
+                // Not a print macro, whose output the test harness would capture.
+                let why = format!("SKIPPED an_event_counts: perf events are not open to this process: {error}\n");
+                return io::Write::write_all(&mut io::stderr(), why.as_bytes()).unwrap();
+            }
+        };
+        let value = || match read(&event) {
+            Ok(Reading::Counter(value)) => value,
+            other => panic!("{other:?}"),
         };
         let before = value();
         std::thread::sleep(Duration::from_millis(20));
         let gained = value() - before;
         assert!(gained > 10_000_000, "{gained} ns in 20 ms");
+    }
+
+    /// A tree that names this event of every kernel would show this machine's clock as the power of another.
+    #[test]
+    fn no_event_is_opened_for_a_copy_of_another_machine() {
+        let fixture = Fixture::new();
+        events(&fixture, "1", "event=0x00", "1e-8");
+        let error = discover(&fixture.tree()).remove(0).sensor.err().unwrap().to_string();
+        assert!(error.contains("an event of another machine"), "{error}");
     }
 }
