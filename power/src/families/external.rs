@@ -26,6 +26,8 @@ const REFRESH: Duration = Duration::from_secs(1);
 
 /// Length of the longest line, in bytes; a longer one is cut.
 const LINE: u64 = 200;
+/// Nanoseconds after which a reading of lines ends; the next one goes on.
+const LONGEST: u64 = 50_000_000;
 
 /// The file, read line by line.
 #[derive(Debug)]
@@ -115,7 +117,9 @@ impl Sensor for Log {
     }
 
     fn sample(&mut self, sink: &mut dyn Sink) {
-        loop {
+        // A source that never ends must not keep the meter from its limits, nor from its end.
+        let begin = monotonic();
+        while monotonic() - begin < LONGEST {
             match self.next() {
                 Ok(true) => {}
                 Ok(false) => return,
@@ -184,6 +188,14 @@ mod tests {
         file.write_all(b"0.5\n3.0 oops\n4.0,5.0\n").unwrap();
         let expected = [Reading::Power(Watts(20.5)), Reading::Unavailable(Lost::Malformed), Reading::Power(Watts(5.0))];
         assert_eq!(sample(&mut source).iter().map(|r| r.1).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn an_endless_source_is_left_in_time() {
+        let mut source = open("/dev/zero");
+        let begin = std::time::Instant::now();
+        assert!(sample(&mut source).iter().all(|reading| reading.1 == Reading::Unavailable(Lost::Malformed)));
+        assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
     }
 
     #[test]
