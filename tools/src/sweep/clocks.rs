@@ -27,6 +27,8 @@ use socbfs_machine::{is_gpu, is_live, line, list, list_numbered, name, number};
 
 /// Steps of a clock whose driver does not list its frequencies.
 const STEPS: u64 = 8;
+/// The most frequencies that are read of a file.
+const MOST_LISTED: usize = 1024;
 /// Tries to put a limit back.
 const ATTEMPTS: usize = 4;
 /// How far a clock may be from what was asked for: drivers round to a multiple of their own.
@@ -77,14 +79,15 @@ fn common(clocks: &[Clock]) -> Vec<u64> {
         },
         |clock| clock.listed.iter().map(|one| one / clock.per_khz).collect(),
     );
-    steps.retain(|&khz| clocks.iter().all(|clock| clock.nearest(khz) / clock.per_khz == khz));
+    steps.retain(|&khz| khz > 0 && khz <= u64::from(u32::MAX) && clocks.iter().all(|clock| clock.nearest(khz) / clock.per_khz == khz));
     steps.sort_unstable();
     steps.dedup();
     steps
 }
 
+/// The frequencies in a file, which has at most one page in a real machine.
 fn frequencies(path: &Path) -> Vec<u64> {
-    line(path).iter().flat_map(|text| text.split_whitespace()).filter_map(|word| word.parse().ok()).collect()
+    line(path).iter().flat_map(|text| text.split_whitespace()).take(MOST_LISTED).filter_map(|word| word.parse().ok()).collect()
 }
 
 /// The clocks of `clusters` and of devices below `root`.
