@@ -231,7 +231,7 @@ fn measured(teps: f64, watts: f64) -> PointMeasured {
             mteps_per_watt_net_of_idle: None,
             watts: of(watts),
             joules_per_search: of(watts * seconds),
-            joules_per_search_net_of_idle: of(watts * seconds),
+            joules_per_search_net_of_idle: None,
             energy_delay_joule_seconds: of(watts * seconds * seconds),
             idle_watts: Watts(1.0),
             domains: Vec::new(),
@@ -456,7 +456,9 @@ fn a_clock_gets_a_frequency_that_its_driver_lists() {
     }
     // Amlogic's are no whole kHz.
     let folder = root.path().join("sys/class/devfreq/ffe40000.gpu");
-    write(&folder.join("available_frequencies"), "799999987 124999998 399999994");
+    // What no clock has, and far more than one page, is left out.
+    let listed = "799999987 124999998 399999994 0 18446744073709551615".to_owned() + &" 500".repeat(200_000);
+    write(&folder.join("available_frequencies"), &listed);
     // Cores of a cluster whose highest clocks differ, without a list; and with a boost that is on, or off.
     for (cpu, mhz) in [(0, 4400), (1, 4700)] {
         fs::remove_file(cpufreq(root.path(), cpu, &[cpu], &[400, mhz]).join("scaling_available_frequencies")).unwrap();

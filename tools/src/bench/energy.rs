@@ -314,13 +314,13 @@ impl EnergySummary {
         // A difference in the last digits of two sums is not a measured power.
         let net = all.iter().all(|(_, watts, _)| watts.0 - idle_watts.0 > LEAST_NET_SHARE * watts.0);
         let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
-        let net_mteps = || over(&|window, watts, _| window.teps / 1e6 / (watts - idle_watts).0);
+        let net = |value: &dyn Fn(&EnergyWindow, Watts, Joules) -> f64| if net { over(value) } else { None };
         Some(Self {
             mteps_per_watt: over(&|window, watts, _| window.teps / 1e6 / watts.0)?,
-            mteps_per_watt_net_of_idle: if net { net_mteps() } else { None },
+            mteps_per_watt_net_of_idle: net(&|window, watts, _| window.teps / 1e6 / (watts - idle_watts).0),
             watts: over(&|_, watts, _| watts.0)?,
             joules_per_search: over(&|window, _, joules| each(window, joules.0))?,
-            joules_per_search_net_of_idle: over(&|window, _, joules| each(window, (joules - idle_watts.during(window.energy.seconds)).0))?,
+            joules_per_search_net_of_idle: net(&|window, _, joules| each(window, (joules - idle_watts.during(window.energy.seconds)).0)),
             energy_delay_joule_seconds: over(&|window, _, joules| each(window, each(window, joules.0) * window.search_seconds))?,
             idle_watts,
             domains: domains(windows),
@@ -533,7 +533,7 @@ mod tests {
         let summary = record.summary().unwrap();
         assert!((summary.watts.mean - 18.0).abs() < 1e-9 && (summary.idle_watts.0 - 18.0).abs() < 1e-9, "{summary:?}");
         // With a constant power, nothing is left above idle.
-        assert_eq!(summary.mteps_per_watt_net_of_idle, None);
+        assert_eq!((summary.mteps_per_watt_net_of_idle, summary.joules_per_search_net_of_idle), (None, None));
         for window in &energy.windows {
             assert!(window.energy.seconds >= 0.3 && window.refreshes >= 10, "{window:?}");
             assert!(is_searching(window) && window.search_seconds <= window.energy.seconds, "{window:?}");

@@ -93,8 +93,8 @@ pub struct EnergySummary {
     pub watts: socbfs::stats::Summary,
     /// Energy of a search.
     pub joules_per_search: socbfs::stats::Summary,
-    /// Energy of a search without the energy that the idle machine would have taken.
-    pub joules_per_search_net_of_idle: socbfs::stats::Summary,
+    /// Energy of a search without the energy that the idle machine would have taken (`None` as above).
+    pub joules_per_search_net_of_idle: Option<socbfs::stats::Summary>,
     /// Energy of a search times the time of a search.
     pub energy_delay_joule_seconds: socbfs::stats::Summary,
     /// Power of the idle machine.

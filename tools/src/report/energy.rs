@@ -7,7 +7,10 @@ use super::{
     trace::direction,
 };
 use crate::record::{EnergyRecord, EnergySummary, Model};
-use socbfs::words::{counted, general, seconds};
+use socbfs::{
+    stats,
+    words::{counted, general, seconds},
+};
 
 /// The scope and the sensors of the measurement, or why there is none.
 pub(super) fn source(energy: &EnergyRecord) -> Facts {
@@ -44,13 +47,15 @@ pub(super) fn figures(energy: &EnergyRecord) -> Facts {
 pub(super) fn of_summary(summary: &EnergySummary) -> Facts {
     let number = |value: f64| general(value, 4);
     let watts = |watts: f64| Watts(watts).to_string();
-    let none = || Cell::word("n/a: the searches took no more power than the idle machine");
+    let net = |value: &Option<stats::Summary>, text: &dyn Fn(f64) -> String| {
+        let none = || Cell::word("n/a: the searches took no more power than the idle machine");
+        value.as_ref().map_or_else(none, |value| Cell::spread(value, text))
+    };
     let mut total = Cell::spread(&summary.mteps_per_watt, number);
     total.text += " (all power, idle included)";
-    let net = summary.mteps_per_watt_net_of_idle.as_ref().map_or_else(none, |net| Cell::spread(net, number));
     let mut facts = vec![
         ("MTEPS/W".to_owned(), total),
-        ("net of idle".to_owned(), net),
+        ("net of idle".to_owned(), net(&summary.mteps_per_watt_net_of_idle, &number)),
         ("Power".to_owned(), Cell::spread(&summary.watts, watts)),
         fact("idle", summary.idle_watts.to_string()),
     ];
@@ -60,7 +65,7 @@ pub(super) fn of_summary(summary: &EnergySummary) -> Facts {
     }));
     facts.extend([
         ("Energy of a search".to_owned(), Cell::spread(&summary.joules_per_search, joules)),
-        ("energy net of idle".to_owned(), Cell::spread(&summary.joules_per_search_net_of_idle, joules)),
+        ("energy net of idle".to_owned(), net(&summary.joules_per_search_net_of_idle, &joules)),
         ("energy times time".to_owned(), Cell::spread(&summary.energy_delay_joule_seconds, |value| format!("{} J s", number(value)))),
     ]);
     facts

@@ -25,6 +25,9 @@ impl Head {
             return Ok(Err("not a NumPy file (it does not start as one)".to_owned()));
         }
         let mut length = [0; 4];
+        if !(1..=3).contains(&start[6]) {
+            return Ok(Err(format!("it is of version {} of the format, and 1 to 3 are known", start[6])));
+        }
         // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
         let digits = if start[6] == 1 { 2 } else { 4 };
         from.read_exact(&mut length[..digits])?;
@@ -35,11 +38,16 @@ impl Head {
         let mut head = vec![0; length as usize];
         from.read_exact(&mut head)?;
         let head = String::from_utf8_lossy(&head).into_owned();
-        Ok(Ok(Self {
-            descr: field(&head, "descr").map(|value| value.trim_matches(['\'', '"'])).unwrap_or_default().to_owned(),
-            is_fortran: field(&head, "fortran_order") == Some("True"),
-            shape: field(&head, "shape").unwrap_or_default().to_owned(),
-        }))
+        let value = |key| field(&head, key).ok_or_else(|| format!("its header does not have '{key}' once"));
+        let is_fortran = |order| match order {
+            "True" => Ok(true),
+            "False" => Ok(false),
+            _ => Err(format!("its header has {order} for 'fortran_order', neither True nor False")),
+        };
+        Ok((|| {
+            let (descr, is_fortran, shape) = (value("descr")?, is_fortran(value("fortran_order")?)?, value("shape")?);
+            Ok(Self { descr: descr.trim_matches(['\'', '"']).to_owned(), is_fortran, shape: shape.to_owned() })
+        })())
     }
 
     /// The numbers of the shape (`None`: it has something else).
@@ -65,10 +73,38 @@ pub(crate) fn head(descr: &str, shape: &[u64]) -> Vec<u8> {
     head
 }
 
-/// The value of `key` in the dictionary of the header, as it is written.
+/// The value of `key` in the dictionary of the header, as it is written; `None` if the key is not there once.
 fn field<'t>(head: &'t str, key: &str) -> Option<&'t str> {
-    let (_, rest) = head.split_once(&format!("'{key}'"))?;
+    let quoted = format!("'{key}'");
+    let (_, rest) = head.split_once(&quoted).filter(|(_, rest)| !rest.contains(&quoted))?;
     let value = rest.trim_start().strip_prefix(':')?.trim_start();
     let end = if value.starts_with('(') { value.find(')')? + 1 } else { value.find([',', '}'])? };
     Some(value[..end].trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_is_read_as_numpy_writes_it_or_refused() {
+        let read = |version: u8, dictionary: &str| {
+            let mut bytes = MAGIC.to_vec();
+            bytes.extend([version, 0]);
+            bytes.extend(&(dictionary.len() as u32).to_le_bytes()[..if version == 1 { 2 } else { 4 }]);
+            bytes.extend(dictionary.bytes());
+            Head::read(&mut &bytes[..]).unwrap()
+        };
+        let right = "{'descr': '|i1', 'fortran_order': True, 'shape': (3, 2), }";
+        for version in 1..=3 {
+            let head = read(version, right).unwrap();
+            assert_eq!((head.is_fortran, &head.descr[..], head.dimensions()), (true, "|i1", Some(vec![3, 2])));
+        }
+        assert!(read(0, right).unwrap_err().contains("version 0") && read(4, right).is_err());
+        for (there, instead) in [("True", "1"), ("True", "true"), ("'fortran_order'", "\"fortran_order\""), ("'fortran_order': True, ", "")]
+        {
+            assert!(read(1, &right.replace(there, instead)).unwrap_err().contains("'fortran_order'"), "{instead}");
+        }
+        assert!(read(1, &right.replace("}", "'fortran_order': False, }")).unwrap_err().contains("once"));
+    }
 }
