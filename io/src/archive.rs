@@ -20,9 +20,15 @@ pub(super) fn not_read(head: &[u8]) -> Option<String> {
     Some(format!("it is {what}, which socbfs does not read: run `{command} FILE` first, then give the graph in it"))
 }
 
-/// Whether the first bytes are those of a tar archive.
+/// Whether the first bytes are those of a tar archive. One of the first form (v7) is known by its checksum alone.
 pub(super) fn is_tar(head: &[u8]) -> bool {
-    head.get(257..262).is_some_and(|magic| magic == b"ustar")
+    head.get(257..262).is_some_and(|magic| magic == b"ustar") || head.get(..BLOCK).is_some_and(is_header)
+}
+
+/// Whether a header has the right checksum: the sum of all bytes, its own taken as blanks (POSIX.1-1988, 10.1.1).
+fn is_header(header: &[u8]) -> bool {
+    let sum = header.iter().enumerate().map(|(at, &byte)| if (148..156).contains(&at) { 32 } else { u64::from(byte) }).sum();
+    u64::from_str_radix(text(&header[148..156]).trim(), 8) == Ok(sum)
 }
 
 /// A reader of the matrix `NAME/NAME.mtx` in a tar archive (SuiteSparse adds vectors and coordinates in files of their own).
@@ -30,10 +36,9 @@ pub(super) fn is_tar(head: &[u8]) -> bool {
 /// At the end of the matrix it also reads the rest of the archive: only the end of a compressed file proves that the file is whole, and
 /// that it has no other matrix.
 pub(super) fn matrix(mut archive: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let Some(header) = next_matrix(&mut archive)? else {
+    let Some(Header { name, size, blocks }) = next_matrix(&mut archive)? else {
         return Err(invalid("it is a tar archive without a matrix NAME/NAME.mtx; unpack it (tar xf FILE) and give the graph in it"));
     };
-    let Header { name, size, blocks } = header;
     log::info!("the tar archive holds {name}, {size} bytes");
     Ok(Box::new(Entry { archive, name, left: size, padding: blocks - size }))
 }
@@ -69,7 +74,7 @@ fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
         let kind = header[156];
         let is_entry = !matches!(kind, b'L' | b'K' | b'x' | b'g');
         let size = if is_entry { long_size.take().or(size) } else { size };
-        let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
+        let blocks = size.filter(|_| is_header(&header)).and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
         let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid(DAMAGED)) };
         match kind {
             // GNU's long name.
@@ -133,10 +138,8 @@ fn record(records: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 fn skip(archive: &mut impl Read, bytes: u64) -> io::Result<()> {
-    if io::copy(&mut archive.by_ref().take(bytes), &mut io::sink())? < bytes {
-        return Err(invalid(CUT_OFF));
-    }
-    Ok(())
+    let skipped = io::copy(&mut archive.by_ref().take(bytes), &mut io::sink())?;
+    if skipped == bytes { Ok(()) } else { Err(invalid(CUT_OFF)) }
 }
 
 fn is_the_matrix(name: &Path) -> bool {

@@ -151,6 +151,9 @@ fn tar(files: &[(&str, &str)]) -> Vec<u8> {
             _ => b'0',
         };
         header[257..263].copy_from_slice(b"ustar\0");
+        header[148..156].fill(b' ');
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         bytes.extend(header);
         bytes.extend(text.as_bytes());
         bytes.resize(bytes.len().next_multiple_of(512), 0);
@@ -330,6 +333,16 @@ mod regressions {
         assert!(message("x.tar.gz", &gzip(&archive[..archive.len() - 1500])).contains("cut off"));
         // After the matrix: its padding, the next header, the next file. The blocks of zeros at the end may be missing.
         let archive = tar(&[("g/g.mtx", mtx), ("g/g_b.mtx", "%%MatrixMarket matrix array real general\n")]);
+        // Another checksum, and an archive of the first form, which has nothing else to know it by.
+        assert!(message("g.tar", &[&archive[..150], b"7", &archive[151..]].concat()).contains("a header of the tar archive is damaged"));
+        let mut first_form = archive.clone();
+        for at in [0, 1024] {
+            let sum: u32 = b"ustar".iter().map(|&byte| u32::from(byte)).sum();
+            let was = u32::from_str_radix(std::str::from_utf8(&first_form[at + 148..at + 154]).unwrap(), 8).unwrap();
+            first_form[at + 257..at + 262].fill(0);
+            first_form[at + 148..at + 154].copy_from_slice(format!("{:06o}", was - sum).as_bytes());
+        }
+        assert_eq!(read_bytes("g.tar", &first_form).unwrap(), read_bytes("g.tar", &archive).unwrap());
         for end in [512 + mtx.len(), 1024 + 100, 1536 + 3] {
             assert!(message("g.tar", &archive[..end]).contains("cut off"), "cut to {end}");
         }

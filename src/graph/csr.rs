@@ -19,13 +19,11 @@ impl Csr {
     }
 
     /// Number of vertices.
-    #[inline]
     pub fn vertices(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
     /// Number of entries (arcs).
-    #[inline]
     pub fn arcs(&self) -> usize {
         self.targets.len()
     }

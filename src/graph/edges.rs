@@ -281,10 +281,7 @@ pub fn check_offsets(offsets: &[[u8; 8]], entries: usize, at: usize) -> Result<(
         return Err(bad_offset(vertex));
     }
     // The offsets never decrease, so the last one bounds them all.
-    if u64::from_le_bytes(offsets[vertices]) != entries as u64 {
-        return Err(bad_offset(vertices));
-    }
-    Ok(())
+    if u64::from_le_bytes(offsets[vertices]) == entries as u64 { Ok(()) } else { Err(bad_offset(vertices)) }
 }
 
 /// The first `count` arrays of `N` bytes in `bytes`.
