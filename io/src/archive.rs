@@ -74,8 +74,8 @@ fn next_matrix(archive: &mut impl Read) -> io::Result<Option<Header>> {
         let kind = header[156];
         let is_entry = !matches!(kind, b'L' | b'K' | b'x' | b'g');
         let size = if is_entry { long_size.take().or(size) } else { size };
-        let blocks = size.filter(|_| is_header(&header)).and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
-        let (Some(size), Some(blocks)) = (size, blocks) else { return Err(invalid(DAMAGED)) };
+        let blocks = size.and_then(|size| size.checked_next_multiple_of(BLOCK as u64));
+        let (true, Some(size), Some(blocks)) = (is_header(&header), size, blocks) else { return Err(invalid(DAMAGED)) };
         match kind {
             // GNU's long name.
             b'L' => long_name = Some(text(&extension(archive, size, blocks)?)),

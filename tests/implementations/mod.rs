@@ -38,11 +38,16 @@ pub fn device_of(test: &str, wanted: &str) -> Option<DeviceInfo> {
         return None;
     };
     let word = std::env::var("SOCBFS_TEST_DEVICE").unwrap_or_default().to_lowercase();
-    if [&info.name, &info.platform].iter().any(|name| name.to_lowercase().contains(&word)) {
+    if is_named(&info, &word) {
         return Some(info);
     }
     skipped(test, &format!("it is about {wanted}, and SOCBFS_TEST_DEVICE asks for {word}"));
     None
+}
+
+/// Whether the name of a device or its platform has a word in small letters.
+pub fn is_named(info: &DeviceInfo, word: &str) -> bool {
+    [&info.name, &info.platform].iter().any(|name| name.to_lowercase().contains(word))
 }
 
 /// Every installed implementation, and every GPU of another one. Prints SKIPPED for the implementations that are not installed.

@@ -19,7 +19,7 @@ use socbfs::{
 use socbfs_policy::{Adaptive, Band, Bands, ChangeCost, CostModel, Known, LevelDevice, NEVER, Policy, Replay, StrategyCost};
 
 use crate::{
-    implementations::{skipped, turn},
+    implementations::{is_named, skipped, turn},
     reference::Reference,
 };
 
@@ -42,12 +42,11 @@ pub fn devices(test: &str, limits: Limits) -> Devices {
             Vec::new()
         }
     };
-    let named = |info: &DeviceInfo, word: &str| [&info.name, &info.platform].iter().any(|name| name.to_lowercase().contains(word));
-    let mut usable: Vec<_> = found.iter().filter(|info| info.unusable.is_none() && named(info, &word)).collect();
+    let mut usable: Vec<_> = found.iter().filter(|info| info.unusable.is_none() && is_named(info, &word)).collect();
     // Oclgrind interprets, and rusticl compiles for every search: a test takes one of them, and at the next commit the other.
     if usable.len() > 2 && !all_combinations() {
         let other = ["oclgrind", "rusticl"][(turn_of_commit() + test.len()) % 2];
-        usable.retain(|info| !named(info, other));
+        usable.retain(|info| !is_named(info, other));
     }
     let all: Vec<_> = usable.into_iter().map(|info| Device::open(info, limits).unwrap()).collect();
     assert!(word.is_empty() || !all.is_empty(), "no OpenCL device is called {word}: {found:?}");

@@ -184,12 +184,11 @@ pub fn copies_in_place(device: &Arc<Device>, known: &HandoverTable) -> bool {
     let way = SharingMode::UseHostPtr;
     let mut quickest: Vec<HandoverTimes> = Vec::new();
     let seems_to_copy = |_| {
-        let measured = measure_permitted(device, |permitted| permitted == way).ways.pop().map_or(Vec::new(), |way| way.sizes);
-        quickest.resize_with(measured.len(), || HandoverTimes { least_both_ns: u64::MAX, ..HandoverTimes::default() });
-        for (quickest, measured) in quickest.iter_mut().zip(measured) {
-            quickest.bytes = measured.bytes;
-            quickest.least_both_ns = quickest.least_both_ns.min(measured.least_both_ns);
+        let mut measured = measure_permitted(device, |permitted| permitted == way).ways.pop().map_or(Vec::new(), |way| way.sizes);
+        for (times, before) in measured.iter_mut().zip(&quickest) {
+            times.least_both_ns = times.least_both_ns.min(before.least_both_ns);
         }
+        quickest = measured;
         copies(&quickest)
     };
     known.way(way).is_none_or(|way| way.copies) && (0..5).all(seems_to_copy)

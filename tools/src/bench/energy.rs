@@ -312,9 +312,9 @@ impl EnergySummary {
         };
         let each = |window: &EnergyWindow, value: f64| value / window.searches as f64;
         // A difference in the last digits of two sums is not a measured power.
-        let net = all.iter().all(|(_, watts, _)| watts.0 - idle_watts.0 > LEAST_NET_SHARE * watts.0);
+        let has_net = all.iter().all(|(_, watts, _)| watts.0 - idle_watts.0 > LEAST_NET_SHARE * watts.0);
         let counted = || windows.iter().flat_map(|window| &window.energy.rails).filter(|rail| rail.counted);
-        let net = |value: &dyn Fn(&EnergyWindow, Watts, Joules) -> f64| if net { over(value) } else { None };
+        let net = |value: &dyn Fn(&EnergyWindow, Watts, Joules) -> f64| if has_net { over(value) } else { None };
         Some(Self {
             mteps_per_watt: over(&|window, watts, _| window.teps / 1e6 / watts.0)?,
             mteps_per_watt_net_of_idle: net(&|window, watts, _| window.teps / 1e6 / (watts - idle_watts).0),

@@ -25,11 +25,12 @@ impl Head {
             return Ok(Err("not a NumPy file (it does not start as one)".to_owned()));
         }
         let mut length = [0; 4];
-        if !(1..=3).contains(&start[6]) {
-            return Ok(Err(format!("it is of version {} of the format, and 1 to 3 are known", start[6])));
-        }
-        // The length of the header has 2 bytes in version 1 and 4 in versions 2 and 3.
-        let digits = if start[6] == 1 { 2 } else { 4 };
+        // The bytes of the length of the header.
+        let digits = match start[6] {
+            1 => 2,
+            2 | 3 => 4,
+            version => return Ok(Err(format!("it is of version {version} of the format, and 1 to 3 are known"))),
+        };
         from.read_exact(&mut length[..digits])?;
         let length = u32::from_le_bytes(length);
         if length > 4096 {
@@ -37,17 +38,19 @@ impl Head {
         }
         let mut head = vec![0; length as usize];
         from.read_exact(&mut head)?;
-        let head = String::from_utf8_lossy(&head).into_owned();
-        let value = |key| field(&head, key).ok_or_else(|| format!("its header does not have '{key}' once"));
-        let is_fortran = |order| match order {
-            "True" => Ok(true),
-            "False" => Ok(false),
-            _ => Err(format!("its header has {order} for 'fortran_order', neither True nor False")),
+        Ok(Self::of(&String::from_utf8_lossy(&head)))
+    }
+
+    /// What the dictionary of a header says.
+    fn of(head: &str) -> Result<Self, String> {
+        let value = |key| field(head, key).ok_or_else(|| format!("its header does not have '{key}' once"));
+        let is_fortran = match value("fortran_order")? {
+            "True" => true,
+            "False" => false,
+            order => return Err(format!("its header has {order} for 'fortran_order', neither True nor False")),
         };
-        Ok((|| {
-            let (descr, is_fortran, shape) = (value("descr")?, is_fortran(value("fortran_order")?)?, value("shape")?);
-            Ok(Self { descr: descr.trim_matches(['\'', '"']).to_owned(), is_fortran, shape: shape.to_owned() })
-        })())
+        let descr = value("descr")?.trim_matches(['\'', '"']).to_owned();
+        Ok(Self { descr, is_fortran, shape: value("shape")?.to_owned() })
     }
 
     /// The numbers of the shape (`None`: it has something else).
