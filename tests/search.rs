@@ -319,20 +319,20 @@ fn a_replay_by_roots_searches_from_its_roots_only() {
 
 #[test]
 fn levels_run_together_count_their_edges() {
-    // A path of 1,000 vertices, followed by two levels of 5,000 vertices.
+    // A path of 1,000 vertices, followed by two levels of 10,000 vertices, which threads share.
     let mut edges: Vec<[u32; 2]> = (1..1000).map(|v| [v - 1, v]).collect();
-    edges.extend((0..5000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 6000 + leaf]]));
-    let list = EdgeList::new(11_000, edges, Listing::Once).unwrap();
+    edges.extend((0..10_000).flat_map(|leaf| [[999, 1000 + leaf], [1000 + leaf, 11_000 + leaf]]));
+    let list = EdgeList::new(21_000, edges, Listing::Once).unwrap();
     let layout = Layout::build(&list, &BuildOptions { directed: false, order: Order::Original, ..BuildOptions::default() }).unwrap();
     for threads in [1, 2] {
         let mut search =
             Search::new(&layout, &SearchOptions { planner: Policy::Fixed(Strategy::Tc).into(), threads, ..Default::default() }).unwrap();
         search.run(0).unwrap();
         let records = search.records();
-        let wide = records.iter().find(|record| record.stats.frontier_vertices == 5000).unwrap();
+        let wide = records.iter().find(|record| record.stats.frontier_vertices == 10_000).unwrap();
         assert!(records.iter().any(|record| record.levels > 900), "{records:?}");
-        // The 5,000 vertices of the last level have one arc each, those of the frontier two.
-        assert_eq!((wide.stats.frontier_edges, wide.stats.unvisited_edges), (10_000, 5000), "{threads} threads");
+        // The 10,000 vertices of the last level have one arc each, those of the frontier two.
+        assert_eq!((wide.stats.frontier_edges, wide.stats.unvisited_edges), (20_000, 10_000), "{threads} threads");
     }
 }
 

@@ -82,7 +82,6 @@ const NAMES: &[RuleName] = &[
         at.sampled_probes.map_or(f64::NAN, f64::from)
     }),
     name(HUBS, "share", "sampled: of all hubs that are in the frontier", |at, _| at.sampled_hubs.map_or(f64::NAN, f64::from)),
-    name("vertices_are_estimated", TRUTH, "a few vertices of the frontier may be counted twice", |at, _| at.vertices_are_estimated.into()),
     name("frontier_is_estimated", TRUTH, "frontier_edges is an estimate", |at, _| at.frontier_is_estimated.into()),
     name("unvisited_is_estimated", TRUTH, "unvisited_edges is an estimate", |at, _| at.unvisited_is_estimated.into()),
     name("was_bottom_up", TRUTH, "the level before was bottom-up", |_, memory| memory.was_bottom_up.into()),

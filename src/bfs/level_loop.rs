@@ -58,8 +58,6 @@ pub struct LevelWork {
     pub found: u64,
     /// The frontier is empty now.
     pub finished: bool,
-    /// Vertices that the level before counted twice, because two threads claimed them at the same time. The count is known only now.
-    pub repeats_before: u64,
     /// Time spent converting the frontier, in nanoseconds.
     pub conversion_ns: u64,
     /// Time spent handing memory over between CPU and GPU, in nanoseconds.
@@ -256,9 +254,6 @@ pub fn level_loop_until<E: Engine + ?Sized, S>(
         let decided = Instant::now();
         let work = engine.run(plan)?;
         let end = Instant::now();
-        if let Some(last) = records.records.last_mut() {
-            last.found -= work.repeats_before;
-        }
         let nanoseconds = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as u64;
         records.push(LevelRecord {
             stats,

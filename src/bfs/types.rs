@@ -217,12 +217,8 @@ pub struct LevelStats {
     pub vertices: u64,
     /// Arcs of the searched structure.
     pub arcs: u64,
-    /// Vertices in the frontier. (After a top-down level of several threads, a few may be counted twice; the level's record has the exact
-    /// number.)
+    /// Vertices in the frontier.
     pub frontier_vertices: u64,
-    /// Whether a few vertices of the frontier may be counted twice, which makes `unvisited_vertices` too small by the same number.
-    #[serde(default)]
-    pub vertices_are_estimated: bool,
     /// Arcs that leave the frontier: exact for small frontiers and on devices, else estimated. After a bottom-up level the estimate uses
     /// the mean degree of each word of the bitmap; after a top-down level it does so for hubs, and samples the other vertices. Over ranks
     /// it uses the mean degrees after every level, for all vertices but the first 64.

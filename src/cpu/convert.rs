@@ -175,56 +175,26 @@ impl CpuEngine<'_> {
         total - self.excluded_count
     }
 
-    /// Makes the visited bitmap and counts the visited vertices exactly; returns the number of vertices that had been counted twice.
-    pub(super) fn bring_bitmap_up_to_date(&mut self) -> u64 {
-        let visited = self.make_bitmap();
-        // A device may have counted too few.
-        let repeats = self.state.visited_count.saturating_sub(visited);
-        self.state.visited_count = visited;
-        self.state.bitmap_is_current = true;
-        repeats
+    /// Brings the visited bitmap up to date, and with it the number of visited vertices, of which a device may have counted too few.
+    pub(crate) fn bring_bitmap_up_to_date(&mut self) {
+        self.enter_frontier();
+        if !self.state.bitmap_is_current {
+            self.state.visited_count = self.make_bitmap();
+            self.state.bitmap_is_current = true;
+        }
+        self.lacks_frontier = false;
     }
 
     /// Adds a small frontier to a visited bitmap that lacks nothing else. (For a large one, reading all parents in order takes less time
-    /// than setting scattered bits.) Returns the number of vertices that had been counted twice.
-    pub(super) fn enter_frontier(&mut self) -> u64 {
-        let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
-        let few = len < self.layout.padded() / 16 && !self.state.bitmap_is_current;
-        let Some(before) = self.without_frontier.filter(|_| few) else { return 0 };
-        let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
+    /// than setting scattered bits.)
+    pub(super) fn enter_frontier(&mut self) {
+        let Frontier::Queue { len } = self.state.frontier else { return };
+        if !self.lacks_frontier || self.state.bitmap_is_current || len >= self.layout.padded() / 16 {
+            return;
+        }
         let words = &mut self.state.visited[self.state.current];
-        let mut new = 0;
-        for &v in queue {
-            let (word, bit) = (&mut words[v as usize / 64], 1 << (v % 64));
-            new += u64::from(*word & bit == 0);
-            *word |= bit;
-        }
-        let repeats = self.state.visited_count.saturating_sub(before + new);
-        self.state.visited_count = before + new;
-        (self.state.bitmap_is_current, self.without_frontier) = (true, None);
-        repeats
-    }
-
-    /// Turns a queue with claims into a queue without repeats: drops the entries whose claim is not in the parent array (see `top_down`).
-    fn remove_repeats(&mut self) {
-        let state = &mut self.state;
-        let Frontier::Queue { len, claims: true } = state.frontier else { return };
-        let (parent, queue) = (&state.parent[..], &mut state.queue[..]);
-        let mut kept = 0;
-        for (&v, &claim) in self.claimed[..len].iter().zip(&self.claims[..len]) {
-            queue[kept] = v;
-            kept += usize::from(parent[v as usize] == claim);
-        }
-        state.frontier = Frontier::Queue { len: kept, claims: false };
-    }
-
-    /// Brings the state into a form that needs no memory of the CPU engine: no repeats in the queue, and an up-to-date visited bitmap.
-    /// Returns the number of frontier vertices that had been counted twice.
-    pub(crate) fn resolve_claims(&mut self) -> u64 {
-        self.remove_repeats();
-        let repeats = self.enter_frontier();
-        self.without_frontier = None;
-        if self.state.bitmap_is_current { repeats } else { self.bring_bitmap_up_to_date() }
+        self.state.queue[..len].iter().for_each(|&v| words[v as usize / 64] |= 1 << (v % 64));
+        (self.state.bitmap_is_current, self.lacks_frontier) = (true, false);
     }
 
     /// Makes the frontier queue from the two visited bitmaps; returns its length.

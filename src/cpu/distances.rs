@@ -106,11 +106,10 @@ impl CpuEngine<'_> {
             }
         };
         match self.state.frontier {
-            Frontier::Queue { len, claims } => {
-                let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
+            Frontier::Queue { len } => {
+                let queue = &self.state.queue[..len];
                 let levels = as_byte_atomics(&mut self.distances.levels);
                 share(&self.team, len, QUEUED, len < 2 * QUEUED, &|_, range| {
-                    // If a vertex was entered twice, two threads may store its level, but both store the same one.
                     queue[range].iter().for_each(|&v| levels[v as usize].store(level, Relaxed));
                 });
             }

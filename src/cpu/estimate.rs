@@ -94,12 +94,8 @@ impl CpuEngine<'_> {
     /// Counts the arcs that leave the frontier if it is a queue (else 0), and marks its vertices in [`hubs`](Self::hubs).
     pub(super) fn count_queue_edges(&mut self) -> u64 {
         let mut sum = 0;
-        let queue = match self.state.frontier {
-            Frontier::Queue { len, claims: true } => &self.claimed[..len],
-            Frontier::Queue { len, claims: false } => &self.state.queue[..len],
-            Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
-        };
-        for &u in queue {
+        let Frontier::Queue { len } = self.state.frontier else { return 0 };
+        for &u in &self.state.queue[..len] {
             sum += u64::from(self.layout.csr().degree(u));
             if let Some(word) = self.hubs.get_mut(u as usize / 64) {
                 *word |= 1 << (u % 64);
@@ -118,10 +114,11 @@ impl CpuEngine<'_> {
         words
     }
 
-    /// Records the hubs that were visited while another engine owned the state.
-    pub(crate) fn recount_hubs(&mut self) {
+    /// Adapts what this engine remembers of the search to a state that another engine has changed.
+    pub(crate) fn state_was_changed(&mut self) {
         let (visited, hubs) = (self.visited_hubs(), self.hubs.len());
         self.hubs.copy_from_slice(&visited[..hubs]);
+        self.search += 1;
     }
 
     /// Mean number of neighbours that an unvisited vertex tests before it finds one in the frontier, from a sample; `None` if the sample

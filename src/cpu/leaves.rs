@@ -74,8 +74,7 @@ impl CpuEngine<'_> {
                 }
             };
             match self.state.frontier {
-                Frontier::Queue { len, claims: true } => self.claimed[..len].iter().copied().for_each(cut),
-                Frontier::Queue { len, claims: false } => self.state.queue[..len + self.state.idle].iter().copied().for_each(cut),
+                Frontier::Queue { len } => self.state.queue[..len + self.state.idle].iter().copied().for_each(cut),
                 Frontier::Bitmap { .. } => {
                     each_new(&self.state.visited[self.state.current], &self.state.visited[1 - self.state.current], cut)
                 }

@@ -25,6 +25,7 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
+use self::top_down::CHUNK;
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
 use self::{distances::Distances, sources::LeafSources};
 use crate::{
@@ -46,13 +47,14 @@ pub struct CpuEngine<'g> {
     /// Bits of padding and of vertices without an edge.
     excluded: Slab<u64>,
     excluded_count: u64,
-    /// A queue whose entries come with claims, and the next such queue. Several threads may enter the same vertex, so these queues have
-    /// room for more entries than there are vertices. The state's own queues, which a device may use, hold every vertex once.
-    claimed: Slab<Vertex>,
-    next_claimed: Slab<Vertex>,
-    /// The claim of each entry (see `top_down`).
-    claims: Slab<Vertex>,
-    next_claims: Slab<Vertex>,
+    /// A filter for each thread, if there are several: the vertices that it has met in top-down levels (see `top_down`). A word at the end
+    /// has the number of the search for which the others hold.
+    filters: Vec<Slab<u64>>,
+    /// Chunks of vertices that threads met in a top-down level, and the partition and the number of entries of each (see `top_down`).
+    met: Slab<[Vertex; 2]>,
+    chunks: Slab<[u32; 2]>,
+    /// The number of the search. It changes too when another engine may have removed vertices from those that are visited.
+    search: u64,
     /// Prefix sums over a small frontier that threads share (see `top_down::starts`).
     starts: Vec<u64>,
     /// For each vertex, the position in the frontier from which a `wide` level met it.
@@ -78,10 +80,10 @@ pub struct CpuEngine<'g> {
     leaf_sources: LeafSources,
     /// Whether a vertex of the last frontier has a left-out leaf; `None`: unknown.
     leaf_is_deepest: Option<bool>,
-    /// Whether all levels run on this engine, so that the number of visited vertices is exact (unless a queue holds repeats).
+    /// Whether all levels run on this engine, so that the number of visited vertices is exact.
     pub(super) counts_alone: bool,
-    /// The number of visited vertices in the visited bitmap, if the frontier is all that it lacks.
-    without_frontier: Option<u64>,
+    /// Whether the frontier is all that the visited bitmap lacks.
+    lacks_frontier: bool,
     /// Levels of the vertices, recorded if the caller wants them.
     distances: Distances,
     /// A number for each place of the layout, of the length of `state.parent`. Allocated when labels are first asked for.
@@ -117,8 +119,12 @@ impl<'g> CpuEngine<'g> {
         for _ in 0..team.size() {
             remaining.push(Slab::zeroed(parallel.words() * 64, "per-thread buffers")?);
         }
-        let claimed = if team.size() == 1 { 0 } else { claimed_capacity(layout, team.size()) };
-        let claimed_queue = || Slab::zeroed(claimed, "frontier queue");
+        let shares = if team.size() == 1 { 0 } else { team.size() };
+        // A level meets at most as many vertices as there are arcs, and each thread a vertex once. Each thread may leave a chunk of each
+        // partition that is not full.
+        let most = vertices.saturating_mul(shares).min(layout.csr().arcs());
+        let chunks = most.div_ceil(CHUNK) + shares * top_down::partitions(shares.max(1)).0;
+        let filters = (0..shares).map(|_| Slab::zeroed(words + 1, "bitmaps")).collect::<Result<_, _>>()?;
         let mut degrees = Slab::zeroed(if layout.is_mapped() { words } else { 0 }, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
             let range = word * 64..(word * 64 + 64).min(vertices);
@@ -132,10 +138,10 @@ impl<'g> CpuEngine<'g> {
             state,
             excluded,
             excluded_count,
-            claimed: claimed_queue()?,
-            next_claimed: claimed_queue()?,
-            claims: claimed_queue()?,
-            next_claims: claimed_queue()?,
+            filters,
+            met: Slab::zeroed(chunks * CHUNK, "frontier queue")?,
+            chunks: Slab::zeroed(chunks, "frontier queue")?,
+            search: 0,
             remaining,
             starts: vec![0; if team.size() == 1 { 0 } else { CUT_VERTICES + 1 }],
             notes: wide::notes(layout)?,
@@ -149,7 +155,7 @@ impl<'g> CpuEngine<'g> {
             leaf_sources: LeafSources::new(layout)?,
             leaf_is_deepest: None,
             counts_alone: true,
-            without_frontier: None,
+            lacks_frontier: false,
             distances: Distances::new(layout)?,
             table: Slab::default(),
             begun: None,
@@ -177,7 +183,7 @@ impl<'g> CpuEngine<'g> {
         self.note_leaf_sources(&[]);
         self.state.parent[..self.layout.padded()].fill(NONE);
         self.state.restart();
-        self.state.frontier = Frontier::Queue { len: 0, claims: false };
+        self.state.frontier = Frontier::Queue { len: 0 };
         self.begin_distances();
     }
 
@@ -193,11 +199,10 @@ impl<'g> CpuEngine<'g> {
         self.layout.padded() as u64 - self.excluded_count
     }
 
-    /// The frontier if it is a queue, repeats included; else an empty slice.
+    /// The frontier if it is a queue; else an empty slice.
     pub(super) fn frontier_queue(&self) -> &[Vertex] {
         match self.state.frontier {
-            Frontier::Queue { len, claims: true } => &self.claimed[..len],
-            Frontier::Queue { len, claims: false } => &self.state.queue[..len],
+            Frontier::Queue { len } => &self.state.queue[..len],
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
         }
     }
@@ -246,10 +251,10 @@ impl Engine for CpuEngine<'_> {
         self.enter_sources(sources);
         self.state.visited_count = self.state.frontier.len();
         self.leaf_is_deepest = None;
-        self.without_frontier = None;
+        self.search += 1;
+        self.lacks_frontier = self.layout.rows().is_empty();
         if self.layout.rows().is_empty() {
             self.state.visited[self.state.current][..self.excluded.len()].copy_from_slice(&self.excluded);
-            self.without_frontier = Some(0);
             self.state.bitmap_is_of_search = true;
         }
         let hubs = self.hubs.len();
@@ -296,13 +301,6 @@ fn mixed_words(layout: &Layout, degrees: &[u32]) -> Option<Vec<u32>> {
     let differs = |word: &usize| (64 * word..csr.vertices().min(64 * (word + 1))).any(|v| csr.degree(v as Vertex) != degrees[*word]);
     let words: Vec<u32> = (1..degrees.len()).filter(differs).take(MIXED_WORDS + 1).map(|word| word as u32).collect();
     (words.len() <= MIXED_WORDS).then_some(words)
-}
-
-/// Entries that `threads` threads need in a queue with claims: each thread may enter a vertex once, and no level finds more entries than
-/// there are arcs.
-fn claimed_capacity(layout: &Layout, threads: usize) -> usize {
-    let (vertices, arcs) = (layout.csr().vertices(), layout.csr().arcs());
-    vertices.saturating_mul(threads).min(arcs.max(vertices)) + 4
 }
 
 /// A reason why the CPU engine can't be set up.

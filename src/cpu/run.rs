@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed},
     time::Instant,
 };
 
@@ -12,16 +12,13 @@ use super::{
     CpuEngine,
     bottom_up::{BottomUp, FoundCounts},
     top_down::{self, TopDown},
-    tuning::{
-        CUT_ARCS, DEEP, FEW_MEETINGS, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, OFTEN_FOUND, SHARED_UNVISITED, SHARED_UNVISITED_AWAKE,
-        SHARED_WORDS,
-    },
+    tuning::{CUT_ARCS, DEEP, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, SHARED_UNVISITED, SHARED_UNVISITED_AWAKE, SHARED_WORDS},
 };
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
     graph::Vertex,
-    memory::{Shared, as_atomics},
+    memory::Shared,
     threads::{Pieces, SharedBuffers, share_and_sum},
 };
 
@@ -63,7 +60,7 @@ impl CpuEngine<'_> {
             total += found as u64;
             self.state.previous_frontier = len as u64;
             len = found;
-            self.state.frontier = Frontier::Queue { len, claims: false };
+            self.state.frontier = Frontier::Queue { len };
             if len == 0 || self.state.level + levels < DEEP || len as u64 > enough || total >= MOST_AT_ONCE {
                 break;
             }
@@ -80,12 +77,11 @@ impl CpuEngine<'_> {
 
     /// Ends the level before it begins if all vertices that take part have been visited.
     fn all_is_found(&mut self) -> Option<LevelWork> {
-        let claims = matches!(self.state.frontier, Frontier::Queue { claims: true, .. });
-        if !self.counts_alone || claims || self.state.visited_count < self.searched() {
+        if !self.counts_alone || self.state.visited_count < self.searched() {
             return None;
         }
         self.state.previous_frontier = self.state.frontier.len();
-        self.state.frontier = Frontier::Queue { len: 0, claims: false };
+        self.state.frontier = Frontier::Queue { len: 0 };
         Some(LevelWork { levels: 1, finished: true, threads: 1, ..LevelWork::default() })
     }
 
@@ -99,21 +95,19 @@ impl CpuEngine<'_> {
         if let Some(over) = self.all_is_found() {
             return over;
         }
-        let repeats_before = self.enter_frontier();
+        self.enter_frontier();
         let mut conversion_ns = 0;
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let begin = Instant::now();
             let len = self.make_queue();
-            self.state.frontier = Frontier::Queue { len, claims: false };
+            self.state.frontier = Frontier::Queue { len };
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
-        let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("made a queue above") };
+        let Frontier::Queue { len } = self.state.frontier else { unreachable!("made a queue above") };
         let edges = self.state.frontier_edges;
         if is_whole && self.level_is_wide(len, edges) {
-            return self.run_wide(conversion_ns, repeats_before);
+            return self.run_wide(conversion_ns);
         }
-        let visited_before = self.state.bitmap_is_current.then_some(self.state.visited_count);
-        self.without_frontier = None;
         let alone = self.team.size() == 1;
         let degree = edges / len.max(1) as u64;
         let enough = match degree {
@@ -122,88 +116,82 @@ impl CpuEngine<'_> {
             MEDIUM_LISTS.. => self.parallel.medium_arcs(),
             _ => self.parallel.arcs,
         };
-        if alone || (!claims && edges < enough) {
-            if !self.layout.rows().is_empty() {
-                self.state.bitmap_is_current = false;
-            } else if !self.state.bitmap_is_current {
-                self.bring_bitmap_up_to_date();
-            }
+        let (alone_now, has_rows) = (alone || edges < enough, !self.layout.rows().is_empty());
+        if !(alone_now && has_rows) {
+            self.bring_bitmap_up_to_date();
+        }
+        if alone_now {
+            let was_current = self.state.bitmap_is_current;
             let (levels, found) = self.run_small(len, alone);
             // What other devices find of their parts of the level is not in the bitmap.
-            self.state.bitmap_is_current &= is_whole;
-            let in_bitmap = if self.layout.rows().is_empty() { found } else { 0 };
-            self.without_frontier =
-                visited_before.filter(|_| levels == 1 && !self.state.bitmap_is_current).map(|before| before + in_bitmap);
+            self.state.bitmap_is_current &= is_whole && !has_rows;
+            self.lacks_frontier = was_current && levels == 1 && !self.state.bitmap_is_current;
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
-        self.state.bitmap_is_current = false;
-        // Alone on its cache line, since every thread writes the end of the queue.
-        let tail = CachePadded::new(AtomicUsize::new(0));
-        let (repeats, arrived) = (AtomicU64::new(0), AtomicU32::new(0));
-        let store_all = edges < FEW_MEETINGS * self.searched() && OFTEN_FOUND * len as u64 >= self.state.previous_edges;
-        let together = edges >= enough;
-        let next = if together { &mut self.next_claimed[..] } else { &mut self.state.next[..] };
-        let queue = if claims { &self.claimed[..len] } else { &self.state.queue[..len] };
-        let starts = if together { top_down::starts(self.layout.csr(), queue, &mut self.starts) } else { &[] };
-        let threads = if together { self.team.size() } else { 1 };
-        let units = starts.last().map_or(0, |&units| units as usize);
+        // Each on its own cache line, since every thread writes them.
+        let (tail, used) = (CachePadded::new(AtomicUsize::new(0)), CachePadded::new(AtomicUsize::new(0)));
+        let arrived = AtomicU32::new(0);
+        let queue = &self.state.queue[..len];
+        let starts = top_down::starts(self.layout.csr(), queue, &mut self.starts);
+        let arcs = starts.last().map_or(0, |&arcs| arcs as usize);
+        let (size, words) = (self.team.size(), self.excluded.len());
+        let (visited, search) = (Shared::new(&mut self.state.visited[self.state.current]), self.search);
         let level = TopDown {
             csr: self.layout.csr(),
             to_original: self.layout.original_numbers(),
-            parent: as_atomics(&mut self.state.parent),
+            parent: Shared::new(&mut self.state.parent),
+            visited,
             queue,
-            claims: if claims { &self.claims[..len] } else { &[] },
-            capacity: next.len(),
-            next: Shared::new(next),
-            starts,
-            next_claims: Shared::new(&mut self.next_claims),
+            capacity: self.state.next.len(),
+            next: Shared::new(&mut self.state.next),
             tail: &tail,
             pieces: if starts.is_empty() {
-                Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), threads)
+                Pieces::new(len, (len / (8 * size)).clamp(16, 1024), size)
             } else {
-                Pieces::new(units, (units / (8 * threads)).max(CUT_ARCS), threads)
+                Pieces::new(arcs, (arcs / (8 * size)).max(CUT_ARCS), size)
             },
-            repeats: &repeats,
-            store_all,
+            starts,
+            most: self.chunks.len(),
+            met: Shared::new(&mut self.met),
+            chunks: Shared::new(&mut self.chunks),
+            used: &used,
+            partitions: top_down::partitions(size),
         };
-        if together {
-            self.team.run(&|_| {
-                arrived.fetch_add(1, Relaxed);
-                level.work();
-            });
-            std::mem::swap(&mut self.claimed, &mut self.next_claimed);
-            std::mem::swap(&mut self.claims, &mut self.next_claims);
-        } else {
-            arrived.store(1, Relaxed);
-            level.work();
-            std::mem::swap(&mut self.state.queue, &mut self.state.next);
-        }
+        let filters = SharedBuffers(&self.filters);
+        self.team.run(&|thread| {
+            arrived.fetch_add(1, Relaxed);
+            // SAFETY: this is the only thread of this number, and it requests its filter here alone.
+            let filter = unsafe { filters.of(thread) };
+            // A filter learns what other threads have found where copying the bitmap costs little, and in any case at the first level.
+            if filter[words] != search || 8 * words as u64 <= edges {
+                // SAFETY: the bitmap has so many words, and none is written in this step.
+                filter[..words].copy_from_slice(unsafe { std::slice::from_raw_parts(visited.get(), words) });
+                filter[words] = search;
+            }
+            level.expand_pieces(filter);
+        });
+        self.team.run(&|_| level.settle_partitions());
+        std::mem::swap(&mut self.state.queue, &mut self.state.next);
+        (self.state.bitmap_is_current, self.lacks_frontier) = (is_whole, !is_whole);
         let found = tail.into_inner().into_inner();
         // A late helper may enter twice, and is then counted twice.
-        let threads = arrived.into_inner().min(self.team.size() as u32);
+        let threads = arrived.into_inner().min(size as u32);
         self.state.previous_frontier = len as u64;
-        self.state.frontier = Frontier::Queue { len: found, claims: together };
-        self.without_frontier = visited_before;
-        let repeats_before = repeats.into_inner();
-        if visited_before.is_none() {
-            self.state.visited_count -= repeats_before;
-        }
-        let (found, finished) = (found as u64, found == 0);
-        LevelWork { levels: 1, found, finished, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+        self.state.frontier = Frontier::Queue { len: found };
+        LevelWork { levels: 1, found: found as u64, finished: found == 0, conversion_ns, threads, ..LevelWork::default() }
     }
 
     pub(super) fn run_bottom_up(&mut self) -> LevelWork {
-        let (mut conversion_ns, mut repeats_before) = (0, 0);
-        let frontier = self.state.frontier.len();
+        let mut conversion_ns = 0;
         self.note_deepest();
         if let Some(over) = self.all_is_found() {
             return over;
         }
-        repeats_before += self.enter_frontier();
+        self.enter_frontier();
         if !self.state.bitmap_is_current {
             let begin = Instant::now();
-            repeats_before = self.bring_bitmap_up_to_date();
+            self.bring_bitmap_up_to_date();
             conversion_ns = begin.elapsed().as_nanos() as u64;
         }
         let (FoundCounts { vertices: found, edges }, threads) = self.bottom_up_over(0..self.excluded.len());
@@ -223,9 +211,9 @@ impl CpuEngine<'_> {
             self.state.next_edges = Some(edges.min(self.layout.csr().arcs() as u64));
         }
         self.state.bitmap_is_current = true;
-        self.state.previous_frontier = frontier - repeats_before.min(frontier);
+        self.state.previous_frontier = self.state.frontier.len();
         self.state.frontier = Frontier::Bitmap { len: found };
-        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+        LevelWork { levels: 1, found, finished: found == 0, conversion_ns, threads, ..LevelWork::default() }
     }
 
     /// Runs a bottom-up level for the vertices of `words` of the bitmap; their words of the next visited bitmap are then in
@@ -248,7 +236,7 @@ impl CpuEngine<'_> {
             to_original: self.layout.original_numbers(),
             none: self.layout.padded() as Vertex,
         };
-        let remaining: SharedBuffers<'_> = SharedBuffers(&self.remaining);
+        let remaining = SharedBuffers(&self.remaining);
         let kernel = self.kernels.bottom_up;
         let (least, least_words) = if self.team.sleeps() { (SHARED_UNVISITED, SHARED_WORDS) } else { (SHARED_UNVISITED_AWAKE, 0) };
         let alone = self.team.size() == 1 || unvisited < least || words.len() < least_words;

@@ -134,7 +134,7 @@ impl CpuEngine<'_> {
     /// level counts.
     fn set_frontier(&mut self, Entered { active, idle }: Entered) {
         let len = active.max(usize::from(idle > 0));
-        self.state.frontier = Frontier::Queue { len, claims: false };
+        self.state.frontier = Frontier::Queue { len };
         self.state.idle = active + idle - len;
     }
 
@@ -143,8 +143,7 @@ impl CpuEngine<'_> {
         if !std::mem::take(&mut self.leaf_sources.join) {
             return;
         }
-        let (active, repeats) = self.frontier_to_queue();
-        work.found -= repeats.min(work.found);
+        let active = self.frontier_to_queue();
         let leaves = std::mem::take(&mut self.leaf_sources);
         let mut entered = Entered { active, idle: 0 };
         leaves.each(|leaf| {
@@ -172,7 +171,7 @@ impl CpuEngine<'_> {
     pub(super) fn reached_last(&self) -> &[Vertex] {
         let idle = self.state.idle;
         match self.state.frontier {
-            Frontier::Queue { len, claims: false } => &self.state.queue[..len + idle],
+            Frontier::Queue { len } => &self.state.queue[..len + idle],
             _ => self.frontier_queue(),
         }
     }

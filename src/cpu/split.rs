@@ -37,15 +37,14 @@ pub(crate) struct Merged {
 }
 
 impl CpuEngine<'_> {
-    /// Turns the frontier into a queue without repeats, and brings the visited bitmap up to date. Returns the queue's length, and the
-    /// number of vertices that had been counted twice.
-    pub(crate) fn frontier_to_queue(&mut self) -> (usize, u64) {
-        let repeats = self.resolve_claims();
+    /// Turns the frontier into a queue, and brings the visited bitmap up to date. Returns the queue's length.
+    pub(crate) fn frontier_to_queue(&mut self) -> usize {
+        self.bring_bitmap_up_to_date();
         if let Frontier::Bitmap { .. } = self.state.frontier {
             let len = self.make_queue();
-            self.state.frontier = Frontier::Queue { len, claims: false };
+            self.state.frontier = Frontier::Queue { len };
         }
-        (self.state.frontier.len() as usize, repeats)
+        self.state.frontier.len() as usize
     }
 
     /// Finds where to cut the first `len` entries of the queue so that about `permille` thousandths of their arcs lie behind the cut.
@@ -105,7 +104,7 @@ impl CpuEngine<'_> {
     pub(crate) fn top_down_part(&mut self, len: usize, edges: u64) -> LevelWork {
         let (all, single) = (self.state.frontier_edges, self.single_levels);
         self.state.frontier_edges = edges;
-        self.state.frontier = Frontier::Queue { len, claims: false };
+        self.state.frontier = Frontier::Queue { len };
         self.single_levels = true;
         // The next frontier must be a queue, since what the devices find is merged into it.
         let work = self.top_down(false);
@@ -123,12 +122,10 @@ impl CpuEngine<'_> {
     /// Adds what a device found to the next frontier: the vertices `found`, each once, with their `parents`. A vertex that already has a
     /// parent was found by another device or the CPU too. Returns the number of new vertices.
     pub(crate) fn merge_queue(&mut self, found: &[Vertex], parents: &[Vertex]) -> u64 {
-        let Frontier::Queue { len, claims } = self.state.frontier else { return 0 };
-        let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
-        let capacity = queue.len();
+        let Frontier::Queue { len } = self.state.frontier else { return 0 };
+        let capacity = self.state.queue.len();
         let tail = AtomicUsize::new(len);
-        let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(queue));
-        let claimed = claims.then(|| Shared::new(&mut self.claims));
+        let (parent, queue) = (Shared::new(&mut self.state.parent), Shared::new(&mut self.state.queue));
         share(&self.team, found.len(), GRAIN, found.len() < GRAIN, &|_, range| {
             let (found, parents) = (&found[range.clone()], &parents[range]);
             // SAFETY: `found` holds vertices, each once, so no other thread touches these parents; `fetch_add` hands out every place once,
@@ -142,14 +139,11 @@ impl CpuEngine<'_> {
                 unsafe {
                     *parent.get().add(v as usize) = by;
                     *queue.get().add(at) = v;
-                    if let Some(claims) = claimed {
-                        *claims.get().add(at) = by;
-                    }
                 }
             }
         });
         let merged = tail.into_inner();
-        self.state.frontier = Frontier::Queue { len: merged, claims };
+        self.state.frontier = Frontier::Queue { len: merged };
         (merged - len) as u64
     }
 
@@ -286,8 +280,7 @@ mod tests {
             let (mut reached, mut levels_entered) = (1, 0);
             loop {
                 let _ = cpu.stats();
-                let (len, repeats) = cpu.frontier_to_queue();
-                assert_eq!(repeats, 0, "a tree");
+                let len = cpu.frontier_to_queue();
                 let state = cpu.state_ref();
                 assert!(state.bitmap_is_current);
                 let parents = state.parent[..layout.padded()].iter().enumerate().filter(|&(v, &parent)| parent != NONE && v != apart);

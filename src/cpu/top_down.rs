@@ -1,15 +1,16 @@
 //! TC: frontier vertices look for unvisited neighbours.
 //!
-//! A level of one thread tests the visited bitmap and keeps it up to date. Where threads share a level, the parent array is the visited
-//! test: a neighbour without a parent gets one and joins the next queue. Threads write parents without atomic read-modify-writes, since
-//! two threads that find a vertex at once write equally good parents, and an atomic exchange for every vertex found would cost more than
-//! the level (measured: 20 cycles, and it keeps the processor from overlapping the misses around it). Such a vertex enters the queue
-//! twice. Each entry therefore comes with the parent that its thread wrote, its *claim*: an entry is expanded only if the parent array
-//! holds its claim.
+//! A visited bitmap, which takes a 32nd of the parents' memory, tells which neighbours are new. A level of one thread keeps it up to date.
+//!
+//! Threads share a level in two steps, without an atomic operation for each vertex (one takes 20 cycles, and keeps the processor from
+//! overlapping the misses around it). In the first, a thread expands its pieces of the frontier and notes the neighbours that it has not
+//! met before, each with its parent; its *filter*, a bitmap of its own, tells which these are. It sorts them by partition: blocks of
+//! vertices belong to partitions in turn. In the second step a partition has one thread, which gives those of its vertices that are new
+//! their parents. So no parent and no word of the bitmap is written by two threads, or moves between their caches within a level.
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
 use crate::{
@@ -20,21 +21,40 @@ use crate::{
 
 /// Vertices that a thread collects before it appends them to the next queue at once (GAP's QueueBuffer).
 const BUFFER: usize = 512;
+/// Entries of a chunk.
+pub(super) const CHUNK: usize = 256;
+/// The most partitions, a power of two.
+const MOST_PARTITIONS: usize = 64;
+/// Vertices of a block, as a power of two: those of a cache line of the bitmap, so that partitions share no line.
+const BLOCK: u32 = 9;
 /// How far ahead of the vertex being expanded offsets are prefetched, in vertices.
 const AHEAD_OFFSETS: usize = 24;
 /// How far ahead lists are prefetched.
 const AHEAD_LIST: usize = 12;
-/// How far ahead the parents of neighbours are prefetched.
-const AHEAD_PARENTS: usize = 4;
 /// How far ahead rows of neighbours are prefetched. In a search of a grid, each row of the frontier is in a different cache line.
 const AHEAD_ROW: usize = 40;
 /// How far ahead the parents of the neighbours in a row are prefetched.
 const AHEAD_ROW_PARENTS: usize = 16;
-/// Neighbours of a vertex whose parents are prefetched, at most.
-const PARENTS: usize = 32;
 
-/// A top-down level run by one thread over a visited bitmap, which takes a 32nd of the parents' memory. Returns the length of the next
-/// queue, whose vertices are then in the bitmap.
+/// Writes the vertices of `list` that are not in `bitmap` to `out`; returns how many there are. It has no branch: the processor can't
+/// predict which vertices are new.
+///
+/// # Safety
+/// `bitmap` has a bit for every vertex of `list`, and `out` has room for one vertex more than are not in it.
+#[inline(always)]
+unsafe fn unmet(bitmap: &[u64], list: &[Vertex], out: *mut Vertex) -> usize {
+    let mut count = 0;
+    for &v in list {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            *out.add(count) = v;
+            count += usize::from(*bitmap.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
+        }
+    }
+    count
+}
+
+/// A top-down level run by one thread over a visited bitmap. Returns the length of the next queue, whose vertices are then in the bitmap.
 ///
 /// # Safety
 /// `parent` has an entry and `visited` a bit for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex plus
@@ -60,11 +80,9 @@ pub(super) unsafe fn expand(
                 prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize + 16));
             }
             let begin = found;
-            for k in *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize {
-                let v = *targets.add(k);
-                *next.get_unchecked_mut(found) = v;
-                found += usize::from(*visited.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
-            }
+            let (start, end) = (*offsets.add(u as usize) as usize, *offsets.add(u as usize + 1) as usize);
+            let list = std::slice::from_raw_parts(targets.add(start), end - start);
+            found += unmet(visited, list, next.as_mut_ptr().add(found));
             let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
             for k in begin..found {
                 let v = *next.get_unchecked(k);
@@ -141,188 +159,189 @@ pub(super) struct TopDown<'a> {
     pub(super) csr: &'a Csr,
     /// Internal to original numbers; empty where they are the same.
     pub(super) to_original: &'a [Vertex],
-    /// Parents (original numbers) by internal vertex, written by any thread.
-    pub(super) parent: &'a [AtomicU32],
+    /// Parents (original numbers) by internal vertex.
+    pub(super) parent: Shared<Vertex>,
+    /// The visited bitmap.
+    pub(super) visited: Shared<u64>,
     /// The frontier.
     pub(super) queue: &'a [Vertex],
-    /// The claim of each entry; empty where no vertex is in the queue twice.
-    pub(super) claims: &'a [Vertex],
     /// The next queue.
     pub(super) next: Shared<Vertex>,
-    /// The claim of each entry of `next`.
-    pub(super) next_claims: Shared<Vertex>,
     /// Number of entries that `next` has room for.
     pub(super) capacity: usize,
     /// Number of entries in `next` so far.
     pub(super) tail: &'a AtomicUsize,
-    /// The work handed out: entries of the queue, or units of `starts`.
+    /// The work handed out in the first step: entries of the queue, or arcs if there are `starts`.
     pub(super) pieces: Pieces,
-    /// Number of units before each entry, and in all entries at the end, if lists may be cut; empty if pieces are whole lists. Each arc is
-    /// a unit, and so is each entry, so that its claim is checked even if no arc leaves it.
+    /// Number of arcs that leave the entries before each one, and all entries at the end, if lists may be cut; empty if pieces are whole
+    /// lists.
     pub(super) starts: &'a [u64],
-    /// Number of entries whose claim is not in the parent array: repeats from the previous level.
-    pub(super) repeats: &'a AtomicU64,
-    /// Whether a parent is stored even if it does not change: see [`TopDown::list`].
-    pub(super) store_all: bool,
+    /// Chunks of vertices that threads met, each with its parent.
+    pub(super) met: Shared<[Vertex; 2]>,
+    /// The partition of each chunk, and the number of its entries.
+    pub(super) chunks: Shared<[u32; 2]>,
+    /// Number of chunks that there is room for.
+    pub(super) most: usize,
+    /// Number of chunks in use.
+    pub(super) used: &'a AtomicUsize,
+    /// Number of partitions, a power of two, and the work handed out in the second step: all of these.
+    pub(super) partitions: (usize, Pieces),
+}
+
+/// [`TopDown::partitions`] for so many threads: some for each.
+pub(super) fn partitions(threads: usize) -> (usize, Pieces) {
+    let count = (4 * threads).next_power_of_two().min(MOST_PARTITIONS);
+    (count, Pieces::new(count, 1, threads))
 }
 
 /// Fills `room` with the prefix sums for [`TopDown::starts`] if the frontier is so small that one of its vertices may occupy a thread for
 /// long; returns an empty slice for a larger one. `queue` is the frontier.
 pub(super) fn starts<'a>(csr: &Csr, queue: &[Vertex], room: &'a mut [u64]) -> &'a [u64] {
     let Some(starts) = room.get_mut(..queue.len() + 1) else { return &[] };
-    let mut units = 0;
+    let mut arcs = 0;
     for (start, &v) in starts.iter_mut().zip(queue) {
-        *start = units;
-        units += 1 + u64::from(csr.degree(v));
+        *start = arcs;
+        arcs += u64::from(csr.degree(v));
     }
     if let Some(end) = starts.last_mut() {
-        *end = units;
+        *end = arcs;
     }
     starts
 }
 
-/// A thread's part of the next queue, on its stack.
-struct FoundBuffer {
-    vertices: [Vertex; BUFFER],
-    claims: [Vertex; BUFFER],
-    len: usize,
+/// A thread's places in the chunks, on its stack.
+struct Met {
+    /// The place of the next entry of each partition; at the beginning of a chunk if the partition has no chunk that is not full.
+    places: [usize; MOST_PARTITIONS],
+    new: [Vertex; 64],
 }
 
 impl TopDown<'_> {
-    /// One thread's share. All threads together expand every frontier vertex once.
-    pub(super) fn work(&self) {
-        let mut found = FoundBuffer { vertices: [0; BUFFER], claims: [0; BUFFER], len: 0 };
-        self.expand(&mut found);
-        self.flush(&mut found);
-    }
-
-    /// Expands a piece of the units: parts of the lists in which it begins and ends, and all lists between. Returns the number of repeats
-    /// among the entries that begin in the piece.
-    fn expand_units(&self, units: Range<u64>, found: &mut FoundBuffer) -> u64 {
-        let mut repeats = 0;
-        let first = self.starts.partition_point(|&start| start <= units.start) - 1;
-        for (at, around) in (first..).zip(self.starts[first..].windows(2)) {
-            let (start, end) = (around[0], around[1].min(units.end));
-            if start >= units.end {
-                break;
-            }
-            let u = self.queue[at];
-            if self.claims.get(at).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
-                repeats += u64::from(start >= units.start);
-                continue;
-            }
-            // Unit 0 is the entry itself.
-            let part = (units.start.max(start + 1) - start - 1) as usize..(end - start - 1) as usize;
-            let list = self.csr.neighbours(u).get(part).unwrap_or_default();
-            if self.store_all { self.list::<true>(u, list, found) } else { self.list::<false>(u, list, found) }
-        }
-        repeats
-    }
-
-    fn expand(&self, found: &mut FoundBuffer) {
-        let (mut repeats, offsets) = (0, &self.csr.offsets);
+    /// One thread's share of the first step. All threads together expand every frontier vertex once. `filter` has a bit for every vertex,
+    /// set only if the vertex is visited.
+    pub(super) fn expand_pieces(&self, filter: &mut [u64]) {
+        let (mut met, offsets) = (Met { places: [0; MOST_PARTITIONS], new: [0; 64] }, &self.csr.offsets);
         while let Some(piece) = self.pieces.next() {
             if !self.starts.is_empty() {
-                repeats += self.expand_units(piece.start as u64..piece.end as u64, found);
+                self.expand_arcs(piece.start as u64..piece.end as u64, filter, &mut met);
                 continue;
             }
             for i in piece {
                 if let Some(&ahead) = self.queue.get(i + AHEAD_OFFSETS) {
                     prefetch(&raw const offsets[ahead as usize]);
-                    if !self.claims.is_empty() {
-                        prefetch(&raw const self.parent[ahead as usize]);
-                    }
                 }
                 if let Some(&ahead) = self.queue.get(i + AHEAD_LIST) {
                     let start = self.csr.targets.as_ptr().wrapping_add(offsets[ahead as usize] as usize);
                     prefetch(start);
                     prefetch(start.wrapping_add(16));
                 }
-                if let Some(&ahead) = self.queue.get(i + AHEAD_PARENTS) {
-                    for &v in self.csr.neighbours(ahead).iter().take(PARENTS) {
-                        prefetch(&raw const self.parent[v as usize]);
+                self.expand(self.queue[i], self.csr.neighbours(self.queue[i]), filter, &mut met);
+            }
+        }
+        for (partition, place) in met.places.into_iter().enumerate().filter(|place| place.1 % CHUNK != 0) {
+            // SAFETY: the chunk is this thread's.
+            unsafe { *self.chunks.get().add(place / CHUNK) = [partition as u32, (place % CHUNK) as u32] };
+        }
+    }
+
+    /// Expands a piece of the arcs: parts of the lists in which it begins and ends, and all lists between.
+    fn expand_arcs(&self, arcs: Range<u64>, filter: &mut [u64], met: &mut Met) {
+        let first = self.starts.partition_point(|&start| start <= arcs.start) - 1;
+        for (&u, around) in self.queue[first..].iter().zip(self.starts[first..].windows(2)) {
+            let (start, end) = (around[0], around[1].min(arcs.end));
+            if start >= arcs.end {
+                break;
+            }
+            let part = (arcs.start.max(start) - start) as usize..(end - start) as usize;
+            self.expand(u, self.csr.neighbours(u).get(part).unwrap_or_default(), filter, met);
+        }
+    }
+
+    /// Expands (a part of) the list of `u`.
+    #[inline(always)]
+    fn expand(&self, u: Vertex, list: &[Vertex], filter: &mut [u64], met: &mut Met) {
+        let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
+        let partitions = self.partitions.0 - 1;
+        for run in list.chunks(met.new.len()) {
+            // SAFETY: lists hold vertices, each of which has a bit, and there is room for the whole run. There are at most as many partitions
+            // as places, and a place lies in a chunk that this thread has opened.
+            unsafe {
+                let count = unmet(filter, run, met.new.as_mut_ptr());
+                for &v in met.new.get_unchecked(..count) {
+                    *filter.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
+                    let partition = (v >> BLOCK) as usize & partitions;
+                    let place = met.places.get_unchecked_mut(partition);
+                    if *place % CHUNK == 0 {
+                        *place = self.open(partition);
+                    }
+                    *self.met.get().add(*place) = [v, original];
+                    *place += 1;
+                }
+            }
+        }
+    }
+
+    /// Opens a chunk; returns its first place.
+    #[cold]
+    fn open(&self, partition: usize) -> usize {
+        let chunk = self.used.fetch_add(1, Relaxed);
+        assert!(chunk < self.most, "no chunk is left");
+        // SAFETY: there is such a chunk, and `fetch_add` hands it out once.
+        unsafe { *self.chunks.get().add(chunk) = [partition as u32, CHUNK as u32] };
+        chunk * CHUNK
+    }
+
+    /// One thread's share of the second step. All threads together enter every vertex that was met and is new.
+    pub(super) fn settle_partitions(&self) {
+        let (mut found, mut len) = ([0; BUFFER], 0);
+        while let Some(partition) = self.partitions.1.next() {
+            for chunk in 0..self.used.load(Relaxed) {
+                // SAFETY: the first step has written the chunks. The partition, with its parents and words of the bitmap, is this thread's.
+                // The buffer has room for a chunk.
+                unsafe {
+                    let [of, entries] = *self.chunks.get().add(chunk);
+                    if of as usize != partition.start {
+                        continue;
+                    }
+                    for at in chunk * CHUNK..chunk * CHUNK + entries as usize {
+                        let [v, by] = *self.met.get().add(at);
+                        let (word, bit) = ((v >> 6) as usize, 1 << (v & 63));
+                        let bits = *self.visited.get().add(word);
+                        if bits & bit == 0 {
+                            *self.visited.get().add(word) = bits | bit;
+                            *self.parent.get().add(v as usize) = by;
+                            *found.get_unchecked_mut(len) = v;
+                            len += 1;
+                        }
                     }
                 }
-                let u = self.queue[i];
-                if self.claims.get(i).is_some_and(|&claim| self.parent[u as usize].load(Relaxed) != claim) {
-                    repeats += 1;
-                    continue;
-                }
-                if self.store_all {
-                    self.list::<true>(u, self.csr.neighbours(u), found);
-                } else {
-                    self.list::<false>(u, self.csr.neighbours(u), found);
+                if len + CHUNK > BUFFER {
+                    self.append(&found[..std::mem::take(&mut len)]);
                 }
             }
         }
-        self.repeats.fetch_add(repeats, Relaxed);
+        self.append(&found[..len]);
     }
 
-    /// Expands one list. With `STORE_ALL` the inner loop has no branch. If neighbours are spread over memory, the branch would be
-    /// unpredictable, and would depend on a load that misses the caches. But a store takes the parent's cache line away from the other
-    /// threads. So storing all parents pays only if the other threads rarely need the line: if there are more parents than a cache holds,
-    /// and each is met only a few times. (Measured on two cores, relative to the time of one thread alone: if hubs are met again and again,
-    /// 2 to 4.5 with all stores and 0.6 to 1 without; on 4 M vertices of degree 6, 0.6 with all stores and 0.85 without.)
-    #[inline(always)]
-    fn list<const STORE_ALL: bool>(&self, u: Vertex, list: &[Vertex], found: &mut FoundBuffer) {
-        let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
-        // The list is expanded in runs that fit into the buffer, so that the inner loop has no checks.
-        let mut rest = list;
-        while !rest.is_empty() {
-            if found.len + rest.len().min(64) > BUFFER {
-                self.flush(found);
-            }
-            let (run, after) = rest.split_at(rest.len().min(64));
-            let mut len = found.len;
-            for &v in run {
-                // SAFETY: lists hold vertices, and every vertex has a parent entry.
-                let slot = unsafe { self.parent.get_unchecked(v as usize) };
-                let old = slot.load(Relaxed);
-                let new = old == NONE;
-                // SAFETY: before the run, the buffer had room for all of it.
-                unsafe {
-                    *found.vertices.get_unchecked_mut(len) = v;
-                    *found.claims.get_unchecked_mut(len) = original;
-                }
-                if STORE_ALL {
-                    // A parent that was written is replaced only by another thread's claim to the same vertex, so writing back what was
-                    // read loses nothing.
-                    slot.store(if new { original } else { old }, Relaxed);
-                } else if new {
-                    slot.store(original, Relaxed);
-                }
-                len += usize::from(new);
-            }
-            found.len = len;
-            rest = after;
-        }
-    }
-
-    fn flush(&self, found: &mut FoundBuffer) {
+    /// Appends to the next queue.
+    fn append(&self, found: &[Vertex]) {
         // Relaxed is enough: `fetch_add` gives each thread its own places, and the end of the team's work orders the entries in them.
-        let at = self.tail.fetch_add(found.len, Relaxed);
-        assert!(at + found.len <= self.capacity, "the next queue overflows");
+        let at = self.tail.fetch_add(found.len(), Relaxed);
+        assert!(at + found.len() <= self.capacity, "the next queue overflows");
         // SAFETY: `fetch_add` hands out every place once, and the room was checked.
-        unsafe {
-            std::ptr::copy_nonoverlapping(found.vertices.as_ptr(), self.next.get().add(at), found.len);
-            std::ptr::copy_nonoverlapping(found.claims.as_ptr(), self.next_claims.get().add(at), found.len);
-        }
-        found.len = 0;
+        unsafe { std::ptr::copy_nonoverlapping(found.as_ptr(), self.next.get().add(at), found.len()) };
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
     use crate::{
         graph::{BuildOptions, EdgeList, Layout, Listing, Order},
-        memory::as_atomics,
         threads::Team,
     };
 
-    /// Lists cut at any place lead to the same vertices as whole lists, and each repeat is counted once.
+    /// Lists cut at any place lead to the same vertices as whole lists, each once, whatever the filters of the threads lack.
     #[test]
     fn lists_cut_at_any_place_lead_to_the_same_vertices() {
         const N: u32 = 300;
@@ -331,48 +350,56 @@ mod tests {
         let edges = EdgeList::new(N as usize, edges, Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
         let csr = layout.csr();
-        let queue = [0, 6, 1, 4, 7, 2, 10, 11];
-        // A hub and two other entries, one of which no arc leaves, are repeats: their parents are not their claims.
-        let claims = [50, 50, 51, 50, 49, 50, 50, 49];
-        for size in [1, 3] {
+        let queue = [6, 0, 1, 4, 7, 2, 10, 11, 9];
+        for (size, most) in [1, 3].into_iter().flat_map(|size| [1, 5, 64, 10_000].map(|most| (size, most))) {
             let team = Team::new(size, &[]).unwrap();
-            for most in [1, 5, 64, 10_000] {
-                for store_all in [false, true] {
-                    let mut parent = vec![NONE; layout.padded() + 2];
-                    queue.iter().for_each(|&v| parent[v as usize] = 50);
-                    parent[20] = 8;
-                    let (mut next, mut next_claims, mut room) = (vec![0; 2000], vec![0; 2000], vec![0; queue.len() + 1]);
-                    let starts = starts(csr, &queue, &mut room);
-                    let units = starts[queue.len()] as usize;
-                    assert_eq!(units, queue.iter().map(|&v| 1 + csr.degree(v) as usize).sum::<usize>());
-                    let (tail, repeats) = (AtomicUsize::new(0), AtomicU64::new(0));
-                    let level = TopDown {
-                        csr,
-                        to_original: &[],
-                        parent: as_atomics(&mut parent),
-                        queue: &queue,
-                        claims: &claims,
-                        capacity: next.len(),
-                        next: Shared::new(&mut next),
-                        next_claims: Shared::new(&mut next_claims),
-                        tail: &tail,
-                        pieces: Pieces::new(units, most, size),
-                        starts,
-                        repeats: &repeats,
-                        store_all,
-                    };
-                    team.run(&|_| level.work());
-                    let found: BTreeSet<Vertex> = next[..tail.into_inner()].iter().copied().collect();
-                    let wanted: BTreeSet<Vertex> = (12..N).filter(|&v| v != 20).chain([3, 5]).collect();
-                    assert_eq!((found, repeats.into_inner()), (wanted.clone(), 3), "{size} threads, {most} units");
-                    for v in wanted {
-                        let by = parent[v as usize];
-                        assert!([0, 2, 4].contains(&by) && csr.neighbours(by).contains(&v), "{v} by {by}");
-                    }
-                    assert_eq!(parent[20], 8);
+            for is_cut in [false, true] {
+                let mut parent = vec![NONE; layout.padded() + 2];
+                queue.iter().for_each(|&v| parent[v as usize] = 50);
+                parent[20] = 8;
+                let (mut next, mut room) = (vec![0; N as usize], vec![0; queue.len() + 1]);
+                let starts = if is_cut { starts(csr, &queue, &mut room) } else { &[] };
+                let arcs = queue.iter().map(|&v| csr.degree(v) as usize).sum::<usize>();
+                assert!(!is_cut || starts[queue.len()] == arcs as u64);
+                let mut visited = vec![0; layout.padded() / 64];
+                (0..N as usize).filter(|&v| parent[v] != NONE).for_each(|v| visited[v / 64] |= 1 << (v % 64));
+                let (tail, used) = (AtomicUsize::new(0), AtomicUsize::new(0));
+                let (mut met, mut chunks) = (vec![[0; 2]; CHUNK * 100], vec![[0; 2]; 100]);
+                let level = TopDown {
+                    csr,
+                    to_original: &[],
+                    parent: Shared::new(&mut parent),
+                    visited: Shared::new(&mut visited),
+                    met: Shared::new(&mut met),
+                    chunks: Shared::new(&mut chunks),
+                    most: 100,
+                    used: &used,
+                    partitions: partitions(size),
+                    queue: &queue,
+                    capacity: next.len(),
+                    next: Shared::new(&mut next),
+                    tail: &tail,
+                    pieces: Pieces::new(if is_cut { arcs } else { queue.len() }, most, size),
+                    starts,
+                };
+                team.run(&|thread| {
+                    let mut filter = vec![0; layout.padded() / 64];
+                    // The first thread has met one of the vertices that are visited, and the others have met none.
+                    filter[0] |= u64::from(thread == 0) << 20;
+                    level.expand_pieces(&mut filter);
+                });
+                team.run(&|_| level.settle_partitions());
+                let mut found = next[..tail.into_inner()].to_vec();
+                found.sort_unstable();
+                let wanted: Vec<Vertex> = [3, 5].into_iter().chain((12..N).filter(|&v| v != 20)).collect();
+                assert_eq!(found, wanted, "{size} threads, {most} at a time");
+                for v in wanted {
+                    let by = parent[v as usize];
+                    assert!([0, 1, 2, 4].contains(&by) && csr.neighbours(by).contains(&v), "{v} by {by}");
                 }
+                assert!(parent[20] == 8 && (0..N as usize).all(|v| (visited[v / 64] >> (v % 64) & 1 == 1) == (parent[v] != NONE)));
             }
         }
-        assert!(starts(csr, &queue, &mut [0; 8]).is_empty(), "there is no room for so many");
+        assert!(starts(csr, &queue, &mut [0; 9]).is_empty(), "there is no room for so many");
     }
 }

@@ -23,7 +23,7 @@ pub struct ParallelThresholds {
 
 impl Default for ParallelThresholds {
     fn default() -> Self {
-        Self { arcs: 8 << 10, hub_arcs: 2 << 20, row_arcs: 256 << 10, piece: 4 << 10 }
+        Self { arcs: 16 << 10, hub_arcs: 2 << 20, row_arcs: 256 << 10, piece: 4 << 10 }
     }
 }
 
@@ -109,10 +109,6 @@ pub(super) const WIDE_WORDS: usize = 64;
 pub(super) const MEDIUM_LISTS: u64 = 16;
 /// Mean degree from which a frontier has hubs.
 pub(super) const HUB_LISTS: u64 = 48;
-/// With fewer frontier arcs per vertex of the graph than this, threads rarely need the same cache line of parents.
-pub(super) const FEW_MEETINGS: u64 = 4;
-/// If at least one arc in this many led to an unvisited vertex at the previous level, the processor can't predict which arcs do now.
-pub(super) const OFTEN_FOUND: u64 = 4;
 /// The caller alone runs mappings of fewer words than this, conversions of a few times as many and, while a helper sleeps, bottom-up
 /// levels.
 pub(super) const SHARED_WORDS: usize = 256;

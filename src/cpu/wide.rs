@@ -6,7 +6,7 @@
 //! a vertex with a note but without a parent gets the vertex at the noted place as its parent. Notes of 16 bits take half of the parents'
 //! memory, so more of the random accesses hit the second-level cache. A store that nothing waits for costs less than a load, a comparison
 //! and a store. The level writes no queue, since it leaves the vertices found as a bitmap. If two threads meet a vertex at once, both store
-//! a valid place, so no claims are needed.
+//! a valid place, so no atomic operation is needed.
 
 use std::{
     ops::Range,
@@ -72,13 +72,11 @@ impl CpuEngine<'_> {
         may_be_wide(self.layout) && len <= NOT_MET.into() && edges >= searched / WIDE_ARCS && self.state.visited_count <= searched / 2
     }
 
-    /// Runs a wide level, whose frontier is a queue. `entered_repeats` vertices were found to be counted twice as the frontier entered the
-    /// bitmap.
-    pub(super) fn run_wide(&mut self, conversion_ns: u64, entered_repeats: u64) -> LevelWork {
-        let Frontier::Queue { len, claims } = self.state.frontier else { unreachable!("the frontier of a wide level is a queue") };
+    /// Runs a wide level, whose frontier is a queue.
+    pub(super) fn run_wide(&mut self, conversion_ns: u64) -> LevelWork {
+        let Frontier::Queue { len } = self.state.frontier else { unreachable!("the frontier of a wide level is a queue") };
         let csr = self.layout.csr();
-        let queue = if claims { &mut self.claimed[..] } else { &mut self.state.queue[..] };
-        // Repeats need no check: a repeat leads to the same vertices as the other entry of its vertex.
+        let queue = &mut self.state.queue[..];
         let pieces = Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), self.team.size());
         let notes = as_short_atomics(&mut self.notes);
         let threads = AtomicU32::new(0);
@@ -106,18 +104,16 @@ impl CpuEngine<'_> {
             // `NOT_MET`, which has a name too; the kernel was chosen for this CPU.
             unsafe { kernel(&work, words) }
         });
-        let visited = before - self.excluded_count;
-        let repeats_before = entered_repeats + self.state.visited_count.saturating_sub(visited);
-        self.state.visited_count = visited;
+        self.state.visited_count = before - self.excluded_count;
         self.state.current = 1 - self.state.current;
         self.state.bitmap_is_current = true;
-        self.without_frontier = None;
-        self.state.previous_frontier = len as u64 - repeats_before.min(len as u64);
+        self.lacks_frontier = false;
+        self.state.previous_frontier = len as u64;
         let found = now - before;
         self.state.frontier = Frontier::Bitmap { len: found };
         // A late helper may enter twice, and is then counted twice.
         let threads = threads.into_inner().min(self.team.size() as u32);
-        LevelWork { levels: 1, found, finished: found == 0, repeats_before, conversion_ns, threads, ..LevelWork::default() }
+        LevelWork { levels: 1, found, finished: found == 0, conversion_ns, threads, ..LevelWork::default() }
     }
 }
 
@@ -187,7 +183,7 @@ mod tests {
                     wide += u32::from(is_wide);
                     let Ok(work) = cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
                     let reached = levels.iter().filter(|&&of| of != NONE && of <= level).count() as u64;
-                    visited = visited + work.found - work.repeats_before;
+                    visited += work.found;
                     if is_wide {
                         assert_eq!((visited, cpu.state.visited_count), (reached, reached), "level {level}, {threads} threads");
                         assert!(cpu.notes.iter().all(|&note| note == NOT_MET));

@@ -10,9 +10,8 @@ use crate::{
 /// The representation of the frontier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Frontier {
-    /// A queue. `claims`: its entries come with claims, because some may be repeats (after a top-down level of several CPU threads).
-    /// Entries with claims are in a queue of the CPU engine. Entries without claims are in the queue of the state.
-    Queue { len: usize, claims: bool },
+    /// The first entries of the queue, each vertex once.
+    Queue { len: usize },
     /// The vertices visited since the last bottom-up level began: those in one visited bitmap but not in the other.
     Bitmap { len: u64 },
     /// A byte for every vertex, in the GPU's own memory.
@@ -20,10 +19,10 @@ pub enum Frontier {
 }
 
 impl Frontier {
-    /// Number of vertices, repeats counted.
+    /// Number of vertices.
     pub(crate) fn len(self) -> u64 {
         match self {
-            Self::Queue { len, .. } => len as u64,
+            Self::Queue { len } => len as u64,
             Self::Bitmap { len } | Self::Mask { len } => len,
         }
     }
@@ -79,8 +78,6 @@ pub struct SearchState {
     pub(crate) visited_count: u64,
     /// Size of the previous frontier.
     pub(crate) previous_frontier: u64,
-    /// Number of arcs that left the previous frontier.
-    pub(crate) previous_edges: u64,
     /// Direction of the previous level.
     pub(crate) previous_direction: Option<Direction>,
     /// Where the previous level ran.
@@ -126,7 +123,7 @@ impl SearchState {
             bitmap_is_of_search: false,
             queue: allocate.queue(capacity, "frontier queue")?,
             next: allocate.queue(capacity, "frontier queue")?,
-            frontier: Frontier::Queue { len: 0, claims: false },
+            frontier: Frontier::Queue { len: 0 },
             level: 0,
             frontier_edges: 0,
             counted_edges: None,
@@ -138,7 +135,6 @@ impl SearchState {
             expanded_are_estimated: false,
             visited_count: 0,
             previous_frontier: 0,
-            previous_edges: 0,
             previous_direction: None,
             previous_placement: None,
             previous_cpu_ns: 0,
@@ -164,7 +160,6 @@ impl SearchState {
             vertices: searched,
             arcs,
             frontier_vertices: self.frontier.len(),
-            vertices_are_estimated: matches!(self.frontier, Frontier::Queue { claims: true, .. }),
             frontier_edges: edges,
             frontier_is_estimated: self.edges_are_estimated,
             unvisited_vertices: searched.saturating_sub(self.visited_count),
@@ -185,7 +180,6 @@ impl SearchState {
     pub(crate) fn done(&mut self, plan: LevelPlan, work: &LevelWork) {
         self.expanded_edges += self.frontier_edges;
         self.expanded_are_estimated |= std::mem::take(&mut self.edges_are_estimated);
-        self.previous_edges = self.frontier_edges;
         self.counted_edges = self.next_edges.take();
         self.counted_are_estimated = std::mem::take(&mut self.next_are_estimated);
         self.previous_direction = Some(plan.direction);
@@ -228,7 +222,7 @@ impl SearchState {
 
     /// Resets the counters to the beginning of a search: one source, level 0.
     pub(crate) fn restart(&mut self) {
-        self.frontier = Frontier::Queue { len: 1, claims: false };
+        self.frontier = Frontier::Queue { len: 1 };
         (self.bitmap_is_current, self.bitmap_is_of_search) = (false, false);
         (self.level, self.idle) = (0, 0);
         self.frontier_edges = 0;
@@ -238,7 +232,6 @@ impl SearchState {
         (self.edges_are_estimated, self.expanded_are_estimated) = (false, false);
         self.visited_count = 1;
         self.previous_frontier = 0;
-        self.previous_edges = 0;
         self.previous_direction = None;
         self.previous_placement = None;
         (self.previous_cpu_ns, self.previous_gpu_ns) = (0, 0);

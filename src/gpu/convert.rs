@@ -18,7 +18,7 @@ impl GpuEngine<'_> {
             Frontier::Bitmap { .. } => self.launch_to_queue(0)?,
             Frontier::Mask { .. } => self.launch_mask_to_queue()?,
         }
-        state.frontier = Frontier::Queue { len: state.frontier.len() as usize, claims: false };
+        state.frontier = Frontier::Queue { len: state.frontier.len() as usize };
         Ok(())
     }
 

@@ -443,6 +443,6 @@ fn form(state: u32, len: u32) -> Frontier {
     } else if state & IS_MASK != 0 {
         Frontier::Mask { len: u64::from(len) }
     } else {
-        Frontier::Queue { len: len as usize, claims: false }
+        Frontier::Queue { len: len as usize }
     }
 }

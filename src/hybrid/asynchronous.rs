@@ -20,7 +20,7 @@ impl HybridEngine<'_> {
     pub(super) fn run_apart(&mut self, plan: LevelPlan, gpu_permille: u16) -> Result<LevelWork, DeviceError> {
         let mut handover_ns = self.give_to_cpu()?;
         let begin = Instant::now();
-        let (len, repeats_before) = self.cpu.frontier_to_queue();
+        let len = self.cpu.frontier_to_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
         let converted = Instant::now();
         let (Some(helper), Some(pair)) = (self.helpers.first_mut(), self.pair.as_ref()) else { return Err(DeviceError::NONE) };
@@ -51,13 +51,13 @@ impl HybridEngine<'_> {
         own.level = since;
         own.expanded_edges = state.expanded_edges;
         own.visited_count = visited_before - cut as u64;
-        own.frontier = Frontier::Queue { len: len - cut, claims: false };
+        own.frontier = Frontier::Queue { len: len - cut };
         own.counted_edges = Some(edges_left);
-        state.frontier = Frontier::Queue { len: cut, claims: false };
+        state.frontier = Frontier::Queue { len: cut };
         state.bitmap_is_current = false;
         state.visited_count = visited_before - (len - cut) as u64;
         (state.counted_edges, state.counted_are_estimated) = (Some(edges), false);
-        self.cpu.recount_hubs();
+        self.cpu.state_was_changed();
         let [mine, theirs] = &mut self.levels;
         mine.fill(0);
         let parted = Instant::now();
@@ -113,13 +113,12 @@ impl HybridEngine<'_> {
         log::debug!("asynchronous: CPU and device both found {} of {} vertices", merged.repeated, merged.reached);
         let state = self.cpu.state();
         state.visited_count = visited_before;
-        state.frontier = Frontier::Queue { len: 0, claims: false };
+        state.frontier = Frontier::Queue { len: 0 };
         state.level = since;
         let work = LevelWork {
             levels: merged.deepest.max(since) - since + 1,
             found: merged.reached.saturating_sub(visited_before),
             finished: true,
-            repeats_before,
             conversion_ns: (converted - begin).as_nanos() as u64,
             handover_ns,
             cpu_ns,

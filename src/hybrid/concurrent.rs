@@ -32,7 +32,7 @@ impl HybridEngine<'_> {
     /// it finds, with their parents.
     fn split_top_down(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<(LevelWork, u16), DeviceError> {
         let mut clock = Clock::new();
-        let (len, repeats_before) = self.cpu.frontier_to_queue();
+        let len = self.cpu.frontier_to_queue();
         let (cut, edges, edges_left) = self.cpu.cut_queue(len, gpu_permille);
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
@@ -85,13 +85,13 @@ impl HybridEngine<'_> {
             clock.spent.merge_ns += clock.lap();
         }
         self.cpu.state().previous_frontier = len as u64;
-        Ok((LevelWork { repeats_before, threads: work.threads, ..clock.level(found, times) }, thousandths(edges_left, edges)))
+        Ok((LevelWork { threads: work.threads, ..clock.level(found, times) }, thousandths(edges_left, edges)))
     }
 
     /// Runs a bottom-up level. It cuts the words of the bitmap: each device gets a range at the end of the bitmap.
     fn split_bottom_up(&mut self, gpu_permille: u16, kernel: GpuKernel) -> Result<(LevelWork, u16), DeviceError> {
         let mut clock = Clock::new();
-        let repeats_before = self.cpu.resolve_claims();
+        self.cpu.bring_bitmap_up_to_date();
         let ((cut, gpu_permille), words) = (self.cpu.cut_words(gpu_permille), self.layout.padded() / 64);
         clock.spent.conversion_ns += clock.lap();
         let mut first = cut;
@@ -147,7 +147,7 @@ impl HybridEngine<'_> {
             first = end;
         }
         self.cpu.end_bottom_up(found);
-        Ok((LevelWork { repeats_before, threads, ..clock.level(found, times) }, gpu_permille))
+        Ok((LevelWork { threads, ..clock.level(found, times) }, gpu_permille))
     }
 }
 

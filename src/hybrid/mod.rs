@@ -348,7 +348,6 @@ impl<'g> HybridEngine<'g> {
                 return Ok(LevelWork {
                     handover_ns: handover_ns + round.handover_ns,
                     conversion_ns: work.conversion_ns + round.conversion_ns,
-                    repeats_before: work.repeats_before + round.repeats,
                     ..work
                 });
             }

@@ -11,7 +11,6 @@ use crate::{
 
 #[derive(Debug, Default)]
 pub(super) struct Moved {
-    pub(super) repeats: u64,
     pub(super) conversion_ns: u64,
     pub(super) handover_ns: u64,
 }
@@ -32,7 +31,7 @@ impl HybridEngine<'_> {
         helper.gpu.release(self.cpu.state())?;
         let nanoseconds = begin.elapsed().as_nanos() as u64;
         self.on_device = false;
-        self.cpu.recount_hubs();
+        self.cpu.state_was_changed();
         Ok(nanoseconds)
     }
 
@@ -42,13 +41,13 @@ impl HybridEngine<'_> {
             return Ok(Moved::default());
         }
         let begin = Instant::now();
-        let repeats = self.cpu.resolve_claims();
+        self.cpu.bring_bitmap_up_to_date();
         let settled = Instant::now();
         if let Some(helper) = self.helpers.first_mut() {
             helper.gpu.acquire(self.cpu.state())?;
         }
         self.on_device = true;
-        Ok(Moved { repeats, conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
+        Ok(Moved { conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
     }
 
     /// Hands the state to the first device and back, if that is requested for every level. Without a device there is nothing to hand over.
@@ -63,12 +62,11 @@ impl HybridEngine<'_> {
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
         let moved = self.give_to_gpu()?;
-        // The planner counted repeats as vertices, so the record gives the number of repeats.
         let Some(helper) = self.helpers.first_mut() else { return Err(DeviceError::NONE) };
         let single = self.cpu.single_levels;
         let state = self.cpu.state();
         let work = if single { helper.gpu.run_one(state, kernel) } else { helper.gpu.run(state, kernel) }?;
-        let work = LevelWork { repeats_before: moved.repeats, conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
+        let work = LevelWork { conversion_ns: moved.conversion_ns, handover_ns: moved.handover_ns, ..work };
         state.done(plan, &work);
         let visited = state.visited_count;
         // Without this check, a device that reports found vertices when none are left would keep the search running forever.

@@ -56,8 +56,7 @@ impl HybridEngine<'_> {
         for found in &mut found {
             let _ = self.cpu.stats();
             let Ok(work) = self.cpu.run(LevelPlan { direction: Direction::TopDown, placement: Placement::Cpu });
-            // Several threads may have found a vertex at once; these repeats are subtracted.
-            *found = work.found - self.cpu.resolve_claims();
+            *found = work.found;
             if *found == 0 {
                 break;
             }

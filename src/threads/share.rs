@@ -8,16 +8,16 @@ use std::{
 use crossbeam_utils::CachePadded;
 
 use super::Team;
-use crate::{graph::Vertex, memory::Slab};
+use crate::memory::{Pod, Slab};
 
 /// One buffer per thread.
-pub struct SharedBuffers<'a>(pub &'a [Slab<Vertex>]);
+pub struct SharedBuffers<'a, T: Pod>(pub &'a [Slab<T>]);
 
-impl SharedBuffers<'_> {
+impl<T: Pod> SharedBuffers<'_, T> {
     /// # Safety
     /// Only thread `thread` requests buffer `thread`, and not while it still holds it.
     #[allow(clippy::mut_from_ref, reason = "each buffer has one user (see Safety)")]
-    pub unsafe fn of(&self, thread: usize) -> &mut [Vertex] {
+    pub unsafe fn of(&self, thread: usize) -> &mut [T] {
         let slab = &self.0[thread];
         // SAFETY: the memory belongs to the slab, and the caller is its only user.
         unsafe { std::slice::from_raw_parts_mut(slab.shared().get(), slab.len()) }

@@ -23,9 +23,9 @@ use crate::searches::{devices, is_one_in_three, is_rusticl, is_slow};
 fn counts(record: &LevelRecord, exact: &ExactLevel) -> [(&'static str, u64, bool, u64); 4] {
     let stats = &record.stats;
     [
-        ("frontier vertices", stats.frontier_vertices, stats.vertices_are_estimated, exact.vertices),
+        ("frontier vertices", stats.frontier_vertices, false, exact.vertices),
         ("frontier edges", stats.frontier_edges, stats.frontier_is_estimated, exact.arcs),
-        ("unvisited vertices", stats.unvisited_vertices, stats.vertices_are_estimated, exact.unvisited_vertices),
+        ("unvisited vertices", stats.unvisited_vertices, false, exact.unvisited_vertices),
         ("unvisited edges", stats.unvisited_edges, stats.unvisited_is_estimated, exact.unvisited_arcs),
     ]
 }

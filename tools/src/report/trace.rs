@@ -25,9 +25,9 @@ pub(super) fn level_table(records: &[LevelRecord], exact: &[ExactLevel]) -> Tabl
             ("level", &|(record, _)| Cell::word(levels_of(record))),
             ("direction", &|(record, _)| Cell::word(direction(record.plan.direction))),
             ("on", &|(record, _)| Cell::word(place(record.plan))),
-            ("frontier", &|(record, of)| count(record, |l| l.vertices, of.frontier_vertices, of.vertices_are_estimated)),
+            ("frontier", &|(record, of)| count(record, |l| l.vertices, of.frontier_vertices, false)),
             ("its edges", &|(record, of)| count(record, |l| l.arcs, of.frontier_edges, of.frontier_is_estimated)),
-            ("unvisited", &|(record, of)| count(record, |l| l.unvisited_vertices, of.unvisited_vertices, of.vertices_are_estimated)),
+            ("unvisited", &|(record, of)| count(record, |l| l.unvisited_vertices, of.unvisited_vertices, false)),
             ("their edges", &|(record, of)| count(record, |l| l.unvisited_arcs, of.unvisited_edges, of.unvisited_is_estimated)),
             ("found", &|(record, _)| Cell::count(record.found)),
             ("time", &|(record, _)| Cell::ns(record.elapsed_ns as f64)),
@@ -159,11 +159,10 @@ mod tests {
         let mut records = [level(0), level(1)];
         records[1].stats.frontier_is_estimated = true;
         records[1].stats.unvisited_is_estimated = true;
-        records[1].stats.vertices_are_estimated = true;
         let text = trace(&records, &[], None, true);
         let lines: Vec<&str> = text.lines().collect();
         assert!(!lines[1].contains('~'), "{text}");
-        for count in ["~501", "~40", "~900", "~12,345"] {
+        for count in ["501", "~40", "900", "~12,345"] {
             assert!(lines[2].contains(&format!(" {count} ")), "{count} in\n{text}");
         }
         let exact =

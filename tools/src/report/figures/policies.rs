@@ -144,7 +144,7 @@ fn sizes(graph: &PolicyComparison, table: &LevelTable, level: usize) -> [Cell; 2
         return [exact.vertices, exact.arcs].map(Cell::count);
     }
     let stats = &table.levels[level].stats;
-    [(stats.frontier_vertices, stats.vertices_are_estimated), (stats.frontier_edges, stats.frontier_is_estimated)]
+    [(stats.frontier_vertices, false), (stats.frontier_edges, stats.frontier_is_estimated)]
         .map(|(count, estimated)| Cell { text: about(count, estimated), ..Cell::count(count) })
 }
 
@@ -447,16 +447,16 @@ mod tests {
     fn estimated_counts_are_marked() {
         let mut graph = graph(1.0, None);
         let stats = LevelStats { frontier_vertices: 12, frontier_edges: 3456, ..LevelStats::default() };
-        let estimated = LevelStats { vertices_are_estimated: true, frontier_is_estimated: true, ..stats };
+        let estimated = LevelStats { frontier_is_estimated: true, ..stats };
         let simulated = |stats| LevelTimes::simulated(stats, 0, |_| Some(MS), |_, _| 0.0);
         let root = &mut graph.evaluation.roots[0];
         root.table.levels = [stats, estimated].map(simulated).into();
         root.table.strategies = Strategy::CPU.to_vec();
         let figure = heat(&graph).unwrap();
         let counts = |level: usize| [1, 2].map(|column: usize| figure.table.rows[level][column].text.clone());
-        assert_eq!([counts(0), counts(1)], [["12", "3,456"], ["~12", "~3,456"]].map(|row| row.map(str::to_owned)));
+        assert_eq!([counts(0), counts(1)], [["12", "3,456"], ["12", "~3,456"]].map(|row| row.map(str::to_owned)));
         let Some(Chart::Heat(chart)) = figure.chart else { panic!("no heat map") };
-        assert_eq!(chart.rows, ["level 0: |F| 12, E 3,456", "level 1: |F| ~12, E ~3,456", "sum"]);
+        assert_eq!(chart.rows, ["level 0: |F| 12, E 3,456", "level 1: |F| 12, E ~3,456", "sum"]);
     }
 
     #[test]
