@@ -80,6 +80,7 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
         "Correctness",
         "Kernels per level",
         "The device's own times against the clock",
+        "Steps launched together",
         "Handover",
         "Rodinia's graph of 1000 vertices",
         "Energy",
