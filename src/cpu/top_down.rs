@@ -263,8 +263,8 @@ impl TopDown<'_> {
         let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
         let partitions = self.partitions.0 - 1;
         for run in list.chunks(met.new.len()) {
-            // SAFETY: lists hold vertices, each of which has a bit, and there is room for the whole run. There are at most as many partitions
-            // as places, and a place lies in a chunk that this thread has opened.
+            // SAFETY: lists hold vertices, each of which has a bit, and there is room for the whole run. Each partition has a place, which
+            // lies in a chunk that this thread has opened.
             unsafe {
                 let count = unmet(filter, run, met.new.as_mut_ptr());
                 for &v in met.new.get_unchecked(..count) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use socbfs::{
-    GpuOptions, GpuSetup,
+    GpuOptions, GpuSetup, ParallelThresholds,
     bfs::{GpuKernel, LevelRecord, Placement},
     graph::{BuildOptions, EdgeList, Layout, Listing, Order},
     memory::SharingMode,
@@ -83,7 +83,10 @@ fn counts_are_exact_or_marked_as_estimates() {
     for (name, layout) in layouts() {
         for threads in [1, 2] {
             for policy in ["tc", "bc", "alpha-beta", "sampled", "auto"] {
-                let options = SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads, ..SearchOptions::default() };
+                // Several threads share every level.
+                let parallel = Some(ParallelThresholds { arcs: 1, hub_arcs: 1, row_arcs: 1, ..ParallelThresholds::default() });
+                let planner = policy.parse::<Policy>().unwrap().into();
+                let options = SearchOptions { planner, threads, parallel, ..SearchOptions::default() };
                 search(&layout, &format!("{name}, {policy}, {threads} threads"), &options, &[1, 77, 300], &mut marked);
             }
         }
@@ -97,7 +100,7 @@ fn counts_are_exact_or_marked_as_estimates() {
     assert!(marked.keys().all(|(_, before)| before != "nothing"), "the root is known");
 }
 
-/// If all vertices have the same degree, mean degrees are exact; and a single thread counts no vertex twice.
+/// If all vertices have the same degree, mean degrees are exact.
 #[test]
 fn exact_counts_are_not_marked_as_estimates() {
     let mut marked = Marked::new();
@@ -107,13 +110,6 @@ fn exact_counts_are_not_marked_as_estimates() {
     let options = SearchOptions { planner: "bc".parse::<Policy>().unwrap().into(), threads: 2, ..SearchOptions::default() };
     search(&layout, "a circle with chords", &options, &[0, 4000], &mut marked);
     assert!(marked.is_empty(), "{marked:?}");
-    for (name, layout) in layouts() {
-        for policy in ["tc", "alpha-beta"] {
-            let options = SearchOptions { planner: policy.parse::<Policy>().unwrap().into(), threads: 1, ..SearchOptions::default() };
-            search(&layout, &format!("{name}, {policy}, one thread"), &options, &[1, 77, 300], &mut marked);
-        }
-    }
-    assert!(marked.keys().all(|(what, _)| what.ends_with("edges")), "{marked:?}");
 }
 
 #[test]
