@@ -963,7 +963,7 @@ mod tests {
             ..LevelStats::default()
         };
         let fields = toml::Table::try_from(all).unwrap();
-        assert_eq!(fields.len(), 18);
+        assert_eq!(fields.len(), 17);
         // Rules have these two in the form of truths.
         let in_words = ["previous_direction", "previous_placement"];
         for field in fields.keys().filter(|field| !in_words.contains(&field.as_str())) {
