@@ -36,18 +36,18 @@ const AHEAD_ROW: usize = 40;
 /// How far ahead the parents of the neighbours in a row are prefetched.
 const AHEAD_ROW_PARENTS: usize = 16;
 
-/// Writes the vertices of `list` that are not in `bitmap` to `out`; returns how many there are. It has no branch: the processor can't
-/// predict which vertices are new.
+/// Writes the vertices of `targets` at the places `list` that are not in `bitmap` to `out`, from place `count` on; returns the place after
+/// them. It has no branch: the processor can't predict which vertices are new.
 ///
 /// # Safety
-/// `bitmap` has a bit for every vertex of `list`, and `out` has room for one vertex more than are not in it.
+/// `targets` has these places, `bitmap` a bit for every vertex at them, and `out` room for one vertex more than are not in it.
 #[inline(always)]
-unsafe fn unmet(bitmap: &[u64], list: &[Vertex], out: *mut Vertex) -> usize {
-    let mut count = 0;
-    for &v in list {
+unsafe fn unmet(bitmap: &[u64], targets: *const Vertex, list: Range<usize>, out: &mut [Vertex], mut count: usize) -> usize {
+    for k in list {
         // SAFETY: as promised by the caller.
         unsafe {
-            *out.add(count) = v;
+            let v = *targets.add(k);
+            *out.get_unchecked_mut(count) = v;
             count += usize::from(*bitmap.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
         }
     }
@@ -80,9 +80,7 @@ pub(super) unsafe fn expand(
                 prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize + 16));
             }
             let begin = found;
-            let (start, end) = (*offsets.add(u as usize) as usize, *offsets.add(u as usize + 1) as usize);
-            let list = std::slice::from_raw_parts(targets.add(start), end - start);
-            found += unmet(visited, list, next.as_mut_ptr().add(found));
+            found = unmet(visited, targets, *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize, next, found);
             let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
             for k in begin..found {
                 let v = *next.get_unchecked(k);
@@ -266,7 +264,7 @@ impl TopDown<'_> {
             // SAFETY: lists hold vertices, each of which has a bit, and there is room for the whole run. Each partition has a place, which
             // lies in a chunk that this thread has opened.
             unsafe {
-                let count = unmet(filter, run, met.new.as_mut_ptr());
+                let count = unmet(filter, run.as_ptr(), 0..run.len(), &mut met.new, 0);
                 for &v in met.new.get_unchecked(..count) {
                     *filter.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
                     let partition = (v >> BLOCK) as usize & partitions;
