@@ -140,10 +140,10 @@ pub(crate) fn forked() {
 /// How long a thread sleeps between two tries to take a [`Lock`].
 const NAP: Duration = Duration::from_micros(20);
 
-/// A lock that is held for moments. A fork copies it also while a thread holds it, and not that thread: the child then takes it with a
-/// default content, since that thread may have changed half of the other.
+/// A lock that is held for moments. A fork copies it also while a thread holds it, and not that thread: the child then takes it, with a
+/// default content unless that thread only read, since it may have changed half of the other.
 pub(crate) struct Lock<T> {
-    /// The [`process`] whose thread holds it; 0: none does.
+    /// Twice the number of the [`process`] whose thread holds it, and one more if that may change the content; 0: none holds it.
     holder: AtomicU32,
     content: UnsafeCell<T>,
 }
@@ -157,6 +157,11 @@ impl<T: Default> Lock<T> {
     }
 
     pub(crate) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        self.hold(true, work)
+    }
+
+    /// As [`with`](Self::with); unless it `changes` the content, a fork meanwhile leaves that as it is.
+    pub(crate) fn hold<R>(&self, changes: bool, work: impl FnOnce(&mut T) -> R) -> R {
         /// Opens the lock, also after a panic. Release: the next holder sees what this one has written.
         struct Held<'a>(&'a AtomicU32);
         impl Drop for Held<'_> {
@@ -166,14 +171,12 @@ impl<T: Default> Lock<T> {
         }
         let (own, mut before) = (process(), 0);
         // Acquire: what the last holder wrote is visible.
-        while let Err(holder) = self.holder.compare_exchange(before, own, Acquire, Relaxed) {
-            before = if holder == own { 0 } else { holder };
-            if holder == own {
-                thread::sleep(NAP);
-            }
+        while let Err(holder) = self.holder.compare_exchange(before, own << 1 | u32::from(changes), Acquire, Relaxed) {
+            before = if holder >> 1 == own { 0 } else { holder };
+            thread::sleep(NAP * u32::from(before == 0));
         }
         let _held = Held(&self.holder);
-        if before != 0 {
+        if before & 1 != 0 {
             // SAFETY: this thread has taken the lock. The old content is not dropped: it may be half changed.
             unsafe { self.content.get().write(T::default()) };
         }

@@ -55,22 +55,21 @@ struct Searched {
 }
 
 impl Searched {
-    fn cells<T>(&self, work: impl FnOnce(&mut Grid) -> Result<T, GridError>) -> Result<T, Failure> {
+    fn cells<T>(&self, changes: bool, work: impl FnOnce(&mut Grid) -> Result<T, GridError>) -> Result<T, Failure> {
         let lost = || PyRuntimeError::new_err("the process was forked while a thread changed this grid: make a new Grid in the child");
-        Ok(self.cells.with(|cells| cells.as_mut().map(work)).ok_or_else(lost)??)
+        Ok(self.cells.hold(changes, |cells| cells.as_mut().map(work)).ok_or_else(lost)??)
     }
 
     /// The cells as they are now.
     fn copied(&self) -> Result<Grid, Failure> {
         let mut copy = Grid::blocked(self.shape[0], self.shape[1])?;
-        self.cells(|cells| copy.copy_from(cells))?;
-        Ok(copy)
+        self.cells(false, |cells| copy.copy_from(cells)).map(|()| copy)
     }
 
     /// A search of the cells as they are now.
     fn take(&self) -> Result<GridSearch, Failure> {
         let Some(mut search) = self.idle.with(Vec::pop) else { return Ok(GridSearch::new(self.copied()?, &self.options)?) };
-        self.cells(|cells| search.grid_mut().copy_from(cells))?;
+        self.cells(false, |cells| search.grid_mut().copy_from(cells))?;
         Ok(search)
     }
 
@@ -132,7 +131,7 @@ impl GridCore {
             let cells = Lent::new(&cells, || PyValueError::new_err("the cells are not contiguous"))?;
             lasting(py, None, searched.is_short(), move |stopper| {
                 let made = Grid::from_cells(given[0], given[1], cells.numbers())?;
-                searched.cells(|cells| goes_on(stopper).and_then(|()| cells.copy_from(&made)))
+                searched.cells(true, |cells| goes_on(stopper).and_then(|()| cells.copy_from(&made)))
             })
         })
     }
@@ -143,7 +142,7 @@ impl GridCore {
             let searched = Arc::clone(&self.0);
             let area = rows.1.saturating_sub(rows.0).saturating_mul(columns.1.saturating_sub(columns.0));
             lasting(py, None, area < SHORT, move |stopper| {
-                searched.cells(|cells| goes_on(stopper).and_then(|()| cells.fill(rows.0..rows.1, columns.0..columns.1, free)))
+                searched.cells(true, |cells| goes_on(stopper).and_then(|()| cells.fill(rows.0..rows.1, columns.0..columns.1, free)))
             })
         })
     }
