@@ -136,7 +136,7 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
         (&["--quick"][..], &without_a_driver[..], "missing: an OpenCL driver"),
         (&["--quick", "--device", POCL], &only_pocl, "is no GPU (CPU); --any-device measures it all the same"),
         (&["--quick", "--device", "none such", "--any-device"], &only_pocl, "none such"),
-        (&["--quick", "--device", "cpu"], &only_pocl, "--device cpu is no OpenCL device"),
+        (&["--quick", "--device", "cpu"], &only_pocl, "no OpenCL device is chosen or can be used"),
         (&["--quick", "--scales", "9..=8"], &only_pocl, "--scales \"9..=8\" is not FIRST..=LAST"),
         (&["--seconds", "many"], &[], "--seconds many is not a number of seconds"),
         (&["--rodinia", "/nowhere/bfs"], &[], "--rodinia /nowhere/bfs: no program is there"),
