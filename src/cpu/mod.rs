@@ -25,9 +25,8 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
-use self::top_down::CHUNK;
 use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
-use self::{distances::Distances, sources::LeafSources};
+use self::{distances::Distances, sources::LeafSources, top_down::CHUNK};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, SearchState},
@@ -123,7 +122,7 @@ impl<'g> CpuEngine<'g> {
         // A level meets at most as many vertices as there are arcs, and each thread a vertex once. Each thread may leave a chunk of each
         // partition that is not full.
         let most = vertices.saturating_mul(shares).min(layout.csr().arcs());
-        let chunks = most.div_ceil(CHUNK) + shares * top_down::partitions(shares.max(1)).0;
+        let chunks = most.div_ceil(CHUNK) + shares * top_down::partitions(shares).0;
         let filters = (0..shares).map(|_| Slab::zeroed(words + 1, "bitmaps")).collect::<Result<_, _>>()?;
         let mut degrees = Slab::zeroed(if layout.is_mapped() { words } else { 0 }, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
@@ -201,10 +200,8 @@ impl<'g> CpuEngine<'g> {
 
     /// The frontier if it is a queue; else an empty slice.
     pub(super) fn frontier_queue(&self) -> &[Vertex] {
-        match self.state.frontier {
-            Frontier::Queue { len } => &self.state.queue[..len],
-            Frontier::Bitmap { .. } | Frontier::Mask { .. } => &[],
-        }
+        let Frontier::Queue { len } = self.state.frontier else { return &[] };
+        &self.state.queue[..len]
     }
 
     /// The state, for the engines that share it.

@@ -108,19 +108,20 @@ impl CpuEngine<'_> {
         if is_whole && self.level_is_wide(len, edges) {
             return self.run_wide(conversion_ns);
         }
-        let alone = self.team.size() == 1;
+        let (alone, has_rows) = (self.team.size() == 1, !self.layout.rows().is_empty());
         let degree = edges / len.max(1) as u64;
         let enough = match degree {
-            _ if !self.layout.rows().is_empty() => self.parallel.row_arcs,
+            _ if has_rows => self.parallel.row_arcs,
             HUB_LISTS.. => self.parallel.hub_arcs,
             MEDIUM_LISTS.. => self.parallel.medium_arcs(),
             _ => self.parallel.arcs,
         };
-        let (alone_now, has_rows) = (alone || edges < enough, !self.layout.rows().is_empty());
-        if !(alone_now && has_rows) {
+        let is_shared = !alone && edges >= enough;
+        // One thread goes by the parents where there are rows.
+        if is_shared || !has_rows {
             self.bring_bitmap_up_to_date();
         }
-        if alone_now {
+        if !is_shared {
             let was_current = self.state.bitmap_is_current;
             let (levels, found) = self.run_small(len, alone);
             // What other devices find of their parts of the level is not in the bitmap.

@@ -169,11 +169,8 @@ impl CpuEngine<'_> {
 
     /// The frontier of a search that ends early, if it is a queue, with the vertices reached with it that have no arc.
     pub(super) fn reached_last(&self) -> &[Vertex] {
-        let idle = self.state.idle;
-        match self.state.frontier {
-            Frontier::Queue { len } => &self.state.queue[..len + idle],
-            _ => self.frontier_queue(),
-        }
+        let Frontier::Queue { len } = self.state.frontier else { return &[] };
+        &self.state.queue[..len + self.state.idle]
     }
 
     /// Writes for each vertex the source to which its parents lead ([`NONE`]: not reached). `parents` (`None`: those of the engine) and

@@ -144,8 +144,8 @@ fn sizes(graph: &PolicyComparison, table: &LevelTable, level: usize) -> [Cell; 2
         return [exact.vertices, exact.arcs].map(Cell::count);
     }
     let stats = &table.levels[level].stats;
-    [(stats.frontier_vertices, false), (stats.frontier_edges, stats.frontier_is_estimated)]
-        .map(|(count, estimated)| Cell { text: about(count, estimated), ..Cell::count(count) })
+    let edges = stats.frontier_edges;
+    [Cell::count(stats.frontier_vertices), Cell { text: about(edges, stats.frontier_is_estimated), ..Cell::count(edges) }]
 }
 
 /// Zhang 2018, table 5.
