@@ -69,9 +69,10 @@ fn every_device_is_shown_with_its_handovers() {
     for (name, info) in installed {
         let shown = devices.iter().find(|device| device["name"] == info.name.as_str()).unwrap_or_else(|| panic!("{name} in {all}"));
         assert_eq!(shown["compute_units"], info.compute_units);
-        // PoCL goes by the memory that is free now, and rounds to a power of two.
         let most = [shown["max_alloc_bytes"].as_u64().unwrap(), info.max_alloc_bytes];
-        assert!(most[0].max(most[1]) <= 2 * most[0].min(most[1]), "{name}: {most:?}");
+        // PoCL's was seen to be twice as large in one of two processes beside others that took memory.
+        let times = if name == "PoCL" { 2 } else { 1 };
+        assert!(most[0].max(most[1]) <= times * most[0].min(most[1]), "{name}: {most:?}");
         assert_eq!(shown["unusable"], Value::Null);
         assert!(shown["handover"]["ways"].as_array().unwrap().len() >= 3, "{shown}");
         assert_eq!(shown["chosen"].as_array().unwrap().len(), 2, "{shown}");
