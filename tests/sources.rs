@@ -201,6 +201,27 @@ fn leaves_pairs_and_lone_vertices_are_sources_like_any_other() {
     }
 }
 
+/// A ring with a leaf, beside a star: from sources without an arc and a leaf, all but one vertex have been found before the last level.
+fn ring_and_star() -> (Vec<[u32; 2]>, [Vec<u32>; 4]) {
+    let edges = (0..6).map(|v| [v, (v + 1) % 6]).chain([[0, 6], [7, 8], [7, 9]]).collect();
+    (edges, [vec![7, 6], vec![7, 0], vec![8, 9, 6, 10], vec![7, 10]])
+}
+
+#[test]
+fn sources_without_an_arc_do_not_count_as_found() {
+    let (edges, sets) = ring_and_star();
+    for (sources, threads) in sets.into_iter().flat_map(|set| [(set.clone(), 1), (set, 2)]) {
+        let case = Case::new(11, edges.clone(), false, sources);
+        for order in [Order::Original, Order::Degree, Order::Rcm] {
+            let layout = case.layout(order, false);
+            for (policy, _) in policies().into_iter().filter(|(policy, _)| !policy.needs_device()) {
+                let options = SearchOptions { planner: policy.into(), threads, parallel: Some(SMALL), ..SearchOptions::default() };
+                case.compare(&mut Search::new(&layout, &options).unwrap(), 2, 3);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_wrong_forest_fails_the_right_check() {
     // The path 0 - 1 - 2 - 3 - 4 - 5 from 0 and 5.
@@ -265,12 +286,21 @@ fn devices_search_from_sets_of_sources() {
     for device in &devices("devices_search_from_sets_of_sources", Limits::default()).all {
         let slow = is_slow(device) || is_rusticl(device.info());
         let (n, sets) = if slow { (150u64, 2) } else { (600, 5) };
+        let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
+        let options = SearchOptions { threads: 2, devices: vec![setup], every_planner: true, ..SearchOptions::default() };
+        let (edges, odd) = ring_and_star();
+        let ring = layout(11, &edges, false, Order::Degree, false);
+        let mut search = Search::new(&ring, &options).unwrap();
+        for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {
+            search.set_planner(policy.on(runs)).unwrap();
+            for sources in odd.iter().skip((number + turn_of_commit()) % 2).step_by(if all_combinations() { 1 } else { 2 }) {
+                Case::new(11, edges.clone(), false, sources.clone()).compare(&mut search, 2, 3);
+            }
+        }
         for (kind, directed) in [(0, false), (1, false), (1, true)] {
             let edges = random(n, 2 * n as usize, 3, kind);
             for order in [Order::Original, Order::Rcm] {
                 let layout = layout(n as usize, &edges, directed, order, false);
-                let setup = GpuSetup { device: Arc::clone(device), way: SharingMode::AllocHostPtr, options: GpuOptions::default() };
-                let options = SearchOptions { threads: 2, devices: vec![setup], every_planner: true, ..SearchOptions::default() };
                 let mut search = Search::new(&layout, &options).unwrap();
                 for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {
                     if slow && !all_combinations() && (number + turn_of_commit()) % 5 != 0 {

@@ -246,7 +246,6 @@ impl Engine for CpuEngine<'_> {
         });
         self.state.restart();
         self.enter_sources(sources);
-        self.state.visited_count = self.state.frontier.len();
         self.leaf_is_deepest = None;
         self.search += 1;
         self.lacks_frontier = self.layout.rows().is_empty();

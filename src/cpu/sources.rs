@@ -110,6 +110,7 @@ impl CpuEngine<'_> {
             }
         }
         self.set_frontier(queue);
+        self.state.visited_count = queue.active as u64;
     }
 
     /// Adds `v`, unless it was reached before.

@@ -225,7 +225,7 @@ impl CpuEngine<'_> {
                 let mine = unsafe { &mut *parent.get().add(v) };
                 let theirs = parents[v];
                 let (found_here, found_there) = (*mine != NONE, theirs != NONE);
-                count += u64::from(found_here || found_there);
+                count += u64::from((found_here || found_there) && self.excluded[v / 64] >> (v % 64) & 1 == 0);
                 if found_here && found_there {
                     twice += u64::from(levels[v] > 0 && others[v] > 0);
                     if others[v] < levels[v] {

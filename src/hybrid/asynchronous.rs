@@ -50,12 +50,12 @@ impl HybridEngine<'_> {
         own.bitmap_is_current = true;
         own.level = since;
         own.expanded_edges = state.expanded_edges;
-        own.visited_count = visited_before - cut as u64;
+        own.visited_count = visited_before.saturating_sub(cut as u64);
         own.frontier = Frontier::Queue { len: len - cut };
         own.counted_edges = Some(edges_left);
         state.frontier = Frontier::Queue { len: cut };
         state.bitmap_is_current = false;
-        state.visited_count = visited_before - (len - cut) as u64;
+        state.visited_count = visited_before.saturating_sub((len - cut) as u64);
         (state.counted_edges, state.counted_are_estimated) = (Some(edges), false);
         self.cpu.state_was_changed();
         let [mine, theirs] = &mut self.levels;
