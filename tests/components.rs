@@ -61,7 +61,7 @@ fn compare(n: usize, edges: Vec<[u32; 2]>, threads: &[usize]) {
 
 proptest! {
     #[test]
-    fn components_of_small_graphs_are_right(n in 1_usize..300, per_vertex in 0_usize..40, seed: u64, kind in 0_u8..2) {
+    fn components_of_small_graphs_are_right(n in 1_usize..300, per_vertex in 0_usize..40, seed: u64, kind in 0_u8..3) {
         compare(n, random(n as u64, n * per_vertex / 20, seed, kind), &[1]);
     }
 }

@@ -204,7 +204,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_graphs(n in 1usize..400, density in 0usize..6, seed: u64, kind in 0u8..2, directed: bool) {
+    fn random_graphs(n in 1usize..400, density in 0usize..6, seed: u64, kind in 0u8..3, directed: bool) {
         for device in devices("random_graphs", Limits::default()).all.iter() {
             let variety = Variety {
                 groups: vec![Some(32)],

@@ -151,16 +151,16 @@ fn check_until_by(order: Order, n: usize, edges: &[[u32; 2]], directed: bool, ro
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn many_roots_on_random_graphs(n in 1u64..300, m in 0usize..900, skewed: bool, directed: bool, seed: u64, count in 0usize..150) {
+    fn many_roots_on_random_graphs(n in 1u64..300, m in 0usize..900, kind in 0u8..3, directed: bool, seed: u64, count in 0usize..150) {
         let roots: Vec<u32> = (0..count as u64).map(|i| ((seed >> 7).wrapping_add(i * i) % n) as u32).collect();
-        check_many(n as usize, &random(n, m, seed, u8::from(skewed)), directed, &roots);
+        check_many(n as usize, &random(n, m, seed, kind), directed, &roots);
     }
 
     #[test]
-    fn early_ends_on_random_graphs(n in 1u64..300, m in 0usize..900, skewed: bool, directed: bool, seed: u64, threads in 1usize..3) {
+    fn early_ends_on_random_graphs(n in 1u64..300, m in 0usize..900, kind in 0u8..3, directed: bool, seed: u64, threads in 1usize..3) {
         let (root, options) = ((seed % n) as u32, SearchOptions { threads, ..SearchOptions::default() });
         let targets = [root, 0, (seed / 7 % n) as u32];
-        check_until(n as usize, &random(n, m, seed, u8::from(skewed)), directed, root, &targets, &options);
+        check_until(n as usize, &random(n, m, seed, kind), directed, root, &targets, &options);
     }
 }
 

@@ -141,7 +141,7 @@ fn cases() -> impl Strategy<Value = (usize, usize, u8, bool, u64, Vec<u32>, u32,
     (1usize..90).prop_flat_map(|n| {
         let vertex = 0..n as u32;
         let sources = prop_oneof![prop::collection::vec(vertex.clone(), 0..6), prop::collection::vec(vertex.clone(), 0..60)];
-        (Just(n), 0..2 * n, 0u8..2, any::<bool>(), any::<u64>(), sources, 0u32..5, vertex)
+        (Just(n), 0..2 * n, 0u8..3, any::<bool>(), any::<u64>(), sources, 0u32..5, vertex)
     })
 }
 

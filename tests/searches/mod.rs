@@ -382,13 +382,16 @@ pub fn compare_policies(reference: &Reference, layout: &Layout, mut options: Sea
     }
 }
 
-/// Pseudo-random edges: `kind` 0 is uniform, 1 skewed to low numbers.
+/// Pseudo-random edges: `kind` 0 is uniform, 1 skewed to low numbers; 2 is pieces (see [`pieces`]), however many edges they have.
 pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
     let mut x = seed;
     let mut next = |bound: u64| {
         x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (x >> 33) % bound
     };
+    if kind == 2 {
+        return pieces(n as u32, next);
+    }
     (0..count)
         .map(|_| {
             let bound = if kind == 1 { 1 + next(n) } else { n };
@@ -396,6 +399,30 @@ pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
             [next(bound) as u32, next(n) as u32]
         })
         .collect()
+}
+
+/// Rings, stars, paths, pairs, cliques and lone vertices of up to 14 vertices with mixed numbers, of which some are joined to the one before
+/// by an edge: what searches treat apart (leaves, pairs, vertices without an arc) beside components that are soon found whole.
+fn pieces(n: u32, mut next: impl FnMut(u64) -> u64) -> Vec<[u32; 2]> {
+    let mut numbers: Vec<u32> = (0..n).collect();
+    for last in (1..n as usize).rev() {
+        numbers.swap(last, next(last as u64 + 1) as usize);
+    }
+    let (mut edges, mut rest, mut before) = (Vec::new(), &numbers[..], None);
+    while !rest.is_empty() {
+        let (piece, others) = rest.split_at(rest.len().min(1 + next(14) as usize));
+        let (center, shape) = (piece[0], next(5));
+        match shape {
+            0 => edges.extend(piece[1..].iter().map(|&v| [center, v])),
+            1 => edges.extend(piece.windows(2).map(|pair| [pair[0], pair[1]]).chain([[piece[piece.len() - 1], center]])),
+            2 => edges.extend(piece.windows(2).map(|pair| [pair[1], pair[0]])),
+            3 => edges.extend(piece.chunks_exact(2).map(|pair| [pair[0], pair[1]])),
+            _ => edges.extend(piece.iter().flat_map(|&u| piece.iter().map(move |&v| [u, v]))),
+        }
+        edges.extend(before.filter(|_| next(3) > 0).map(|before| [before, piece[next(piece.len() as u64) as usize]]));
+        (before, rest) = (Some(center), others);
+    }
+    edges
 }
 
 /// Vertices of the graphs of [`large`].
