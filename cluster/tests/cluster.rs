@@ -16,7 +16,7 @@ use socbfs_policy::Policy;
 
 use crate::{
     reference::Reference,
-    searches::{all_combinations, is_tried},
+    searches::{all_combinations, edges, is_tried},
 };
 
 /// Options that cover every way to search over ranks.
@@ -182,12 +182,13 @@ proptest! {
     #[test]
     fn any_graph(
         n in 1usize..400,
-        seeds in prop::collection::vec((any::<u32>(), any::<u32>()), 0..500),
+        m in 0usize..500,
+        kind in 0u8..3,
+        seed: u64,
         roots in prop::collection::vec(any::<u32>(), 1..5),
         ranks in 1usize..6,
     ) {
-        // Low numbers are more frequent, so that there are hubs.
-        let edges: Vec<[u32; 2]> = seeds.iter().map(|&(a, b)| [a % n as u32, b % (1 + a % n as u32)]).collect();
+        let edges = edges(n as u64, m, seed, kind);
         let roots: Vec<u32> = roots.iter().map(|root| root % n as u32).collect();
         check(n, &edges, &roots, &[ranks]);
     }

@@ -18,6 +18,8 @@ use socbfs_tools::{
     record::ExactLevel,
 };
 
+use crate::searches::edges;
+
 fn levels(layout: &Layout, root: u32) -> Levels {
     let options = SearchOptions { threads: 2, ..SearchOptions::default() };
     Levels::search(&mut Search::new(layout, &options).unwrap(), root).unwrap()
@@ -155,13 +157,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
     #[test]
     fn counts_match_the_definitions(
-        (n, edges) in (1_u32..70).prop_flat_map(|n| (Just(n), prop::collection::vec([0..n, 0..n], 0..160))),
+        (n, m, kind, seed) in (1_u32..70, 0_usize..160, 0_u8..3, any::<u64>()),
         directed: bool,
         root in 0_u32..70,
         by_degree: bool,
         keep_leaves: bool,
     ) {
-        let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
+        let list = EdgeList::new(n as usize, edges(n.into(), m, seed, kind), Listing::Once).unwrap();
         let order = if by_degree { Order::Degree } else { Order::Original };
         let layout = Layout::build(&list, &BuildOptions { directed, order, keep_leaves, ..BuildOptions::default() }).unwrap();
         check(&layout, root % n);
