@@ -46,11 +46,9 @@ pub use validate::{Check, ValidateError, Validated, Validator, Violation, valida
 pub use write::{WriteOptions, lines_of, write};
 
 use self::adjacency::AdjacencyReader;
-use self::dimacs::DimacsReader;
 use self::edge_list::EdgeListReader;
 use self::error::InFile;
 use self::graph500::{EdgeFormat, Graph500Reader};
-use self::matrix_market::MatrixMarketReader;
 use self::metis::MetisReader;
 use self::source::Source;
 use self::text::TextReader;
@@ -126,8 +124,8 @@ fn read_from(source: Source, options: &ReadOptions<'_>) -> Result<EdgeList, Box<
 fn parser(format: Format, by_structure: bool) -> Option<Box<dyn TextReader>> {
     Some(match format {
         Format::EdgeListText => Box::new(EdgeListReader::new(by_structure)),
-        Format::MatrixMarket => Box::new(MatrixMarketReader::default()),
-        Format::Dimacs => Box::new(DimacsReader::default()),
+        Format::MatrixMarket => Box::new(matrix_market::reader()),
+        Format::Dimacs => Box::new(dimacs::reader()),
         Format::Metis => Box::new(MetisReader::default()),
         Format::Ligra => Box::new(AdjacencyReader::ligra()),
         Format::Rodinia | Format::Parboil => Box::new(AdjacencyReader::rodinia()),

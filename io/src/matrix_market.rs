@@ -3,14 +3,11 @@
 //! triangle, so every edge once for both directions.
 
 use super::error::Fault;
-use super::lines::{Records, Syntax, after_header, check_count, check_vertices, header_fields};
+use super::lines::{Syntax, check_vertices, header_fields};
 use super::scan::{Field, field, fields, shown};
-use super::tallies::{Note, Tallies};
-use super::text::TextReader;
-use socbfs::{
-    graph::{Listing, Vertex},
-    words::plural,
-};
+use super::tallies::Note;
+use super::text::{Header, HeaderReader, TextReader};
+use socbfs::{graph::Listing, words::plural};
 
 /// Whether `word` is the one that every file starts with, `%%MatrixMarket`. Files of Network Repository have one sign.
 pub(super) fn is_banner(word: &[u8]) -> bool {
@@ -18,11 +15,10 @@ pub(super) fn is_banner(word: &[u8]) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(b"MatrixMarket"))
 }
 
-#[derive(Default)]
-pub(super) struct MatrixMarketReader {
-    banner: Option<Banner>,
-    header: Option<Header>,
-    records: Records,
+pub(super) fn reader() -> impl TextReader {
+    let mut banner = None;
+    let missing = ["the file ends before its size line", "is it cut off?"];
+    HeaderReader::new(move |line: &[u8]| header(line, &mut banner), missing, ("the size line", ["entry", "entries"]))
 }
 
 /// What the first line says.
@@ -30,12 +26,6 @@ struct Banner {
     listing: Listing,
     /// Number of values per entry.
     values: usize,
-}
-
-struct Header {
-    syntax: Syntax,
-    listing: Listing,
-    count: u64,
 }
 
 /// Parses the first line, or an empty line before it.
@@ -102,28 +92,4 @@ fn header(line: &[u8], begun: &mut Option<Banner>) -> Result<Option<Header>, Box
     check_vertices(rows)?;
     let syntax = Syntax { tag: None, comments: b"%", base: 1, vertices: rows, weights: Some(*values..*values + 1) };
     Ok(Some(Header { syntax, listing: *listing, count }))
-}
-
-impl TextReader for MatrixMarketReader {
-    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
-        let at = after_header(text, &mut self.header, |line| header(line, &mut self.banner))?;
-        let Some(header) = &self.header else { return Ok(()) };
-        self.records.append(&text[at..], &header.syntax, ahead).map_err(|fault| fault.shift(at))
-    }
-
-    fn is_past_header(&self) -> bool {
-        self.header.is_some()
-    }
-
-    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
-        self.records.take()
-    }
-
-    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
-        let Some(Header { syntax, listing, count }) = &self.header else {
-            return Err(Fault::whole("the file ends before its size line").cure("is it cut off?"));
-        };
-        check_count(found.entries, *count, "the size line", ["entry", "entries"])?;
-        Ok((syntax.vertices, *listing))
-    }
 }

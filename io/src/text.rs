@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::Progress;
 use super::error::{Fault, Place};
+use super::lines::{Records, Syntax, after_header, check_count};
 use super::scan::{Cut, count_lines};
 use super::source::{LONGEST, Source, for_each_block};
 use super::tallies::Tallies;
@@ -52,6 +53,55 @@ pub(super) trait TextReader {
 
     /// Checks that nothing is missing, given the tallies of the whole file; returns the number of vertices, and how edges are listed.
     fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>>;
+}
+
+/// What a file says before its edges.
+pub(super) struct Header {
+    pub(super) syntax: Syntax,
+    pub(super) listing: Listing,
+    /// Number of entries.
+    pub(super) count: u64,
+}
+
+/// A parser of lines of edges after a header that announces their number.
+pub(super) struct HeaderReader<P> {
+    /// Parses a line before the edges: `None` if it is not the last one of the header.
+    parse: P,
+    header: Option<Header>,
+    records: Records,
+    /// What is said of a file without a header, and its cure.
+    missing: [&'static str; 2],
+    /// What the line is called that announces the number, and an entry, and entries.
+    names: (&'static str, [&'static str; 2]),
+}
+
+impl<P: FnMut(&[u8]) -> Result<Option<Header>, Box<Fault>>> HeaderReader<P> {
+    pub(super) fn new(parse: P, missing: [&'static str; 2], names: (&'static str, [&'static str; 2])) -> Self {
+        Self { parse, header: None, records: Records::default(), missing, names }
+    }
+}
+
+impl<P: FnMut(&[u8]) -> Result<Option<Header>, Box<Fault>>> TextReader for HeaderReader<P> {
+    fn block(&mut self, text: &[u8], ahead: f64) -> Result<(), Box<Fault>> {
+        let at = after_header(text, &mut self.header, &mut self.parse)?;
+        let Some(header) = &self.header else { return Ok(()) };
+        self.records.append(&text[at..], &header.syntax, ahead).map_err(|fault| fault.shift(at))
+    }
+
+    fn is_past_header(&self) -> bool {
+        self.header.is_some()
+    }
+
+    fn take(&mut self) -> (Tallies, Vec<[Vertex; 2]>) {
+        self.records.take()
+    }
+
+    fn conclude(&mut self, found: &Tallies) -> Result<(u64, Listing), Box<Fault>> {
+        let [missing, cure] = self.missing;
+        let header = self.header.as_ref().ok_or_else(|| Fault::whole(missing).cure(cure))?;
+        check_count(found.entries, header.count, self.names.0, self.names.1)?;
+        Ok((header.syntax.vertices, header.listing))
+    }
 }
 
 /// Receives edges piece by piece; an error ends the reading.
