@@ -18,7 +18,7 @@ mod tests;
 mod wave;
 
 pub use answers::{GridPath, NO_STEP, STAY};
-pub use search::{Distances, GridEnd, GridLevel, GridOptions, GridOutcome, GridSearch, GridUntil};
+pub use search::{Distances, GridLevel, GridOptions, GridOutcome, GridSearch, GridUntil};
 
 use std::ops::Range;
 

@@ -16,7 +16,7 @@ use socbfs::{
     Simd,
     graph::{NONE, Stopper},
     memory::{Shared, Slab, as_atomics, check_available},
-    search::threads_of,
+    search::{End, threads_of},
     threads::{Team, share, share_and_sum},
 };
 
@@ -57,9 +57,6 @@ pub struct GridUntil {
     pub target: Option<Cell>,
 }
 
-/// Why a search ended.
-pub type GridEnd = socbfs::search::End;
-
 /// What one search did.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct GridOutcome {
@@ -72,7 +69,7 @@ pub struct GridOutcome {
     /// Visits of tiles (16 rows of 32 columns), the work of the search.
     pub visits: u64,
     /// Why the search ended.
-    pub end: GridEnd,
+    pub end: End,
     /// Time from the call to the distances.
     #[serde(skip)]
     pub elapsed: Duration,
@@ -284,7 +281,7 @@ impl GridSearch {
             self.short = Slab::default();
             (ended, visits) = self.wave(sources, until.depth, target)?;
         }
-        let (end, levels) = ended.unwrap_or((GridEnd::Complete, 0));
+        let (end, levels) = ended.unwrap_or((End::Complete, 0));
         let reached = self.decode();
         self.has_distances = true;
         Ok(GridOutcome { sources: sources.len() as u64, reached, levels, visits, end, elapsed: begin.elapsed() })
@@ -304,7 +301,7 @@ impl GridSearch {
 
     /// Lets the wave run. Returns why and after how many levels it ended (`None`: a distance does not fit), and the number of visits.
     #[allow(clippy::type_complexity, reason = "two results of one private function")]
-    fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(GridEnd, u32)>, u64), GridError> {
+    fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(End, u32)>, u64), GridError> {
         let shape = self.shape;
         let ((planes, halves), decode) = (self.planes(), self.decoder());
         self.trace.clear();
@@ -334,10 +331,10 @@ impl GridSearch {
         let (mut level, mut visits, mut in_parts) = (0, 0, false);
         let end = loop {
             if reached(&self.unvisited) {
-                break Ok(Some(GridEnd::Target));
+                break Ok(Some(End::Target));
             }
             if depth.is_some_and(|depth| level >= depth) {
-                break Ok(Some(GridEnd::Depth));
+                break Ok(Some(End::Depth));
             }
             if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break Err(GridError::Stopped);
@@ -406,7 +403,7 @@ impl GridSearch {
             self.parts.swap(0, 1);
             if !any {
                 level -= 1;
-                break Ok(Some(GridEnd::Complete));
+                break Ok(Some(End::Complete));
             }
             if halves == 1 && level > DEEPEST_SHORT {
                 break Ok(None);

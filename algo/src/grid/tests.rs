@@ -10,8 +10,8 @@ use proptest::{
     test_runner::{Config, TestRunner},
 };
 
-use super::{Cell, Connectivity, Distances, Grid, GridEnd, GridError, GridOptions, GridSearch, GridUntil, STAY};
-use socbfs::search::threads_of;
+use super::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil, STAY};
+use socbfs::search::{End, threads_of};
 use socbfs::{BuildOptions, EdgeList, Layout, Listing, Search, SearchOptions, Simd, Stopper};
 
 const KINDS: [Connectivity; 3] = [Connectivity::Four, Connectivity::Eight, Connectivity::EightAroundCorners];
@@ -85,7 +85,7 @@ fn check(plain: &Plain, search: &mut GridSearch, sources: &[usize]) {
     assert_eq!(found(search), expected, "{kind:?} {plain:?} from {sources:?}");
     let reached: Vec<u32> = expected.iter().copied().filter(|&distance| distance != u32::MAX).collect();
     assert_eq!((outcome.reached, outcome.levels), (reached.len() as u64, reached.iter().max().unwrap() + 1));
-    assert_eq!((outcome.end, outcome.sources), (GridEnd::Complete, sources.len() as u64));
+    assert_eq!((outcome.end, outcome.sources), (End::Complete, sources.len() as u64));
     let line = search.line();
     let steps = search.steps().unwrap().to_vec();
     let nearest = search.sources().unwrap().to_vec();
@@ -234,15 +234,17 @@ fn threads_share_large_levels() {
         shared.shared_tiles = 60;
         let cells: Vec<Cell> = sources.iter().map(|&source| cell(&plain, source)).collect();
         let outcome = alone.run(&cells).unwrap();
-        for _ in 0..2 {
+        // On a busy machine a level may be over before another thread has a processor.
+        let is_shared = (0..300).any(|run| {
             let again = shared.run(&cells).unwrap();
             assert_eq!((again.reached, again.levels, again.visits), (outcome.reached, outcome.levels, outcome.visits));
             assert_eq!(found(&alone), found(&shared));
-        }
-        let trace = shared.trace();
-        assert_eq!(trace.iter().map(|level| level.found).sum::<u64>() + 40, outcome.reached);
-        assert_eq!(trace.len() as u32 + 1, outcome.levels);
-        assert!(trace.iter().any(|level| level.threads > 1) || threads_of(0, &[]) == 1, "no level was shared");
+            let trace = shared.trace();
+            assert_eq!(trace.iter().map(|level| level.found).sum::<u64>() + 40, outcome.reached);
+            assert_eq!(trace.len() as u32 + 1, outcome.levels);
+            run > 0 && (trace.iter().any(|level| level.threads > 1) || threads_of(0, &[]) == 1)
+        });
+        assert!(is_shared, "no level was shared");
     }
 }
 
@@ -280,12 +282,12 @@ fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
     let within = |most: u32| move |distance: u32| if distance <= most { distance } else { u32::MAX };
     let all = plain.distances(Connectivity::Four, &[910]);
     for (until, end, most) in [
-        (GridUntil { depth: Some(7), ..GridUntil::default() }, GridEnd::Depth, 7),
-        (GridUntil { depth: Some(0), ..GridUntil::default() }, GridEnd::Depth, 0),
-        (GridUntil { target: Some(Cell::new(12, 15)), ..GridUntil::default() }, GridEnd::Target, 7),
-        (GridUntil { target: Some(from[0]), ..GridUntil::default() }, GridEnd::Target, 0),
-        (GridUntil { target: Some(Cell::new(89, 89)), depth: Some(500) }, GridEnd::Target, 158),
-        (GridUntil::default(), GridEnd::Complete, 158),
+        (GridUntil { depth: Some(7), ..GridUntil::default() }, End::Depth, 7),
+        (GridUntil { depth: Some(0), ..GridUntil::default() }, End::Depth, 0),
+        (GridUntil { target: Some(Cell::new(12, 15)), ..GridUntil::default() }, End::Target, 7),
+        (GridUntil { target: Some(from[0]), ..GridUntil::default() }, End::Target, 0),
+        (GridUntil { target: Some(Cell::new(89, 89)), depth: Some(500) }, End::Target, 158),
+        (GridUntil::default(), End::Complete, 158),
     ] {
         let outcome = search.run_until(&from, until).unwrap();
         assert_eq!((outcome.end, outcome.levels), (end, most + 1), "{until:?}");
@@ -318,7 +320,7 @@ fn a_search_after_a_stopped_one_is_right() {
     search.shared_tiles = 1;
     let until = GridUntil { target: Some(Cell::new(400, 500)), ..GridUntil::default() };
     let outcome = search.run_until(&[Cell::new(350, 350)], until).unwrap();
-    assert_eq!((outcome.end, outcome.levels), (GridEnd::Target, 201));
+    assert_eq!((outcome.end, outcome.levels), (End::Target, 201));
     assert_eq!((search.distance(Cell::new(350, 550)), search.distance(Cell::new(350, 551))), (Some(200), None));
 }
 

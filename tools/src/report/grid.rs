@@ -7,8 +7,11 @@ use super::{
     energy,
 };
 use crate::record::GridRecord;
-use socbfs::words::{counted, general, grouped, seconds};
-use socbfs_algo::grid::{GridEnd, GridLevel};
+use socbfs::{
+    search::End,
+    words::{counted, general, grouped, seconds},
+};
+use socbfs_algo::grid::GridLevel;
 
 /// Rows of the table of levels: with the lines around it, it fits a terminal.
 const ROWS: usize = 12;
@@ -26,8 +29,8 @@ fn write(out: &mut String, record: &GridRecord) -> fmt::Result {
     line("map", format!("{} x {} cells (rows x columns), {} free{unknown}", map.rows, map.columns, grouped(map.free)))?;
     line("sources", grouped(outcome.sources))?;
     let early = match outcome.end {
-        GridEnd::Depth => ", until --depth",
-        GridEnd::Target => ", until the target",
+        End::Depth => ", until --depth",
+        End::Target => ", until the target",
         _ => "",
     };
     line("reached", format!("{} of {} free cells{early}", grouped(outcome.reached), grouped(map.free)))?;
