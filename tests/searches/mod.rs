@@ -401,8 +401,8 @@ pub fn edges(n: u64, count: usize, seed: u64, kind: u8) -> Vec<[u32; 2]> {
         .collect()
 }
 
-/// Rings, stars, paths, pairs, cliques and lone vertices of up to 14 vertices with mixed numbers, of which some are joined to the one before
-/// by an edge: what searches treat apart (leaves, pairs, vertices without an arc) beside components that are soon found whole.
+/// Rings, stars, paths, pairs, cliques and lone vertices of up to 14 vertices with mixed numbers, some of them joined to the one before by
+/// an edge: what searches treat apart (leaves, pairs, vertices without an arc) beside components that are soon found whole.
 fn pieces(n: u32, mut next: impl FnMut(u64) -> u64) -> Vec<[u32; 2]> {
     let mut numbers: Vec<u32> = (0..n).collect();
     for last in (1..n as usize).rev() {
