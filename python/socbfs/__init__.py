@@ -14,7 +14,7 @@ import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
 
 import numpy as np
 
@@ -23,8 +23,8 @@ from ._grid import Grid, GridTree
 from ._socbfs import Core as _Core
 from ._socbfs import InternalError, __version__
 from ._socbfs import Sensors as _Sensors
+from ._socbfs import breadth_first_order as _breadth_first_order
 from ._socbfs import devices as _devices
-from ._socbfs import queue_order as _queue_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -274,15 +274,8 @@ class Graph:
         `indptr` and `indices` are read in place. The values are ignored, and so are elements of `indices` beyond the last entry. The graph has
         sorted arrays of its own.
         """
-        if getattr(matrix, "format", None) != "csr":
-            cure = "matrix.tocsr()" if hasattr(matrix, "tocsr") else "scipy.sparse.csr_matrix(matrix), Graph.from_edges or from_networkx"
-            raise TypeError(f"{type(matrix).__name__} is not in CSR form: use {cure}")
-        shape = matrix.shape
-        if len(shape) != 2 or shape[0] != shape[1]:
-            raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")
         left = _clock(timeout)
-        rows = [_without_mask(getattr(matrix, name), name, "an array without a mask") for name in ("indptr", "indices")]
-        return cls._made(_Core.from_rows, (*rows, directed), _settings(device, policy, board, threads, at), left())
+        return cls._made(_Core.from_rows, (*_sparse_rows(matrix), directed), _settings(device, policy, board, threads, at), left())
 
     @classmethod
     def from_edges(cls, edges: "ArrayLike", vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
@@ -527,16 +520,13 @@ def breadth_first_order(
 ) -> Union[np.ndarray, Tuple[np.ndarray, np.ndarray]]:
     """Replaces `scipy.sparse.csgraph.breadth_first_order`, with the same arguments and results, and a timeout.
 
-    Edges are the same as in SciPy: every stored entry of a sparse matrix, every entry of a masked array that is not masked, and every entry of
-    any other array except zero, NaN and infinity.
+    Edges are the same as in SciPy: every stored entry of a sparse matrix (in BSR form, that is not zero), every entry of a masked array that is
+    not masked, and every entry of any other array except zero, NaN and infinity. Order and predecessors are those of SciPy, ties included.
 
-    Several orders and several predecessors of a vertex may be valid, so the result may differ from SciPy's. Every call builds a graph: to search
-    from several vertices, use `Graph.from_scipy` once.
+    The rows are searched as they are, by one thread. To search from several vertices, use `Graph.from_scipy`, whose searches are faster.
     """
     left = _clock(timeout)
-    graph = _of_matrix(csgraph, directed, left)
-    parents = graph.bfs(i_start, timeout=left()).parents
-    order, predecessors = _queue_order(parents.view(np.uint32), i_start, left())
+    order, predecessors = _breadth_first_order(*_rows_of_matrix(csgraph, directed, left), i_start, directed, left())
     return (order, predecessors) if return_predecessors else order
 
 
@@ -554,15 +544,37 @@ def connected_components(
         raise ValueError("strong components are not found by socbfs: use scipy.sparse.csgraph.connected_components")
     left = _clock(timeout)
     # Arcs of a directed graph count in both directions, as those of any other.
-    count, labels = _of_matrix(csgraph, False, left).connected_components(timeout=left())
+    graph = Graph._made(_Core.from_rows, (*_rows_of_matrix(csgraph, False, left), False), _settings("cpu", None, None, 0, None), left())
+    count, labels = graph.connected_components(timeout=left())
     return (count, labels) if return_labels else count
 
 
-def _of_matrix(csgraph: object, directed: bool, left: Callable[[], Optional[float]]) -> Graph:
-    """The graph of a sparse or dense matrix, with the edges that SciPy takes it to have."""
-    if hasattr(csgraph, "tocsr"):
-        return Graph.from_scipy(_waiting(csgraph.tocsr, left), directed, timeout=left())
-    return Graph._made(_Core.from_rows, (*_rows(csgraph, left), directed), _settings("cpu", None, None, 0, None), left())
+def _sparse_rows(matrix: object) -> List[np.ndarray]:
+    """The offsets and targets of a matrix in CSR form."""
+    if getattr(matrix, "format", None) != "csr":
+        cure = "matrix.tocsr()" if hasattr(matrix, "tocsr") else "scipy.sparse.csr_matrix(matrix), Graph.from_edges or from_networkx"
+        raise TypeError(f"{type(matrix).__name__} is not in CSR form: use {cure}")
+    shape = matrix.shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"the matrix of a graph must be square, and this one is {' by '.join(map(str, shape))}")
+    return [_without_mask(getattr(matrix, name), name, "an array without a mask") for name in ("indptr", "indices")]
+
+
+def _rows_of_matrix(csgraph: object, directed: bool, left: Callable[[], object]) -> Sequence[np.ndarray]:
+    """The offsets and targets of a sparse or dense matrix, with the edges that SciPy takes it to have."""
+    if not hasattr(csgraph, "tocsr"):
+        return _rows(csgraph, left)
+    form = getattr(csgraph, "format", None)
+    if form == "csc" and not directed:
+        return _sparse_rows(csgraph.T)  # the same arrays
+
+    def rows() -> List[np.ndarray]:
+        matrix = csgraph.tocsr()
+        if form == "bsr":
+            matrix.eliminate_zeros()  # as SciPy: they fill its blocks
+        return _sparse_rows(matrix)
+
+    return _sparse_rows(csgraph) if form == "csr" else _waiting(rows, left)
 
 
 def _rows(matrix: object, left: Callable[[], object]) -> Tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@
 
 mod call;
 mod grid;
+mod order;
 
 use std::{
     error::Error,
@@ -13,7 +14,7 @@ use std::{
 
 use bfs::{
     DeviceChoice, Direction, Layout, LevelRecord, LevelStats, Output, Placement, Run,
-    graph::{BuildOptions, EdgeList, GraphError, Listing, NONE, Numbers, Order, RowArrays, Stopper},
+    graph::{BuildOptions, EdgeList, GraphError, Listing, Numbers, Order, RowArrays, RowsError, Stopper},
     search::{End, OwnedSearch},
     threads::AffinityGuard,
     words::{with_causes, with_cure},
@@ -171,13 +172,15 @@ impl Indices {
     }
 }
 
-/// The first `count` numbers, or all if there are fewer.
-fn first(numbers: Numbers<'_>, count: u64) -> Numbers<'_> {
-    let count = usize::try_from(count).unwrap_or(usize::MAX).min(numbers.len());
-    match numbers {
+/// The rows of a sparse matrix, and its targets up to the last offset: SciPy's array may be longer.
+fn rows_of<'a>(offsets: Numbers<'a>, targets: Numbers<'a>) -> Result<(Numbers<'a>, RowArrays<'a>), RowsError> {
+    let last = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
+    let count = usize::try_from(last).unwrap_or(usize::MAX).min(targets.len());
+    let targets = match targets {
         Numbers::Bits32(numbers) => Numbers::Bits32(&numbers[..count]),
         Numbers::Bits64(numbers) => Numbers::Bits64(&numbers[..count]),
-    }
+    };
+    Ok((targets, RowArrays::new(offsets, targets, Listing::Unknown)?))
 }
 
 /// A graph and its searches.
@@ -341,10 +344,7 @@ impl Core {
         at_once(|| {
             let (py, offsets, targets) = (offsets.py(), Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
             Self::build(py, settings, timeout, move |stopper| {
-                let (offsets, targets) = (offsets.numbers(), targets.numbers());
-                // SciPy's array of targets may be longer than its last offset.
-                let entries = offsets.len().checked_sub(1).map_or(0, |last| offsets.get(last));
-                let rows = RowArrays::new(offsets, first(targets, entries), Listing::Unknown)?;
+                let (_, rows) = rows_of(offsets.numbers(), targets.numbers())?;
                 Ok(Layout::build_from(&rows, &BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() })?)
             })
         })
@@ -591,66 +591,25 @@ fn order_of(layout: &Layout) -> &'static str {
     ORDERS.iter().find(|(order, _)| *order == layout.order()).map_or("", |(_, name)| name)
 }
 
-/// The vertices in the order in which a search with a queue would visit the tree, and the predecessors, as SciPy returns them.
+/// The vertices in the order in which SciPy's search visits them, and their predecessors (see `order`).
 #[pyfunction]
-fn queue_order<'py>(
+fn breadth_first_order<'py>(
     py: Python<'py>,
-    parents: PyReadonlyArray1<'py, u32>,
+    offsets: &Bound<'py, PyAny>,
+    targets: &Bound<'py, PyAny>,
     root: &Bound<'py, PyAny>,
+    directed: bool,
     timeout: Option<f64>,
 ) -> PyResult<TwoArrays<'py>> {
     at_once(|| {
-        let parents = Lent::new(&parents, || PyValueError::new_err("the parents are not contiguous"))?;
-        let root = vertex(root, "root", parents.length)?;
-        let is_short = (parents.length as u64) < SHORT / 4;
-        let (order, predecessors) = lasting(py, timeout, is_short, move |stopper| ordered(&parents, root, stopper))?;
+        let (offsets, targets) = (Indices::of(offsets, "indptr")?, Indices::of(targets, "indices")?);
+        let root = vertex(root, "root", offsets.numbers().len().saturating_sub(1))?;
+        let is_short = ((offsets.numbers().len() + targets.numbers().len()) as u64) < SHORT / 4;
+        let (order, predecessors) = lasting(py, timeout, is_short, move |stopper| {
+            order::breadth_first((offsets.numbers(), targets.numbers()), root, directed, stopper)
+        })?;
         Ok((PyArray1::from_vec(py, order), PyArray1::from_vec(py, predecessors)))
     })
-}
-
-fn ordered(given: &Lent<u32>, root: u32, stopper: &Stopper) -> Result<(Vec<i32>, Vec<i32>), Failure> {
-    const NO_PREDECESSOR: i32 = -9999;
-    let goes_on = || if stopper.is_stopped() { Err(Failure::from(GraphError::Stopped)) } else { Ok(()) };
-    let no_tree = || PyValueError::new_err("the parents are not a tree");
-    let what = "the order of the vertices";
-    // A copy, which no other thread changes.
-    let mut parents = vector(given.length, 0_u32, what)?;
-    parents.copy_from_slice(given.numbers());
-    // The children of each parent, as compressed rows.
-    let mut starts = vector(parents.len() + 1, 0_u32, what)?;
-    let children = || (0..).zip(&parents).filter(|&(v, &parent): &(u32, &u32)| parent != NONE && v != root);
-    goes_on()?;
-    for (_, &parent) in children() {
-        *starts.get_mut((parent as usize).saturating_add(1)).ok_or_else(no_tree)? += 1;
-    }
-    for v in 1..starts.len() {
-        starts[v] += starts[v - 1];
-    }
-    let mut places = vector(starts.len(), 0, what)?;
-    places.copy_from_slice(&starts);
-    let mut rows = vector(starts[parents.len()] as usize, 0_u32, what)?;
-    goes_on()?;
-    for (v, &parent) in children() {
-        let place = &mut places[parent as usize];
-        rows[*place as usize] = v;
-        *place += 1;
-    }
-    let mut order = Vec::new();
-    order.try_reserve_exact(rows.len() + 1).map_err(|_| Failure::memory(what))?;
-    order.push(root as i32);
-    goes_on()?;
-    let mut at = 0;
-    while at < order.len() && order.len() <= parents.len() {
-        let v = order[at] as usize;
-        order.extend(rows[starts[v] as usize..starts[v + 1] as usize].iter().map(|&child| child as i32));
-        at += 1;
-    }
-    goes_on()?;
-    let mut predecessors = vector(parents.len(), NO_PREDECESSOR, what)?;
-    for (v, &parent) in children() {
-        predecessors[v as usize] = parent as i32;
-    }
-    Ok((order, predecessors))
 }
 
 /// The OpenCL devices of this machine.
@@ -779,6 +738,6 @@ fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grid::GridCore>()?;
     #[cfg(feature = "planted-panic")]
     module.add_function(wrap_pyfunction!(planted_panic, module)?)?;
-    module.add_function(wrap_pyfunction!(queue_order, module)?)?;
+    module.add_function(wrap_pyfunction!(breadth_first_order, module)?)?;
     module.add_function(wrap_pyfunction!(devices, module)?)
 }
