@@ -297,7 +297,7 @@ fn devices_search_from_sets_of_sources() {
                 Case::new(11, edges.clone(), false, sources.clone()).compare(&mut search, 2, 3);
             }
         }
-        for (kind, directed) in [(0, false), (1, false), (1, true)] {
+        for (kind, directed) in [(2, false), (1, false), (1, true)] {
             let edges = random(n, 2 * n as usize, 3, kind);
             for order in [Order::Original, Order::Rcm] {
                 let layout = layout(n as usize, &edges, directed, order, false);
