@@ -127,6 +127,11 @@ impl<T: Element, D: Dimension> Room<T, D> {
     }
 }
 
+fn check_vertices(vertices: usize) -> PyResult<()> {
+    let refused = || PyValueError::new_err(format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more"));
+    if vertices <= MOST_VERTICES { Ok(()) } else { Err(refused()) }
+}
+
 /// A vector as long as a graph. A lack of memory must not end the process.
 fn vector<T: Clone>(length: usize, value: T, what: &str) -> Result<Vec<T>, Failure> {
     let mut vector = Vec::new();
@@ -292,10 +297,7 @@ impl Core {
             let many = bfs::words::threads(threads);
             let pool = pool.map_err(|error| PyRuntimeError::new_err(format!("can't start {many}: {error}; use fewer")))?;
             let layout = pool.install(|| make(stopper))?;
-            if layout.vertices() > MOST_VERTICES {
-                let text = format!("Python's int32 can number {MOST_VERTICES} vertices; the C library takes more");
-                return Err(Failure(PyValueError::new_err(text)));
-            }
+            check_vertices(layout.vertices())?;
             Ok(Searched {
                 layout: Arc::new(layout),
                 runtime,

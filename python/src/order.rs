@@ -6,7 +6,7 @@ use bfs::{
     search::SearchError,
 };
 
-use crate::{Failure, rows_of, vector};
+use crate::{Failure, check_vertices, rows_of, vector};
 
 /// What SciPy gives a vertex that has no predecessor.
 const NO_PREDECESSOR: i32 = -9999;
@@ -28,6 +28,7 @@ pub(crate) fn breadth_first(
     stopper: &Stopper,
 ) -> Result<(Vec<i32>, Vec<i32>), Failure> {
     let (targets, rows) = rows_of(offsets, targets)?;
+    check_vertices(rows.vertices())?;
     let (vertices, entries, what) = (rows.vertices(), targets.len(), "the order of the vertices");
     let goes_on = |at: usize| if at % (1 << 16) == 0 && stopper.is_stopped() { Err(SearchError::Stopped(root)) } else { Ok(()) };
     // The rows of the arcs that enter each vertex: sources[starts[v]..starts[v + 1]].
