@@ -9,18 +9,21 @@ pub(super) fn read(bytes: &[u8]) -> Result<Cells, Fault> {
         let (line, number) = lines.next().ok_or_else(|| Fault::new("there is no line `map`", "the file was cut off: copy it again"))?;
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let (key, value) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-        let size = match (key, value) {
-            (b"type", b"octile") => continue,
-            (b"height", _) => &mut rows,
-            (b"width", _) => &mut columns,
-            (b"map", b"") => break,
+        let size = match (key, value, words.next()) {
+            (b"type", b"octile", None) => continue,
+            (b"height", _, None) => &mut rows,
+            (b"width", _, None) => &mut columns,
+            (b"map", b"", _) => break,
             _ => {
                 let cure = "a map begins with the lines `type octile`, `height ROWS`, `width COLUMNS` and `map`";
                 return Err(Fault::in_line(number, format!("{} is not known", shown(line)), cure));
             }
         };
         let given = || format!("the {} is {}", String::from_utf8_lossy(key), shown(value));
-        *size = Some(length(value).ok_or_else(|| Fault::in_line(number, given(), LENGTH))?);
+        let wanted = length(value).ok_or_else(|| Fault::in_line(number, given(), LENGTH))?;
+        if size.replace(wanted).is_some() {
+            return Err(Fault::in_line(number, format!("the {} is given twice", String::from_utf8_lossy(key)), "remove one of the lines"));
+        }
     }
     let (Some(rows), Some(columns)) = (rows, columns) else {
         return Err(Fault::new("the size is missing", "add the lines `height ROWS` and `width COLUMNS` before `map`"));

@@ -222,6 +222,8 @@ fn damaged_files_are_refused_with_place_and_cure() {
         (b"type octile\nheight -2\n", "m:2: the height is \"-2\""),
         (b"type octile\nheight 1\nmap\n.", "m: the size is missing"),
         (b"type octile\nheight 1\n", "m:3: \"\" is not known"),
+        (b"type octile\nheight 1 2\n", "m:2: \"height 1 2\" is not known"),
+        (b"type octile\nheight 1\nheight 1\n", "m:3: the height is given twice"),
         (b"type octile\nheight 2\nwidth 2\nmap\n..\n", "m: it ends after 1 of 2 rows"),
         (b"type octile\nheight 2\nwidth 2\nmap\n..\n.", "m:6: the row has 1 of 2 cells"),
         (b"type octile\nheight 1\nwidth 2\nmap\n.x\n", "m:5: column 1 is \"x\""),
