@@ -310,9 +310,9 @@ fn version(text: &str) -> Option<(u32, u32)> {
     })
 }
 
-/// A string up to its first zero byte, trimmed; empty if the driver gave none.
+/// A string up to its first zero byte, trimmed, and its first 1024 characters at most; empty if the driver gave none.
 fn text(answer: Result<String, ClError>) -> String {
-    answer.unwrap_or_default().split('\0').next().unwrap_or_default().trim().to_owned()
+    answer.unwrap_or_default().split('\0').next().unwrap_or_default().trim().chars().take(1024).collect()
 }
 
 #[cfg(test)]
@@ -394,5 +394,6 @@ pub(crate) mod tests {
         assert_eq!(text(Ok("Mali-G52\0junk".to_owned())), "Mali-G52");
         assert_eq!(text(Ok(" pocl ".to_owned())), "pocl");
         assert_eq!(text(Err(ClError(-30))), "");
+        assert_eq!(text(Ok("\u{e9}".repeat(16 << 20))), "\u{e9}".repeat(1024));
     }
 }

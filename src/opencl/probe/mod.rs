@@ -144,7 +144,9 @@ fn tried(limit: Duration) -> Result<Vec<Unsound>, OpenClError> {
         let question = ["list"].into_iter().chain(skipped).collect::<Vec<_>>().join("\n");
         let Some(answer) = ask(question.as_bytes(), "listing and opening the OpenCL devices", limit) else { return Ok(unsound) };
         let Some(fault) = answer.fault else { return Ok(unsound) };
-        let Some(device) = answer.text.lines().last().and_then(|line| line.strip_prefix(child::OPENING)) else {
+        let opening = answer.text.lines().last().and_then(|line| line.strip_prefix(child::OPENING));
+        // One that was to be skipped would be opened for ever.
+        let Some(device) = opening.filter(|device| unsound.iter().all(|(name, _)| name != device)) else {
             return Err(OpenClError::Driver { fault: format!("{fault} while the devices were listed") });
         };
         log::warn!("the OpenCL device {device} is not used: its driver {fault} when it was opened");
@@ -218,7 +220,6 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
     let mut child = command.process_group(0).spawn()?;
     let ended = wait(&mut child, doing, limit, &out);
     let text = String::from_utf8_lossy(&content(&out)?).into_owned();
-    let is_late = matches!(ended, Ended::Late);
     let how = match ended {
         _ if text.lines().last() == Some(child::END) => return Ok(Answer { text, fault: None, is_late: false }),
         Ended::Late => format!("did not answer within {} s ({LIMIT} sets this limit)", limit.as_secs()),
@@ -234,7 +235,7 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
         Some(line) => format!(", and said {:?},", line.chars().take(MOST_SAID).collect::<String>()),
         None => String::new(),
     };
-    Ok(Answer { text, fault: Some(how + &said), is_late })
+    Ok(Answer { text, fault: Some(how + &said), is_late: matches!(ended, Ended::Late) })
 }
 
 /// A file without a name.
