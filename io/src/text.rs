@@ -75,7 +75,7 @@ pub(super) struct HeaderReader<P> {
     names: (&'static str, [&'static str; 2]),
 }
 
-impl<P: FnMut(&[u8]) -> Result<Option<Header>, Box<Fault>>> HeaderReader<P> {
+impl<P> HeaderReader<P> {
     pub(super) fn new(parse: P, missing: [&'static str; 2], names: (&'static str, [&'static str; 2])) -> Self {
         Self { parse, header: None, records: Records::default(), missing, names }
     }

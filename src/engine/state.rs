@@ -74,7 +74,7 @@ pub struct SearchState {
     /// (`expanded_are_estimated`).
     pub(crate) edges_are_estimated: bool,
     expanded_are_estimated: bool,
-    /// Number of vertices visited that have an arc; where a device begins the search, and the root if it has none.
+    /// Number of vertices visited that have an arc; where a device begins the search, also the root without one.
     pub(crate) visited_count: u64,
     /// Size of the previous frontier.
     pub(crate) previous_frontier: u64,

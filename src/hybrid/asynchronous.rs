@@ -50,6 +50,7 @@ impl HybridEngine<'_> {
         own.bitmap_is_current = true;
         own.level = since;
         own.expanded_edges = state.expanded_edges;
+        // A frontier of one vertex without an arc is not counted among those visited.
         own.visited_count = visited_before.saturating_sub(cut as u64);
         own.frontier = Frontier::Queue { len: len - cut };
         own.counted_edges = Some(edges_left);

@@ -19,10 +19,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Cells, Fault> {
                 return Err(Fault::in_line(number, format!("{} is not known", shown(line)), cure));
             }
         };
-        let given = || format!("the {} is {}", String::from_utf8_lossy(key), shown(value));
-        let wanted = length(value).ok_or_else(|| Fault::in_line(number, given(), LENGTH))?;
-        if size.replace(wanted).is_some() {
-            return Err(Fault::in_line(number, format!("the {} is given twice", String::from_utf8_lossy(key)), "remove one of the lines"));
+        let name = String::from_utf8_lossy(key);
+        let given = length(value).ok_or_else(|| Fault::in_line(number, format!("the {name} is {}", shown(value)), LENGTH))?;
+        if size.replace(given).is_some() {
+            return Err(Fault::in_line(number, format!("the {name} is given twice"), "remove one of the lines"));
         }
     }
     let (Some(rows), Some(columns)) = (rows, columns) else {
