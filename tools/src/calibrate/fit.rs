@@ -9,6 +9,7 @@ use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
     stats::Summary,
 };
+use socbfs_boards::measure::is_timed;
 use socbfs_policy::{ChangeCost, CostModel, LEAST_RATIO, ModelTerms, Policy, StrategyCost, together_ns};
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
@@ -17,7 +18,7 @@ const LEVELS: usize = 256;
 /// others.
 const WORST: f64 = 1.0;
 /// Largest factor between a moved term and its least-squares value.
-const MOST: f64 = 2.5;
+const MOST: f64 = 1.5;
 /// Split levels must save this share of the time of a search on average: less may be noise.
 const WORTH: f64 = 0.005;
 /// Factors by which a term is moved in one step.
@@ -76,9 +77,10 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
     Some(model)
 }
 
-/// The levels that count. Level 0 is left out, since it includes the reset of the state.
+/// The levels that count.
 fn levels(tables: &[LevelTable]) -> impl Iterator<Item = &LevelTimes> {
-    tables.iter().flat_map(|table| table.levels.iter().skip(1).step_by(table.levels.len().div_ceil(LEVELS).max(1)))
+    let some = tables.iter().flat_map(|table| table.levels.iter().skip(1).step_by(table.levels.len().div_ceil(LEVELS).max(1)));
+    some.filter(|level| is_timed(&level.stats))
 }
 
 /// The levels by `strategy`: what a policy may know of them, and their time in nanoseconds.
@@ -89,7 +91,7 @@ fn samples(tables: &[LevelTable], strategy: Strategy) -> impl Iterator<Item = (&
 fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCost> {
     let [top_down, bottom_up] = [Direction::TopDown, Direction::BottomUp].map(|one| f64::from(u8::from(strategy.direction() == one)));
     let by_words = if strategy == Strategy::Tgm { 1.0 } else { bottom_up };
-    let rows: Vec<([f64; 7], f64)> = samples(tables, strategy)
+    let rows: Vec<_> = samples(tables, strategy)
         .map(|(stats, ns)| {
             let unvisited = bottom_up * stats.unvisited_vertices as f64;
             let terms = [
@@ -101,7 +103,7 @@ fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCo
                 unvisited * stats.sampled_probes.map_or(1.0, f64::from),
                 0.0,
             ];
-            (terms, ns)
+            (terms, ns, ns)
         })
         .collect();
     let mut cost = StrategyCost::default();
@@ -111,10 +113,11 @@ fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCo
     (!rows.is_empty()).then_some(cost)
 }
 
-/// The cost of the changes that took these times in nanoseconds.
-fn change(times: impl Iterator<Item = (LevelStats, f64)>) -> Option<ChangeCost> {
+/// The cost of the changes that took these times in nanoseconds, each with the time of the level that was measured: most of the noise of
+/// a change is that of its level.
+fn change(times: impl Iterator<Item = (LevelStats, f64, f64)>) -> Option<ChangeCost> {
     let terms = |stats: &LevelStats| [1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64];
-    let rows: Vec<_> = times.map(|(stats, ns)| (terms(&stats), ns.max(0.0))).collect();
+    let rows: Vec<_> = times.map(|(stats, ns, level_ns)| (terms(&stats), ns, level_ns)).collect();
     let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
     (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
@@ -123,7 +126,8 @@ fn change(times: impl Iterator<Item = (LevelStats, f64)>) -> Option<ChangeCost> 
 fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) -> ChangeCost {
     let pairs = Strategy::ALL.into_iter().flat_map(|previous| Strategy::ALL.map(|strategy| (previous, strategy)));
     let pairs: Vec<_> = pairs.filter(|&(previous, strategy)| are(previous, strategy)).collect();
-    let times = levels(tables).flat_map(|level| pairs.iter().filter_map(|&(a, b)| Some((level.stats, level.change_ns(a, b)?))));
+    let time = |level: &LevelTimes, a, b| Some((level.stats, level.change_ns(a, b)?, level.own_ns(b)?));
+    let times = levels(tables).flat_map(|level| pairs.iter().filter_map(move |&(a, b)| time(level, a, b)));
     change(times).unwrap_or_default()
 }
 
@@ -164,18 +168,19 @@ fn split_cost(tables: &[LevelTable], model: &CostModel, direction: Direction) ->
         let (cpu, gpu) = (Strategy::on_cpu(direction), kernel.into());
         let alone = [level.own_ns(cpu)? * (1.0 - part), level.own_ns(gpu)? * part];
         let parts_ns = together_ns(alone, [model.of(cpu)?.ratio(), model.of(gpu)?.ratio()]);
-        Some((level.stats, level.split_ns(kernel, share)? - parts_ns))
+        let ns = level.split_ns(kernel, share)?;
+        Some((level.stats, ns - parts_ns, ns))
     };
     change(levels(tables).flat_map(|level| kinds.iter().filter_map(move |&kind| beyond(level, kind))))
 }
 
 /// Non-negative coefficients with which the terms of the rows come closest to their times. The square of an error is divided by the time of
-/// its level. Coordinate descent on the normal equations is as good as any method for so few terms.
-fn least_squares<const N: usize>(rows: &[([f64; N], f64)]) -> [f64; N] {
+/// its level, the last value of a row. Coordinate descent on the normal equations is as good as any method for so few terms.
+fn least_squares<const N: usize>(rows: &[([f64; N], f64, f64)]) -> [f64; N] {
     let mut gram = [[0.0; N]; N];
     let mut right = [0.0; N];
-    for (terms, ns) in rows {
-        let weight = 1.0 / ns.max(NOISE_NS);
+    for (terms, ns, level_ns) in rows {
+        let weight = 1.0 / level_ns.max(NOISE_NS);
         for i in 0..N {
             for j in 0..N {
                 gram[i][j] += weight * terms[i] * terms[j];
@@ -261,19 +266,33 @@ mod tests {
 
     #[test]
     fn least_squares_finds_the_coefficients_of_the_times() {
-        let rows: Vec<([f64; 3], f64)> = (0..50)
+        let rows: Vec<_> = (0..50)
             .map(|i| {
                 let (a, b) = (f64::from(i * 37 % 101) * 100.0, f64::from(i * i % 53) * 1000.0);
-                ([1.0, a, b], 5000.0 + 3.0 * a + 0.25 * b)
+                let ns = 5000.0 + 3.0 * a + 0.25 * b;
+                ([1.0, a, b], ns, ns)
             })
             .collect();
         let [fixed, a, b] = least_squares(&rows);
         assert!((fixed - 5000.0).abs() < 1.0 && (a - 3.0).abs() < 1e-3 && (b - 0.25).abs() < 1e-3, "{fixed} {a} {b}");
         // A coefficient that would be negative is 0, and the others fit as well as they can.
-        let falling: Vec<([f64; 2], f64)> = (1..9).map(|i| ([1.0, f64::from(i)], 9000.0 - 100.0 * f64::from(i))).collect();
+        let falling: Vec<_> = (1..9).map(|i| ([1.0, f64::from(i)], 9000.0 - 100.0 * f64::from(i), 9000.0)).collect();
         let [fixed, slope] = least_squares(&falling);
         assert!(slope == 0.0 && (8400.0..8700.0).contains(&fixed), "{fixed} {slope}");
         assert_eq!(least_squares::<2>(&[]), [0.0, 0.0]);
+    }
+
+    /// A change is the difference of two times of a level, each with its noise. So it may seem to take no time at all.
+    #[test]
+    fn the_cost_of_a_change_is_found_below_the_noise_of_its_levels() {
+        let level = |i: u64| {
+            let frontier_vertices = 1 + i * i * 37;
+            let (level_ns, noise) = (40.0 * frontier_vertices as f64, [-0.04, 0.04, 0.02, -0.02][i as usize % 4]);
+            let stats = LevelStats { vertices: 64 << (i % 5), frontier_vertices, ..LevelStats::default() };
+            (stats, 9000.0 + frontier_vertices as f64 + noise * level_ns, level_ns)
+        };
+        let cost = change((1..200).map(level)).unwrap();
+        assert!((cost.fixed_ns / 9000.0 - 1.0).abs() < 0.1 && (cost.frontier_vertex_ns - 1.0).abs() < 0.1, "{cost:?}");
     }
 
     /// A table of TC and BC, made from JSON, with times by `time` and 500 ns for every change.
@@ -286,7 +305,7 @@ mod tests {
                 for strategy in Strategy::CPU {
                     own[strategy as usize] = Some(time(stats, strategy));
                     for previous in Strategy::CPU {
-                        let change = if previous == strategy { 0.0 } else { 500.0 };
+                        let change = if previous == strategy || stats.unvisited_vertices == 0 { 0.0 } else { 500.0 };
                         after[previous as usize][strategy as usize] = Some(time(stats, strategy) + change);
                     }
                 }
@@ -322,13 +341,27 @@ mod tests {
     #[test]
     fn fit_recovers_the_model_that_generated_the_times() {
         let time = |stats: &LevelStats, strategy: Strategy| match strategy {
+            // The search is over before the last level begins.
+            _ if stats.unvisited_vertices == 0 => 70.0,
             Strategy::Tc => 800.0 + 6.0 * stats.frontier_vertices as f64 + 1.5 * stats.frontier_edges as f64,
             _ => {
                 let probes = f64::from(stats.sampled_probes.unwrap_or(1.0));
                 1500.0 + 4.0 * stats.vertices as f64 / 64.0 + (2.0 + 0.5 * probes) * stats.unvisited_vertices as f64
             }
         };
-        let tables: Vec<LevelTable> = (5..60).map(|size| table(&search(size), time)).collect();
+        let ended = |size: u64| {
+            let mut levels = search(size);
+            let frontier = 100 * size;
+            levels.push(LevelStats {
+                level: 7,
+                frontier_vertices: frontier,
+                frontier_edges: 9 * frontier,
+                unvisited_vertices: 0,
+                ..levels[6]
+            });
+            levels
+        };
+        let tables: Vec<LevelTable> = (5..60).map(|size| table(&ended(size), time)).collect();
         let model = fit(&tables).unwrap();
         // Least squares give exactly these numbers. Where a level is too short for a sample, a step away from them may decide better.
         let close = |got: f64, wanted: f64| assert!((got / wanted - 1.0).abs() < 0.06, "{got} is not {wanted}");
