@@ -196,12 +196,10 @@ impl Board {
 }
 
 /// Bounds of the regret: of the mean over the graphs, and of the worst graph.
-const MOST_MEAN: f64 = 0.05;
-const MOST: f64 = 0.15;
-/// Bounds of the time in excess of that of the better device alone, with its best plan of each level: for real graphs, and for generated
-/// ones.
-const MOST_OVER_ALONE: f64 = 0.08;
-const MOST_OVER_ALONE_MADE: f64 = 0.12;
+const MOST_MEAN: f64 = 0.03;
+const MOST: f64 = 0.13;
+/// Bound of the time in excess of that of the better device alone, with its best plan of each level.
+const MOST_OVER_ALONE: f64 = 0.06;
 
 /// Seeds of the sets of graphs to which the model is fitted.
 const TRAINING: [u64; 2] = [11, 12];
@@ -323,7 +321,7 @@ fn adaptive_comes_close_to_the_oracle_on_every_board() {
     for board in &BOARDS {
         let both: Vec<Summary> = training.iter().map(|training| board.summary(training, &graphs)).collect();
         for (seed, Summary { mean, worst, over: [made, real] }) in seeds.iter().zip(&both) {
-            if *mean > MOST_MEAN || *worst > MOST || *made > MOST_OVER_ALONE_MADE || *real > MOST_OVER_ALONE {
+            if *mean > MOST_MEAN || *worst > MOST || made.max(*real) > MOST_OVER_ALONE {
                 bad.push(format!(
                     "{}, set {seed}: mean {mean:.3}, worst {worst:.3}, over the better device alone {made:.3}, {real:.3}",
                     board.name

@@ -8,7 +8,8 @@
 //!
 //! A handover costs extra, and how much depends on the sizes of this graph's arrays. So a search changes device only if the gain is larger
 //! than that cost. The gain is that of the current level, plus the larger of two: the expected gain of the levels to come (the rest of the
-//! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. Until the
+//! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. If the levels to
+//! come are expected to lose there, as where the search soon returns, the loss counts as well. Until the
 //! frontier shrinks, only the missed gain counts for the way back, because there are few small levels at the beginning. If a whole search
 //! should be faster on the GPU from its beginning, it begins there.
 //!
@@ -404,7 +405,7 @@ impl Adaptive {
         // The rest of the search is a guess. It counts for the way to the GPU, and for the way back only if the frontier shrinks.
         let counts = zone == Side::Gpu || stats.frontier_vertices < stats.previous_frontier_vertices;
         let expected_ns = if counts { expected_ns } else { 0.0 };
-        if gain_ns + expected_ns.max(memory.missed_ns) >= way_ns {
+        if gain_ns + expected_ns.max(memory.missed_ns) + expected_ns.min(0.0) >= way_ns {
             Candidate { side: zone, placement, ns: ns.min(other_ns), gain_ns: 0.0 }
         } else {
             Candidate { side: here, placement: other, ns: other_ns, gain_ns }
@@ -813,6 +814,41 @@ mod tests {
         // The same level where nothing is left to be found.
         let ended = LevelStats { unvisited_vertices: 0, unvisited_edges: 0, vertices: 64 << 20, ..begun };
         assert_eq!(place(&ended), Placement::Cpu);
+    }
+
+    #[test]
+    fn a_level_that_the_rest_of_the_search_brings_back_gains_both_handovers() {
+        let top_down = |fixed_ns, frontier_edge_ns| Some(StrategyCost { fixed_ns, frontier_edge_ns, ..StrategyCost::default() });
+        let bottom_up = |fixed_ns| Some(StrategyCost { fixed_ns, unvisited_vertex_ns: 1.0, ..StrategyCost::default() });
+        let model = CostModel {
+            tc: top_down(0.0, 1.5),
+            tg: top_down(3000.0, 0.5),
+            bc: bottom_up(0.0),
+            bg: bottom_up(90_000.0),
+            to_gpu: fixed(8000.0),
+            to_cpu: fixed(8000.0),
+            ..CostModel::default()
+        };
+        let adaptive = Adaptive::new(Bands::default(), model);
+        // Nearly all vertices are found by this level, so the few of the next one are searched for on the CPU.
+        let place = |frontier_edges| {
+            let stats = LevelStats {
+                level: 1,
+                vertices: 40_000,
+                arcs: 40_000_000,
+                frontier_vertices: 100,
+                frontier_edges,
+                unvisited_vertices: 39_000,
+                unvisited_edges: 39_000_000,
+                previous_frontier_vertices: 1,
+                previous_direction: Some(Direction::TopDown),
+                previous_placement: Some(Placement::Cpu),
+                ..LevelStats::default()
+            };
+            adaptive.plan(&stats, RUNS, &mut History::default()).placement
+        };
+        // The device gains a nanosecond for each arc beyond 3000.
+        assert_eq!((place(15_000), place(25_000)), (Placement::Cpu, Placement::Gpu(GpuKernel::Tg)));
     }
 
     #[test]
