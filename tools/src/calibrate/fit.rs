@@ -52,10 +52,8 @@ pub fn fit(tables: &[LevelTable]) -> Option<CostModel> {
     let refined = without_useless_splits(refine(model, tables, &oracles), tables, &oracles);
     // Other load during the measurement makes bad models; then the shipped ratios are better.
     let shipped = CostModel::shipped(ModelTerms::Full);
-    if !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles) {
-        return Some(shipped);
-    }
-    Some(refined)
+    let is_worse = !refined.has_gpu() && sum_of_regrets(&shipped, tables, &oracles) < sum_of_regrets(&refined, tables, &oracles);
+    Some(if is_worse { shipped } else { refined })
 }
 
 /// Fits the model of the paper: each strategy's mean speed over all levels (Zhang et al. 2018, section 3.2). The parameter alpha of eq. 4
@@ -68,10 +66,8 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
             .filter(|&(edges, ns)| edges > 0 && ns > 0.0)
             .map(|(edges, ns)| edges as f64 / ns)
             .collect();
-        if speeds.is_empty() {
-            continue;
-        }
-        *model.of_mut(strategy) = Some(StrategyCost::zhang(strategy, speeds.len() as f64 / speeds.iter().sum::<f64>()));
+        let mean_ns = speeds.len() as f64 / speeds.iter().sum::<f64>();
+        *model.of_mut(strategy) = (!speeds.is_empty()).then(|| StrategyCost::zhang(strategy, mean_ns));
     }
     model.validate().ok()?;
     Some(model)
