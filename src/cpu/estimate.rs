@@ -3,7 +3,7 @@
 use super::{
     CpuEngine,
     simd::Visited,
-    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
+    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, MOST_STEP, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
 };
 use crate::{
     engine::Frontier,
@@ -44,18 +44,16 @@ impl CpuEngine<'_> {
         hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
     }
 
-    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, and the number of vertices that each
-    /// represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word, whose mean
-    /// degree is known.
+    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly (of a queue with at least one of [`MOST_STEP`]),
+    /// and the number of vertices that each represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word,
+    /// whose mean degree is known.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;
         match state.frontier {
             Frontier::Queue { len, .. } => {
-                let (queue, step) = (self.frontier_queue(), (len / DEGREES_SAMPLED).max(1));
-                for i in 0..DEGREES_SAMPLED.min(len) {
-                    look(queue[i * step], 1);
-                }
+                let step = len.div_ceil(DEGREES_SAMPLED).clamp(1, MOST_STEP);
+                self.frontier_queue()[..len].iter().step_by(step).for_each(|&v| look(v, 1));
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);

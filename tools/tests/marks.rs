@@ -112,6 +112,25 @@ fn exact_counts_are_not_marked_as_estimates() {
     assert!(marked.is_empty(), "{marked:?}");
 }
 
+/// A web's pages: one in 80 vertices of a level has nine tenths of the level's arcs.
+#[test]
+fn arcs_of_a_few_heavy_vertices_are_estimated() {
+    const WIDE: u32 = 1 << 14;
+    let wide = (1..=WIDE).flat_map(|v| [[0, v], [v, v % WIDE + 1]]);
+    let heavy = (1..=WIDE).step_by(80).flat_map(|v| (0..300).map(move |i| [v, WIDE + 1 + (v * 7 + i * 53) % WIDE]));
+    let list = EdgeList::new(2 * WIDE as usize + 1, wide.chain(heavy).collect(), Listing::Once).unwrap();
+    for order in [Order::Original, Order::Degree, Order::Rcm] {
+        let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
+        let options = SearchOptions { planner: "tc".parse::<Policy>().unwrap().into(), threads: 1, ..SearchOptions::default() };
+        let mut search = Search::new(&layout, &options).unwrap();
+        search.run(0).unwrap();
+        let truth = count(&layout, &Levels::of_last(&search, &[0]))[1].arcs as f64;
+        let [_, record, ..] = search.records() else { panic!("{order:?}: one level") };
+        let off = record.stats.frontier_edges as f64 / truth - 1.0;
+        assert!(record.stats.frontier_is_estimated && off.abs() < 0.15, "{order:?}: off by {off:.2} of {truth}");
+    }
+}
+
 #[test]
 fn counts_of_devices_are_exact_or_marked_as_estimates() {
     let devices = devices("counts_of_devices_are_exact_or_marked_as_estimates", Limits::default());
