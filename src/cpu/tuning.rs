@@ -86,8 +86,8 @@ pub(super) const HUB_WORDS: usize = 16;
 pub(super) const MIXED_WORDS: usize = 32;
 /// Vertices sampled for an estimate of a frontier's edges.
 pub(super) const DEGREES_SAMPLED: usize = 64;
-/// At least one of this many vertices of a queue is sampled. In a graph of pages of the web, a few vertices have most arcs of a level: of 64
-/// vertices, the estimate of a level was 4.4 times the truth.
+/// At least one of this many vertices of a queue is sampled. In a graph of pages of the web, a few vertices have most arcs of a level: from
+/// 64 vertices, the estimate of a level was 4.4 times the truth.
 pub(super) const MOST_STEP: usize = 32;
 /// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;

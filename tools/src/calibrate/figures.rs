@@ -9,8 +9,8 @@ use socbfs::{
 use socbfs_boards::measure::{CoRun, StrategyNumbers, is_timed};
 use socbfs_policy::CostModel;
 
-/// The speeds of each of `strategies` in the levels of `tables` that [`is_timed`], and the errors of `model` and `zhang`. Strategies that were not measured
-/// are left out.
+/// The speeds of each of `strategies` in the levels of `tables` that [`is_timed`], and the errors of `model` and `zhang`. Strategies that
+/// were not measured are left out.
 pub fn numbers(tables: &[LevelTable], strategies: &[Strategy], model: &CostModel, zhang: &CostModel) -> Vec<StrategyNumbers> {
     strategies.iter().filter_map(|&strategy| of_strategy(tables, strategy, model, zhang)).collect()
 }
