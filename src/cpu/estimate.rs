@@ -3,7 +3,7 @@
 use super::{
     CpuEngine,
     simd::Visited,
-    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, MOST_STEP, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
+    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, MOST_SAMPLED, MOST_STEP, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
 };
 use crate::{
     engine::Frontier,
@@ -44,7 +44,7 @@ impl CpuEngine<'_> {
         hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
     }
 
-    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly (of a queue with at least one of [`MOST_STEP`]),
+    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly (of a queue with one of [`MOST_STEP`]),
     /// and the number of vertices that each represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word,
     /// whose mean degree is known.
     #[inline(always)]
@@ -52,8 +52,9 @@ impl CpuEngine<'_> {
         let state = &self.state;
         match state.frontier {
             Frontier::Queue { len, .. } => {
-                let step = len.div_ceil(DEGREES_SAMPLED).clamp(1, MOST_STEP);
-                self.frontier_queue()[..len].iter().step_by(step).for_each(|&v| look(v, 1));
+                let step = len.div_ceil(DEGREES_SAMPLED).clamp(1, MOST_STEP.max(len / MOST_SAMPLED));
+                // Lists begin with the highest degrees.
+                self.frontier_queue().iter().skip(step / 2).step_by(step).for_each(|&v| look(v, 1));
             }
             Frontier::Bitmap { .. } | Frontier::Mask { .. } => {
                 let (now, before) = (&state.visited[state.current], &state.visited[1 - state.current]);

@@ -112,7 +112,7 @@ fn exact_counts_are_not_marked_as_estimates() {
     assert!(marked.is_empty(), "{marked:?}");
 }
 
-/// A web's pages: one in 80 vertices of a level has nine tenths of the level's arcs.
+/// A web's pages: one in 80 vertices of a level has more than half of its arcs.
 #[test]
 fn arcs_of_a_few_heavy_vertices_are_estimated() {
     const WIDE: u32 = 1 << 14;

@@ -18,7 +18,6 @@ pub use calibration::{
 pub use contest::{Candidate, Contest, Decider};
 pub use directions::{DirectionCosts, measure_bottom_up, measure_bottom_up_on_cpu};
 pub use handover::{HandoverTable, HandoverTimes, WayTimes, copies_in_place, measure, measure_permitted, measure_quickly};
-pub use searched::is_timed;
 pub use thresholds::{Line, Measured, thresholds};
 pub use trained::Trained;
 

@@ -56,15 +56,9 @@ pub(super) fn fastest(
     Ok(best)
 }
 
-/// Whether the time of a level is that of its work: level 0 includes the reset of the state, and a level that has no vertex left to find
-/// ends before it begins.
-pub fn is_timed(stats: &LevelStats) -> bool {
-    stats.level > 0 && stats.unvisited_vertices > 0
-}
-
-/// The records of the levels of [`is_timed`].
+/// The records whose time is that of their level alone: that of level 0 includes the reset of the state.
 pub(super) fn timed(records: &[LevelRecord]) -> impl Iterator<Item = &LevelRecord> {
-    records.iter().filter(|record| is_timed(&record.stats))
+    records.iter().filter(|record| record.stats.level > 0)
 }
 
 /// The measured time of levels in one direction, and their time by the costs of `sampled`, in nanoseconds.

@@ -9,9 +9,9 @@
 //! A handover costs extra, and how much depends on the sizes of this graph's arrays. So a search changes device only if the gain is larger
 //! than that cost. The gain is that of the current level, plus the larger of two: the expected gain of the levels to come (the rest of the
 //! search is estimated from the growth of the frontier so far), and the gain that the levels since the last change missed. If the levels to
-//! come are expected to lose there, as where the search soon returns, the loss counts as well. Until the
-//! frontier shrinks, only the missed gain counts for the way back, because there are few small levels at the beginning. If a whole search
-//! should be faster on the GPU from its beginning, it begins there.
+//! come are expected to lose there, as where the search soon returns, the loss counts as well. Until the frontier shrinks, no expected gain
+//! counts for the way back, because there are few small levels at the beginning. If a whole search should be faster on the GPU from its
+//! beginning, it begins there.
 //!
 //! The direction is that of the cheaper of two candidates: a top-down and a bottom-up level, each at its placement. If the device was not
 //! measured, its costs follow from the bounds.
@@ -395,17 +395,18 @@ impl Adaptive {
         let way_ns = self.way_ns(zone, stats);
         let expected_ns = rest[holder] - rest[zone.holder()];
         // If the costs contradict the band, the band counts, since its bounds may be more reliable.
-        let gain_ns = match other_ns - ns + way_ns - expected_ns {
-            gain_ns if gain_ns > 0.0 => gain_ns,
+        let (gain_ns, loss_ns) = match other_ns - ns + way_ns - expected_ns {
+            gain_ns if gain_ns > 0.0 => (gain_ns, expected_ns.min(0.0)),
             _ => {
                 let work = work_of(stats, direction);
-                0.5 * (other_ns - rest[holder]) * self.bands.of(direction).distance(work).min(work) as f64 / work.max(1) as f64
+                let distance = self.bands.of(direction).distance(work).min(work);
+                (0.5 * (other_ns - rest[holder]) * distance as f64 / work.max(1) as f64, 0.0)
             }
         };
-        // The rest of the search is a guess. It counts for the way to the GPU, and for the way back only if the frontier shrinks.
+        // The rest of the search is a guess. Its gain counts for the way to the GPU, and for the way back only if the frontier shrinks.
         let counts = zone == Side::Gpu || stats.frontier_vertices < stats.previous_frontier_vertices;
-        let expected_ns = if counts { expected_ns } else { 0.0 };
-        if gain_ns + expected_ns.max(memory.missed_ns) + expected_ns.min(0.0) >= way_ns {
+        let later_ns = if counts { expected_ns.max(memory.missed_ns) } else { memory.missed_ns };
+        if gain_ns + later_ns + loss_ns >= way_ns {
             Candidate { side: zone, placement, ns: ns.min(other_ns), gain_ns: 0.0 }
         } else {
             Candidate { side: here, placement: other, ns: other_ns, gain_ns }

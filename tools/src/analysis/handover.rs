@@ -26,7 +26,8 @@ pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: 
         median(&runs.iter().filter_map(|records| records.get(level)).map(|record| of(record) as f64).collect::<Vec<_>>())
     };
     let whole = |record: &LevelRecord| record.elapsed_ns.saturating_sub(record.decision_ns);
-    let depth = runs[0].first().map_or(0, Vec::len);
+    // Without a device, a search ends before a level that has no vertex left to find.
+    let depth = runs[0].first().map_or(0, |records| records.iter().filter(|record| record.stats.unvisited_vertices > 0).count());
     let levels = (0..depth)
         .map(|level| MappedLevel {
             level: level as u32,

@@ -11,7 +11,6 @@ use socbfs::{
     search::{Search, SearchError},
     stats::median,
 };
-use socbfs_boards::measure::is_timed;
 use socbfs_policy::{LevelDevice, Policy, Replay};
 
 /// A policy to be judged.
@@ -26,11 +25,11 @@ pub struct Contestant {
 }
 
 impl Directions {
-    /// Counts the directions of `plans` at the levels that [`is_timed`]. The two times of a level
-    /// are those of the fastest strategy of each direction on the device of the plan.
+    /// Counts the directions of `plans` at the levels that are [timed](LevelTable::is_timed). The two times of a level are those of the
+    /// fastest strategy of each direction on the device of the plan.
     pub fn of(table: &LevelTable, plans: &[LevelPlan]) -> Option<Self> {
         let mut all = Self::default();
-        for (times, plan) in table.levels.iter().zip(plans).filter(|(times, _)| is_timed(&times.stats)) {
+        for (times, plan) in table.levels.iter().zip(plans).filter(|(times, _)| table.is_timed(times)) {
             let on_gpu = Strategy::of(*plan).is_some_and(Strategy::is_gpu);
             let there = || Strategy::ALL.into_iter().filter(|strategy| strategy.is_gpu() == on_gpu);
             // Where all strategies of the device were given up, which of its directions is the faster one is not known.

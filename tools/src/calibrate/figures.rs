@@ -6,17 +6,17 @@ use socbfs::{
     bfs::{LevelStats, Strategy},
     stats::Summary,
 };
-use socbfs_boards::measure::{CoRun, StrategyNumbers, is_timed};
+use socbfs_boards::measure::{CoRun, StrategyNumbers};
 use socbfs_policy::CostModel;
 
-/// The speeds of each of `strategies` in the levels of `tables` that [`is_timed`], and the errors of `model` and `zhang`. Strategies that
-/// were not measured are left out.
+/// The speeds of each of `strategies` in the levels of `tables` that are [timed](LevelTable::is_timed), and the errors of `model` and
+/// `zhang`. Strategies that were not measured are left out.
 pub fn numbers(tables: &[LevelTable], strategies: &[Strategy], model: &CostModel, zhang: &CostModel) -> Vec<StrategyNumbers> {
     strategies.iter().filter_map(|&strategy| of_strategy(tables, strategy, model, zhang)).collect()
 }
 
 fn of_strategy(tables: &[LevelTable], strategy: Strategy, model: &CostModel, zhang: &CostModel) -> Option<StrategyNumbers> {
-    let levels = || tables.iter().flat_map(|table| table.levels.iter().filter(|times| is_timed(&times.stats)));
+    let levels = || tables.iter().flat_map(|table| table.levels.iter().filter(|times| table.is_timed(times)));
     let measured = || levels().filter_map(|times| Some((times, times.own_ns(strategy)?)));
     let speeds: Vec<f64> = measured()
         .map(|(times, own)| (zhang_edges(&times.stats, strategy.direction()), own))

@@ -9,7 +9,6 @@ use socbfs::{
     bfs::{Direction, GpuKernel, LevelStats, Strategy},
     stats::Summary,
 };
-use socbfs_boards::measure::is_timed;
 use socbfs_policy::{ChangeCost, CostModel, LEAST_RATIO, ModelTerms, Policy, StrategyCost, together_ns};
 
 /// Most levels of one table that count, spread over the table: a road has thousands that are alike.
@@ -22,7 +21,7 @@ const MOST: f64 = 1.5;
 /// Split levels must save this share of the time of a search on average: less may be noise.
 const WORTH: f64 = 0.005;
 /// Factors by which a term is moved in one step.
-const STEPS: [f64; 8] = [0.5, 0.7, 0.85, 0.95, 1.05, 1.18, 1.43, 2.0];
+const STEPS: [f64; 6] = [0.7, 0.85, 0.95, 1.05, 1.18, 1.43];
 /// Most rounds over all terms.
 const ROUNDS: usize = 5;
 /// The weight of an error treats shorter levels as if they took this many nanoseconds: their differences are noise.
@@ -75,8 +74,8 @@ pub fn fit_zhang(tables: &[LevelTable]) -> Option<CostModel> {
 
 /// The levels that count.
 fn levels(tables: &[LevelTable]) -> impl Iterator<Item = &LevelTimes> {
-    let some = tables.iter().flat_map(|table| table.levels.iter().skip(1).step_by(table.levels.len().div_ceil(LEVELS).max(1)));
-    some.filter(|level| is_timed(&level.stats))
+    let step = |table: &LevelTable| table.levels.len().div_ceil(LEVELS).max(1);
+    tables.iter().flat_map(move |table| table.levels.iter().filter(|level| table.is_timed(level)).step_by(step(table)))
 }
 
 /// The levels by `strategy`: what a policy may know of them, and their time in nanoseconds.
@@ -109,11 +108,11 @@ fn strategy_cost(tables: &[LevelTable], strategy: Strategy) -> Option<StrategyCo
     (!rows.is_empty()).then_some(cost)
 }
 
-/// The cost of the changes that took these times in nanoseconds, each with the time of the level that was measured: most of the noise of
-/// a change is that of its level.
+/// The cost of the changes that took these times in nanoseconds, each with the time of its level, changes included: most of the noise of a
+/// change is that of its level.
 fn change(times: impl Iterator<Item = (LevelStats, f64, f64)>) -> Option<ChangeCost> {
-    let terms = |stats: &LevelStats| [1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64];
-    let rows: Vec<_> = times.map(|(stats, ns, level_ns)| (terms(&stats), ns, level_ns)).collect();
+    let terms = |stats: LevelStats| [1.0, stats.vertices as f64 / 64.0, stats.frontier_vertices as f64];
+    let rows: Vec<_> = times.map(|(stats, ns, level_ns)| (terms(stats), ns, level_ns)).collect();
     let [fixed_ns, word_ns, frontier_vertex_ns] = least_squares(&rows);
     (!rows.is_empty()).then_some(ChangeCost { fixed_ns, word_ns, frontier_vertex_ns })
 }
@@ -122,9 +121,8 @@ fn change(times: impl Iterator<Item = (LevelStats, f64, f64)>) -> Option<ChangeC
 fn change_cost(tables: &[LevelTable], are: impl Fn(Strategy, Strategy) -> bool) -> ChangeCost {
     let pairs = Strategy::ALL.into_iter().flat_map(|previous| Strategy::ALL.map(|strategy| (previous, strategy)));
     let pairs: Vec<_> = pairs.filter(|&(previous, strategy)| are(previous, strategy)).collect();
-    let time = |level: &LevelTimes, a, b| Some((level.stats, level.change_ns(a, b)?, level.own_ns(b)?));
-    let times = levels(tables).flat_map(|level| pairs.iter().filter_map(move |&(a, b)| time(level, a, b)));
-    change(times).unwrap_or_default()
+    let time = |level: &LevelTimes, a, b| Some((level.stats, level.change_ns(a, b)?, level.step_ns(Some(a), b)?));
+    change(levels(tables).flat_map(|level| pairs.iter().filter_map(move |&(a, b)| time(level, a, b)))).unwrap_or_default()
 }
 
 impl SplitParts {
@@ -291,7 +289,8 @@ mod tests {
         assert!((cost.fixed_ns / 9000.0 - 1.0).abs() < 0.1 && (cost.frontier_vertex_ns - 1.0).abs() < 0.1, "{cost:?}");
     }
 
-    /// A table of TC and BC, made from JSON, with times by `time` and 500 ns for every change.
+    /// A table of TC and BC, made from JSON, with times by `time`, and 500 ns for every change before a level that has vertices left to
+    /// find.
     fn table(levels: &[LevelStats], time: impl Fn(&LevelStats, Strategy) -> f64) -> LevelTable {
         let levels: Vec<serde_json::Value> = levels
             .iter()

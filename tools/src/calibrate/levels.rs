@@ -139,6 +139,12 @@ impl LevelTimes {
 }
 
 impl LevelTable {
+    /// Whether the time of this level is that of its work. Level 0 includes the reset of the state, and a search without a device ends
+    /// before a level that has no vertex left to find.
+    pub fn is_timed(&self, level: &LevelTimes) -> bool {
+        level.stats.level > 0 && (level.stats.unvisited_vertices > 0 || self.strategies.iter().any(|strategy| strategy.is_gpu()))
+    }
+
     /// The measured plans: the strategies, and split levels.
     pub fn plans(&self) -> Vec<LevelPlan> {
         let measured = |kernel: &GpuKernel| self.levels.iter().any(|level| level.split_ns(*kernel, SHARES[0]).is_some());
