@@ -139,7 +139,7 @@ pub struct SearchSample {
     pub arcs: u64,
     /// Share of its vertices that have more arcs than the mean.
     pub hub_share: f32,
-    /// The levels from 0 on; the last one finds nothing.
+    /// Level 0, and the later ones that are [timed](LevelTable::is_timed).
     pub levels: Vec<LevelSample>,
 }
 
@@ -160,7 +160,7 @@ impl SearchSample {
                 bottom_up_ns: bottom_up as u64,
             })
         };
-        let levels = table.levels.iter().map(level).collect::<Option<_>>()?;
+        let levels = table.levels.iter().filter(|one| one.stats.level == 0 || table.is_timed(one)).map(level).collect::<Option<_>>()?;
         let LevelStats { vertices, arcs, hub_share, .. } = table.levels.first()?.stats;
         Some(Self { graph: graph.to_owned(), root: table.root, vertices, arcs, hub_share, levels })
     }
