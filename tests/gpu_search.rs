@@ -417,11 +417,11 @@ fn policies_for_devices_are_refused_without_a_device() {
 /// misses that vertex, but the device must still expand it.
 #[test]
 fn a_heavy_vertex_that_the_estimate_misses_is_expanded() {
-    // Lists begin with the vertex with most arcs. So the heavy vertex is the first that vertex 2 finds, after the 130 of vertex 1. The
-    // sample takes every third of the 200.
+    // Lists begin with the vertex with most arcs. So the heavy vertex is the first that vertex 2 finds, after the 131 of vertex 1. The
+    // sample takes every fourth of the 200, from the third on.
     let (first, leaves, n) = (3, 300, 3000);
     let mut edges = vec![[0, 1], [0, 2]];
-    edges.extend((0..200).map(|i| [if i < 130 { 1 } else { 2 }, first + i]));
+    edges.extend((0..200).map(|i| [if i < 131 { 1 } else { 2 }, first + i]));
     edges.extend((0..200).map(|i| [first + i, leaves + i]));
     edges.extend((leaves + 200..n).map(|leaf| [first + 150, leaf]));
     let list = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
