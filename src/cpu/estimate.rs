@@ -44,9 +44,9 @@ impl CpuEngine<'_> {
         hub_edges + if count == 0 { others } else { (sum as f64 * others as f64 / count as f64) as u64 }
     }
 
-    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly (of a queue with one of [`MOST_STEP`]),
-    /// and the number of vertices that each represents. In a bitmap, the sample begins at word `first`, and a vertex represents its word,
-    /// whose mean degree is known.
+    /// Calls `look` with about [`DEGREES_SAMPLED`] vertices of the frontier, spread evenly, and the number of vertices that each
+    /// represents. Of a long queue, one in [`MOST_STEP`] is taken, and hardly more than [`MOST_SAMPLED`]. In a bitmap, the sample begins at
+    /// word `first`, and a vertex represents its word, whose mean degree is known.
     #[inline(always)]
     fn look_at_frontier(&self, first: usize, mut look: impl FnMut(Vertex, u64)) {
         let state = &self.state;

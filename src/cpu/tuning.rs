@@ -86,10 +86,10 @@ pub(super) const HUB_WORDS: usize = 16;
 pub(super) const MIXED_WORDS: usize = 32;
 /// Vertices sampled for an estimate of a frontier's edges.
 pub(super) const DEGREES_SAMPLED: usize = 64;
-/// One of this many vertices of a longer queue is sampled. In a graph of pages of the web, a few vertices have most arcs of a level: from
+/// One in this many vertices of a long queue is sampled. In a graph of pages of the web, a few vertices have most arcs of a level: from
 /// 64 vertices, the estimate of a level was 4.4 times the truth.
 pub(super) const MOST_STEP: usize = 32;
-/// No more vertices of a queue are sampled, since the other threads wait.
+/// Of a queue, hardly more vertices than this are sampled, since the other threads wait.
 pub(super) const MOST_SAMPLED: usize = 4096;
 /// Unvisited vertices sampled for an estimate of a bottom-up level.
 pub(super) const VERTICES_SAMPLED: usize = 64;

@@ -54,8 +54,7 @@ fn shipped_weights_have_the_accuracy_stated_in_their_files() {
 /// Real graphs that were not used for training.
 const HELD_OUT: [&str; 4] = ["soc-Slashdot0902.txt.gz", "email-Enron.txt.gz", "p2p-Gnutella31.txt.xz", "cnr-2000.txt.xz"];
 
-/// The bounds are wider than for the records, since the machine may be another one, and busy, and since top-down levels take less time than
-/// when the networks learned (measured afterwards: 84 to 86 % of the directions, 95 to 96 % of the time).
+/// The bounds are wider than for the records, since the machine may be another one, and busy.
 #[test]
 #[ignore = "measures for some seconds; tests/run --all runs it"]
 fn our_network_decides_well_on_newly_measured_levels() {
@@ -91,6 +90,6 @@ fn our_network_decides_well_on_newly_measured_levels() {
     }
     if !searches.is_empty() {
         let found = mean_of("mlp", &searches);
-        assert!(found.accuracy >= 0.8 && found.reduced_time >= 0.93, "{found:?}");
+        assert!(found.accuracy >= 0.85 && found.reduced_time >= 0.93, "{found:?}");
     }
 }
