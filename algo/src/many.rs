@@ -1,20 +1,22 @@
 //! Many roots in one pass: bit-parallel multi-source search (Then et al., "The More the Merrier", VLDB 2014).
 //!
-//! Each vertex has one word for the searches that have seen it and one for those whose frontier it is in, with a bit for each of up to 64
-//! roots. A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small diameter nearly
-//! all searches meet. While the joint frontier is small, all searches go top-down. After that every level is split by search. Searches
-//! whose frontiers have few arcs, and fewer than are still unexplored, go top-down. The others go bottom-up, where a vertex stops looking
-//! when all of these searches have reached it. (One search that lags behind would make every vertex look at all of its neighbours.)
+//! Each vertex has a bit for each search that has seen it, and one for each search whose frontier it is in: one word for up to 64 roots,
+//! four for up to 256. A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small
+//! diameter nearly all searches meet. (A look takes a line of the caches either way: 256 roots take 2.2 to 3.6 times as long as 64.) While
+//! the joint frontier is small, all searches go top-down. After that every level is split by search. Searches whose frontiers have few
+//! arcs, and fewer than are still unexplored, go top-down. The others go bottom-up, where a vertex stops looking when all of these searches
+//! have reached it. (One search that lags behind would make every vertex look at all of its neighbours.)
 //!
 //! A leaf that the layout leaves out is reached one level after its only neighbour. A search from such a leaf begins at that neighbour, one
 //! level late: the sink counts its levels from 1.
 //!
 //! Deep graphs of small degrees are searched from one root after another (`alone`), unless memory is short.
 //!
-//! Space: 32 bytes per vertex, and 32 more for written levels. Searches report what they find to a [`Visitor`], or write it into the
-//! caller's arrays of levels and parents (`level_rows`).
+//! Space: 33 bytes per vertex, and 32 more for written levels; four times as much from the first call on that writes more than 64 roots.
+//! Searches report what they find to a [`Visitor`], or write it into the caller's arrays of levels and parents (`level_rows`).
 
 mod alone;
+mod bits;
 mod level_rows;
 
 use std::{
@@ -29,7 +31,7 @@ use std::{
 use socbfs::{
     EngineError,
     graph::{Layout, NONE, Place, Vertex},
-    memory::{self, Pod, Shared, Slab, as_wide_atomics, prefetch},
+    memory::{self, Pod, Shared, Slab, as_atomics, as_byte_atomics, as_wide_atomics, prefetch},
     search::{SearchError, Stopper, threads_of},
     threads::{Team, share},
 };
@@ -37,10 +39,14 @@ use socbfs::{
 pub use level_rows::LevelNumber;
 
 use alone::Alone;
-use level_rows::{PLANES, Rows, Written};
+use bits::{Bits, each_bit};
+use level_rows::{PLANES, Rows};
 
-/// Roots of one pass, at most. More roots are searched in several passes, one after another.
+/// Roots of [`ManySearch::run`], at most: a bit of a word for each.
 pub const ROOTS: usize = 64;
+/// Words of each vertex in a pass for more roots, which [`ManySearch::levels_into`] makes where memory allows. (Eight take 0.9 to 1.3 times
+/// as long for each root.)
+const WIDE: usize = 4;
 /// A search goes top-down as long as its frontier has less than one sixteenth of all arcs, and fewer than are still unexplored. A single
 /// bottom-up search whose frontier is rarely met makes every vertex look at most of its neighbours. (64 roots of Kronecker 20: at level 2,
 /// sixty searches have at most 3.5 % of the arcs each, and bottom-up without the 32 lightest of them still takes 21 of 31 million looks. At
@@ -65,8 +71,10 @@ const QUEUED: usize = 64;
 const VERTICES: usize = 4 << 10;
 /// Vertices that a thread collects before it appends them to the shared queue.
 const BUFFER: usize = 64;
-/// Bytes that the arrays of [`ManySearch`] take for each vertex: three words of bits, two queues, and the planes.
-const BYTES: u64 = 3 * 8 + 2 * 4 + 8 * PLANES as u64;
+/// Bytes that the arrays of [`ManySearch`] take for each vertex: three times the words of bits, their planes, two queues, and a mark.
+const fn bytes(words: usize) -> u64 {
+    (words * (3 + PLANES) * 8 + 2 * 4 + 1) as u64
+}
 /// How far ahead the words of vertices are prefetched.
 const AHEAD: usize = 16;
 
@@ -104,7 +112,7 @@ impl<F: Fn(Vertex, u32, u64) + Sync> Visitor for F {
 }
 
 /// Receives what a pass finds, by internal vertices; the rules of [`Visitor`] apply.
-trait Sink: Sync {
+trait Sink<const W: usize>: Sync {
     const PARENTS: bool;
 
     /// Search number `search` begins at `root` (an original number), whose place in the layout is `place`.
@@ -112,10 +120,10 @@ trait Sink: Sync {
 
     /// These searches have reached `v` at `level`. Searches that began at a left-out leaf reach `v` one level deeper, and each search
     /// reaches the left-out leaves of `v` one level after `v`.
-    fn reached(&self, v: Vertex, level: u32, searches: u64);
+    fn reached(&self, v: Vertex, level: u32, searches: Bits<W>);
 
     /// In these searches `parent` is a parent of `v`.
-    fn parent(&self, v: Vertex, parent: Vertex, searches: u64);
+    fn parent(&self, v: Vertex, parent: Vertex, searches: Bits<W>);
 
     /// `v` may soon be reached.
     fn soon(&self, v: Vertex);
@@ -128,9 +136,12 @@ trait Sink: Sync {
 }
 
 /// The searches from these roots that are one level late, since their root is a leaf that the layout leaves out.
-fn late(layout: &Layout, roots: &[Vertex]) -> u64 {
-    let is_late = |&(_, &root): &(usize, &Vertex)| matches!(layout.place(root), Place::LeafOf(_));
-    roots.iter().enumerate().filter(is_late).fold(0, |bits, (search, _)| bits | 1 << search)
+fn late<const W: usize>(layout: &Layout, roots: &[Vertex]) -> Bits<W> {
+    let mut late = Bits::NONE;
+    for (search, _) in roots.iter().enumerate().filter(|&(_, &root)| matches!(layout.place(root), Place::LeafOf(_))) {
+        late |= Bits::one(search);
+    }
+    late
 }
 
 /// Reports what a pass finds to a visitor.
@@ -138,7 +149,7 @@ struct VisitorSink<'a, V> {
     layout: &'a Layout,
     visitor: &'a V,
     roots: &'a [Vertex],
-    late: u64,
+    late: Bits<1>,
 }
 
 impl<V: Visitor> VisitorSink<'_, V> {
@@ -148,7 +159,7 @@ impl<V: Visitor> VisitorSink<'_, V> {
         self.visitor.reached(name, level, searches);
         for &leaf in self.layout.leaves().of_host(v) {
             let mut reached = searches;
-            each_bit(searches & self.late, |search| {
+            each_bit(searches & self.late.0[0], |search| {
                 if self.roots[search] == leaf {
                     reached &= !(1 << search);
                 }
@@ -163,7 +174,7 @@ impl<V: Visitor> VisitorSink<'_, V> {
     }
 }
 
-impl<V: Visitor> Sink for VisitorSink<'_, V> {
+impl<V: Visitor> Sink<1> for VisitorSink<'_, V> {
     const PARENTS: bool = V::PARENTS;
 
     fn begins(&self, root: Vertex, place: Place, search: usize) {
@@ -173,31 +184,24 @@ impl<V: Visitor> Sink for VisitorSink<'_, V> {
                 self.visitor.parent(vertex, root, 1 << search);
             }
         };
+        if !matches!(place, Place::Searched(_)) {
+            tell(root, 0);
+        }
         match place {
-            Place::Searched(internal) => {
-                self.tell(internal, 0, 1 << search);
+            Place::Searched(internal) | Place::LeafOf(internal) => {
+                self.reached(internal, 0, Bits::one(search));
                 if V::PARENTS {
-                    self.visitor.parent(root, root, 1 << search);
+                    self.visitor.parent(self.layout.to_original(internal), root, 1 << search);
                 }
             }
-            Place::LeafOf(host) => {
-                tell(root, 0);
-                self.tell(host, 1, 1 << search);
-                if V::PARENTS {
-                    self.visitor.parent(self.layout.to_original(host), root, 1 << search);
-                }
-            }
-            Place::Paired(other) => {
-                tell(root, 0);
-                tell(other, 1);
-            }
-            Place::Alone => tell(root, 0),
+            Place::Paired(other) => tell(other, 1),
+            Place::Alone => {}
         }
     }
 
     #[inline]
-    fn reached(&self, v: Vertex, level: u32, searches: u64) {
-        for (level, searches) in [(level, searches & !self.late), (level + 1, searches & self.late)] {
+    fn reached(&self, v: Vertex, level: u32, searches: Bits<1>) {
+        for (level, Bits([searches])) in [(level, searches - self.late), (level + 1, searches & self.late)] {
             if searches != 0 {
                 self.tell(v, level, searches);
             }
@@ -205,8 +209,8 @@ impl<V: Visitor> Sink for VisitorSink<'_, V> {
     }
 
     #[inline]
-    fn parent(&self, v: Vertex, parent: Vertex, searches: u64) {
-        self.visitor.parent(self.layout.to_original(v), self.layout.to_original(parent), searches);
+    fn parent(&self, v: Vertex, parent: Vertex, searches: Bits<1>) {
+        self.visitor.parent(self.layout.to_original(v), self.layout.to_original(parent), searches.0[0]);
     }
 
     #[inline]
@@ -219,14 +223,6 @@ impl<V: Visitor> Sink for VisitorSink<'_, V> {
     }
 
     fn next_level(&mut self, _: &Team, _: u32) {}
-}
-
-#[inline]
-fn each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
-    while bits != 0 {
-        visit(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
-    }
 }
 
 /// The result of all passes over the roots.
@@ -269,15 +265,17 @@ pub struct ManySearch<L> {
     team: Team,
     /// Empty if roots are searched one after another.
     words: Words,
-    /// Levels as bits: [`PLANES`] words for each vertex (see `level_rows`). Empty as well then.
+    /// Levels as bits: [`PLANES`] words for each word of bits (see `level_rows`). Empty as well then.
     planes: Slab<u64>,
+    /// Whether there is room for passes of [`WIDE`] words.
+    has_wide: bool,
     /// For each thread, if roots are searched one after another.
     alone: Vec<Mutex<Alone>>,
     stopper: Stopper,
     deadline: Option<Instant>,
 }
 
-/// The arrays of a pass.
+/// The arrays of a pass, each with one or [`WIDE`] words for a vertex.
 #[derive(Debug)]
 struct Words {
     /// By vertex, the searches that have seen it.
@@ -289,6 +287,8 @@ struct Words {
     /// The vertices of the joint frontier, if they have been queued.
     queue: Slab<Vertex>,
     next_queue: Slab<Vertex>,
+    /// By vertex, 1 if it is in the next queue.
+    is_queued: Slab<u8>,
 }
 
 /// Conditions that end a pass early.
@@ -318,123 +318,89 @@ impl<'a> Limits<'a> {
 
 /// Counts of the joint frontier.
 #[derive(Debug)]
-struct Joint {
+struct Joint<const W: usize> {
     vertices: AtomicUsize,
     /// Arcs that leave the joint frontier.
     arcs: AtomicU64,
     /// Vertices found, summed over the searches.
     found: AtomicU64,
     /// Arcs that leave the frontier of each search, estimated.
-    of_search: [AtomicU64; ROOTS],
+    of_search: [[AtomicU64; 64]; W],
     /// Number of levels (0 to 2) by which vertices found with the frontier lie deeper than its level: searches from left-out leaves are one
     /// level late, and left-out leaves lie one level below their hosts.
     deeper: AtomicU32,
 }
 
-impl Default for Joint {
+impl<const W: usize> Default for Joint<W> {
     fn default() -> Self {
         Self {
             vertices: AtomicUsize::new(0),
             arcs: AtomicU64::new(0),
             found: AtomicU64::new(0),
-            of_search: [const { AtomicU64::new(0) }; ROOTS],
+            of_search: [const { [const { AtomicU64::new(0) }; 64] }; W],
             deeper: AtomicU32::new(0),
         }
     }
 }
 
-impl Joint {
+impl<const W: usize> Joint<W> {
     /// The searches that go top-down, and the others that have a frontier. `explored`: the arcs of each search's earlier frontiers.
-    fn split(&self, all_arcs: u64, explored: &[u64; ROOTS]) -> (u64, u64) {
+    fn split(&self, all_arcs: u64, explored: &[[u64; 64]; W]) -> (Bits<W>, Bits<W>) {
         if self.arcs.load(Relaxed) < all_arcs / FEW_QUEUED {
-            return (u64::MAX, 0);
+            return (Bits::ALL, Bits::NONE);
         }
-        let (mut light, mut heavy) = (0, 0);
-        for (search, (arcs, explored)) in self.of_search.iter().zip(explored).enumerate() {
+        let (mut light, mut heavy) = (Bits::NONE, Bits::NONE);
+        for (search, (arcs, explored)) in self.of_search.as_flattened().iter().zip(explored.as_flattened()).enumerate() {
             let arcs = arcs.load(Relaxed);
             let unexplored = all_arcs.saturating_sub(explored + arcs);
             let is_light = arcs == 0 || (arcs < all_arcs / FEW_ARCS && arcs < unexplored);
-            *if is_light { &mut light } else { &mut heavy } |= 1 << search;
+            *if is_light { &mut light } else { &mut heavy } |= Bits::one(search);
         }
         (light, heavy)
     }
 }
 
 /// One thread's part of a [`Joint`].
-struct ThreadCounts {
+struct ThreadCounts<const W: usize> {
     vertices: usize,
     arcs: u64,
     found: u64,
-    of_search: [u64; ROOTS],
+    of_search: [[u64; 64]; W],
     deeper: u32,
 }
 
-impl ThreadCounts {
+impl<const W: usize> ThreadCounts<W> {
     fn new() -> Self {
-        Self { vertices: 0, arcs: 0, found: 0, of_search: [0; ROOTS], deeper: 0 }
+        Self { vertices: 0, arcs: 0, found: 0, of_search: [[0; 64]; W], deeper: 0 }
     }
 
     #[inline]
-    fn add(&mut self, layout: &Layout, v: usize, searches: u64, late: u64) {
+    fn add(&mut self, layout: &Layout, v: usize, searches: Bits<W>, late: Bits<W>) {
         let degree = layout.csr().degree(v as Vertex);
         let has_leaf = u32::from(layout.leaves().is_host(v as Vertex));
-        self.deeper = self.deeper.max(has_leaf + u32::from(searches & late != 0));
+        self.deeper = self.deeper.max(has_leaf + u32::from(!(searches & late).is_empty()));
         self.vertices += 1;
         self.arcs += u64::from(degree);
-        self.found += u64::from(searches.count_ones());
+        self.found += searches.count();
         let weight = if v < COUNTED || degree >= COUNTED_ARCS { 1 } else { SAMPLED };
         if v % weight == 0 {
-            each_bit(searches, |search| self.of_search[search] += u64::from(degree) * weight as u64);
+            let arcs = u64::from(degree) * weight as u64;
+            let of_search = self.of_search.as_flattened_mut();
+            searches.each(|search| of_search[search] += arcs);
         }
     }
 
-    fn add_to(&self, joint: &Joint) {
+    fn add_to(&self, joint: &Joint<W>) {
         // Relaxed: the counters order no other data, and the end of the team's work makes them visible to the reader.
         joint.vertices.fetch_add(self.vertices, Relaxed);
         joint.arcs.fetch_add(self.arcs, Relaxed);
         joint.found.fetch_add(self.found, Relaxed);
         joint.deeper.fetch_max(self.deeper, Relaxed);
-        for (all, &part) in joint.of_search.iter().zip(&self.of_search) {
+        for (all, &part) in joint.of_search.as_flattened().iter().zip(self.of_search.as_flattened()) {
             if part > 0 {
                 all.fetch_add(part, Relaxed);
             }
         }
-    }
-}
-
-/// A queue that several threads fill, each through a buffer of its own.
-struct Filling<'a> {
-    queue: Shared<Vertex>,
-    len: &'a AtomicUsize,
-    capacity: usize,
-}
-
-struct Buffer<'a> {
-    filling: &'a Filling<'a>,
-    vertices: [Vertex; BUFFER],
-    len: usize,
-}
-
-impl<'a> Buffer<'a> {
-    fn new(filling: &'a Filling<'a>) -> Self {
-        Self { filling, vertices: [0; BUFFER], len: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, vertex: Vertex) {
-        self.vertices[self.len] = vertex;
-        self.len += 1;
-        if self.len == BUFFER {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        let at = self.filling.len.fetch_add(self.len, Relaxed);
-        assert!(at + self.len <= self.filling.capacity, "a vertex was queued twice");
-        // SAFETY: the places `at..at + len` lie in the queue, and were handed out to this thread alone.
-        unsafe { std::ptr::copy_nonoverlapping(self.vertices.as_ptr(), self.filling.queue.get().add(at), self.len) };
-        self.len = 0;
     }
 }
 
@@ -452,16 +418,18 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let fits_alone = check(alone::BYTES.saturating_mul(borrowed.padded() as u64).saturating_mul(team.size() as u64)).is_ok();
         let singles = if fits_alone && alone::is_deep(borrowed).map_err(EngineError::from)? { team.size() } else { 0 };
         let vertices = if singles > 0 { 0 } else { borrowed.csr().vertices() };
-        check(BYTES.saturating_mul(vertices as u64))?;
-        let words = || Slab::zeroed(vertices, "bits of many searches").map_err(EngineError::from);
+        let of_width = |words| check(bytes(words).saturating_mul(vertices as u64));
+        let has_wide = of_width(WIDE).is_ok();
+        let width = if has_wide { WIDE } else { of_width(1).map(|()| 1)? };
+        let words = |each: usize| Slab::zeroed(vertices.saturating_mul(each * width), "bits of many searches").map_err(EngineError::from);
         let queue = || Slab::zeroed(vertices, "frontier queue").map_err(EngineError::from);
-        let (seen, frontier, next) = (words()?, words()?, words()?);
+        let (seen, frontier, next, planes) = (words(1)?, words(1)?, words(1)?, words(PLANES)?);
         let (queue, next_queue) = (queue()?, queue()?);
-        let planes = Slab::zeroed(vertices.saturating_mul(PLANES), "levels of many searches").map_err(EngineError::from)?;
+        let is_queued = Slab::zeroed(vertices, "frontier queue").map_err(EngineError::from)?;
         let single = |_| Alone::new(borrowed).map(Mutex::new).map_err(EngineError::from);
         let alone = (0..singles).map(single).collect::<Result<_, _>>()?;
-        let words = Words { seen, frontier, next, queue, next_queue };
-        Ok(Self { layout, team, words, planes, alone, stopper: Stopper::default(), deadline: None })
+        let words = Words { seen, frontier, next, queue, next_queue, is_queued };
+        Ok(Self { layout, team, words, planes, has_wide, alone, stopper: Stopper::default(), deadline: None })
     }
 
     /// A handle with which any thread can stop searches.
@@ -523,9 +491,9 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         Ok(ManyOutcome { elapsed: begin.elapsed(), ..outcome? })
     }
 
-    /// Searches from any number of roots, and writes the level of every vertex: that of vertex `v` in the search from `roots[i]` into
-    /// `levels[v * roots.len() + i]`, so that the levels of a vertex lie together. Bytes are fastest, as long as no level is deeper than
-    /// 254.
+    /// Searches from any number of roots, up to 256 in a pass, and writes the level of every vertex: that of vertex `v` in the search from
+    /// `roots[i]` into `levels[v * roots.len() + i]`, so that the levels of a vertex lie together. Bytes are fastest, as long as no level is
+    /// deeper than 254.
     ///
     /// # Errors
     /// As [`ManySearch::run`]; [`SearchError::Length`] if `levels` does not have one entry per vertex and root; [`SearchError::TooDeep`].
@@ -557,7 +525,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         parents: &mut [Vertex],
     ) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
-        let Self { layout, team, words, planes, alone, stopper, deadline } = self;
+        let Self { layout, team, words, planes, has_wide, alone, stopper, deadline } = self;
         let (layout, limits) = (borrow_once(layout, words, alone), Limits::new(stopper, *deadline));
         check_roots(layout, roots)?;
         let wanted = layout.vertices().saturating_mul(roots.len());
@@ -593,21 +561,22 @@ impl<L: Borrow<Layout>> ManySearch<L> {
             fill(team, levels, N::NONE);
         }
         let mut all = ManyOutcome::default();
-        for (pass, roots_of_pass) in roots.chunks(ROOTS).enumerate() {
-            let rows = Rows { stride: roots.len(), first: pass * ROOTS, columns: roots_of_pass.len() };
-            if in_planes {
-                fill(team, planes, 0);
-            }
-            let late = late(layout, roots_of_pass);
-            let planes = in_planes.then(|| Shared::new(planes));
-            let (levels, parents) = (Shared::new(levels), Shared::new(parents));
-            let one = if with_parents {
-                Written::<N, true> { layout, roots: roots_of_pass, rows, levels, parents, planes, late }.pass(words, team, &limits)?
+        let mut first = 0;
+        while first < roots.len() {
+            let is_wide = *has_wide && roots.len() - first > ROOTS;
+            let columns = (roots.len() - first).min(if is_wide { WIDE * ROOTS } else { ROOTS });
+            let roots_of_pass = &roots[first..first + columns];
+            let rows = Rows { stride: roots.len(), first, columns };
+            let planes = in_planes.then(|| &mut planes[..]);
+            let arrays = (Shared::new(levels), with_parents.then(|| Shared::new(parents)), planes);
+            let one = if is_wide {
+                level_rows::pass::<N, WIDE>(words, (layout, team, &limits), roots_of_pass, rows, arrays)?
             } else {
-                Written::<N, false> { layout, roots: roots_of_pass, rows, levels, parents, planes, late }.pass(words, team, &limits)?
+                level_rows::pass::<N, 1>(words, (layout, team, &limits), roots_of_pass, rows, arrays)?
             };
             all.reached += one.reached;
             all.levels = all.levels.max(one.levels);
+            first += columns;
         }
         Ok(ManyOutcome { elapsed: begin.elapsed(), ..all })
     }
@@ -621,7 +590,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
 fn borrow_once<'a, L: Borrow<Layout>>(layout: &'a L, words: &Words, alone: &[Mutex<Alone>]) -> &'a Layout {
     let layout = layout.borrow();
     let fits = match alone {
-        [] => layout.csr().vertices() == words.seen.len(),
+        [] => layout.csr().vertices() == words.queue.len(),
         [one, ..] => one.lock().unwrap_or_else(PoisonError::into_inner).fits(layout),
     };
     assert!(fits, "the layout of a search became another one");
@@ -635,8 +604,8 @@ fn check_roots(layout: &Layout, roots: &[Vertex]) -> Result<(), SearchError> {
 }
 
 impl Words {
-    /// Runs one pass; the roots are in range and at most [`ROOTS`].
-    fn pass<S: Sink>(
+    /// Runs one pass of `W` words a vertex; the roots are in range, at most 64 for each word, and the arrays have this many words.
+    fn pass<S: Sink<W>, const W: usize>(
         &mut self,
         layout: &Layout,
         team: &Team,
@@ -644,16 +613,18 @@ impl Words {
         sink: &mut S,
         limits: &Limits<'_>,
     ) -> Result<ManyOutcome, SearchError> {
-        let Self { seen, frontier, next, queue, next_queue } = self;
+        let Self { seen, frontier, next, queue, next_queue, is_queued } = self;
         let csr = layout.csr();
-        for words in [&mut *seen, frontier, next] {
-            fill(team, words, 0);
+        let [seen, mut frontier, mut next] = [seen, frontier, next].map(|words| Bits::<W>::of_words(&mut words[..W * csr.vertices()]));
+        for bits in [&mut *seen, frontier, next] {
+            fill(team, bits, Bits::NONE);
         }
+        fill(team, is_queued, 0);
         let mut joint = Joint::default();
         let (late, mut levels) = (late(layout, roots), u32::from(!roots.is_empty()));
         let mut queued = 0;
         for (search, &root) in roots.iter().enumerate() {
-            let (place, bit) = (layout.place(root), 1 << search);
+            let (place, bit) = (layout.place(root), Bits::one(search));
             sink.begins(root, place, search);
             *joint.found.get_mut() += 1;
             let internal = match place {
@@ -673,22 +644,22 @@ impl Words {
                 Place::Alone => NONE,
             };
             if internal != NONE {
-                let word = &mut frontier[internal as usize];
+                let bits = &mut frontier[internal as usize];
                 let degree = u64::from(csr.degree(internal));
-                if *word == 0 {
+                if bits.is_empty() {
                     queue[queued] = internal;
                     queued += 1;
                     *joint.arcs.get_mut() += degree;
                 }
-                *word |= bit;
-                *joint.of_search[search].get_mut() = degree;
+                *bits |= bit;
+                *joint.of_search.as_flattened_mut()[search].get_mut() = degree;
                 seen[internal as usize] |= bit;
             }
         }
         *joint.vertices.get_mut() = queued;
         let mut reached = std::mem::take(joint.found.get_mut());
         let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
-        let mut explored = [0; ROOTS];
+        let mut explored = [[0; 64]; W];
         // Also if no root has anything to search.
         if let (true, Some(&first)) = (limits.are_reached(), roots.first()) {
             return Err(SearchError::Stopped(first));
@@ -709,36 +680,35 @@ impl Words {
             level += 1;
             sink.next_level(team, level);
             let (light, heavy) = joint.split(csr.arcs() as u64, &explored);
-            for (explored, arcs) in explored.iter_mut().zip(&mut joint.of_search) {
+            for (explored, arcs) in explored.as_flattened_mut().iter_mut().zip(joint.of_search.as_flattened_mut()) {
                 *explored += *arcs.get_mut();
             }
             joint = Joint::default();
             let alone = arcs < SHARED_ARCS;
             if !next_is_clear {
-                fill(team, next, 0);
+                fill(team, next, Bits::NONE);
             }
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
             // One thread alone needs no lists sorted by number. (In the order of the input, where levels are small, `top_down` is used.)
             let is_pushed = layout.is_by_degree() || layout.is_mapped() && team.size() == 1;
-            let stays_queue = heavy == 0 && arcs < csr.arcs() as u64 / FEW_QUEUED;
+            let stays_queue = heavy.is_empty() && arcs < csr.arcs() as u64 / FEW_QUEUED;
             let lists = (layout, limits);
-            let found = if stays_queue {
-                top_down::<S, true>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
-            } else if S::PARENTS || !is_pushed {
-                top_down::<S, false>(team, alone, lists, seen, (&*frontier, light, &mut *next), (&queue[..queued], &mut *next_queue), sink)
+            let (from, queues) = ((&*frontier, light, &mut *next), (&queue[..queued], &mut **next_queue, &mut **is_queued));
+            let found = if stays_queue || S::PARENTS || !is_pushed {
+                top_down(team, (alone, stays_queue), lists, seen, from, queues, sink)
             } else {
-                push(team, lists, (&*frontier, light, &mut *next), &queue[..queued]);
+                push(team, lists, from, queues.0);
                 0
             };
             (is_queue, next_is_clear) = (stays_queue, stays_queue);
             if stays_queue {
                 forget(team, alone, frontier, &queue[..queued]);
-                std::mem::swap(frontier, next);
+                std::mem::swap(&mut frontier, &mut next);
                 std::mem::swap(queue, next_queue);
-                mark_seen(team, alone, layout, seen, (frontier, &queue[..found]), (sink, level, late), &joint);
+                mark_seen(team, alone, layout, seen, (frontier, &queue[..found], is_queued), (sink, level, late), &joint);
             } else {
                 bottom_up(team, lists, seen, (&*frontier, heavy, &mut *next), (sink, level, late), &joint);
-                std::mem::swap(frontier, next);
+                std::mem::swap(&mut frontier, &mut next);
             }
             let (found, deeper) = (*joint.found.get_mut(), *joint.deeper.get_mut());
             if found > 0 {
@@ -748,7 +718,7 @@ impl Words {
         }
         let leaves = layout.leaves();
         let hosts = leaves.hosts().iter().enumerate();
-        reached += hosts.map(|(index, &host)| u64::from(seen[host as usize].count_ones()) * leaves.of(index).len() as u64).sum::<u64>();
+        reached += hosts.map(|(index, &host)| seen[host as usize].count() * leaves.of(index).len() as u64).sum::<u64>();
         Ok(ManyOutcome { reached, levels, ..ManyOutcome::default() })
     }
 }
@@ -763,73 +733,83 @@ fn fill<T: Pod>(team: &Team, entries: &mut [T], value: T) {
     });
 }
 
+/// Appends vertices to a queue that several threads fill up to `len`.
+fn append(queue: &[AtomicU32], len: &AtomicUsize, vertices: impl Iterator<Item = Vertex> + Clone) {
+    let places = len.fetch_add(vertices.clone().count(), Relaxed)..;
+    for (place, vertex) in places.zip(vertices) {
+        queue[place].store(vertex, Relaxed);
+    }
+}
+
 /// Makes a queue of the vertices in the frontiers of these searches. Returns its length.
-fn collect(team: &Team, (frontier, searches): (&[u64], u64), queue: &mut [Vertex]) -> usize {
-    let len = AtomicUsize::new(0);
-    let filling = Filling { capacity: queue.len(), queue: Shared::new(queue), len: &len };
-    let all = if searches == 0 { 0 } else { frontier.len() };
+fn collect<const W: usize>(team: &Team, (frontier, searches): (&[Bits<W>], Bits<W>), queue: &mut [Vertex]) -> usize {
+    let (queue, len) = (as_atomics(queue), AtomicUsize::new(0));
+    let all = if searches.is_empty() { 0 } else { frontier.len() };
     share(team, all, VERTICES, all < 4 * VERTICES, &|_, range| {
-        let mut buffer = Buffer::new(&filling);
-        for v in range {
-            if frontier[v] & searches != 0 {
-                buffer.push(v as Vertex);
-            }
-        }
-        buffer.flush();
+        append(queue, &len, range.filter(|&v| !(frontier[v] & searches).is_empty()).map(|v| v as Vertex));
     });
     len.into_inner()
 }
 
 /// Pushes the searches `light` of the queue's vertices to their neighbours. Afterwards `next` has the searches that are new at a vertex,
-/// and the next queue (if `QUEUE`) has the vertices with new searches. Returns the length of the next queue. Without a queue and without
-/// parents, `next` may have searches that reached the vertex at an earlier level: `bottom_up` removes these.
-fn top_down<S: Sink, const QUEUE: bool>(
+/// and the next queue (if `queues`) the vertices with new searches. Returns its length. Without a queue and without parents, `next` may
+/// have searches that reached the vertex at an earlier level: `bottom_up` removes these.
+fn top_down<S: Sink<W>, const W: usize>(
     team: &Team,
-    alone: bool,
+    (alone, queues): (bool, bool),
     (layout, limits): (&Layout, &Limits<'_>),
-    seen: &[u64],
-    (frontier, light, next): (&[u64], u64, &mut [u64]),
-    (queue, next_queue): (&[Vertex], &mut [Vertex]),
+    seen: &[Bits<W>],
+    (frontier, light, next): (&[Bits<W>], Bits<W>, &mut [Bits<W>]),
+    (queue, next_queue, is_queued): (&[Vertex], &mut [Vertex], &mut [u8]),
     sink: &S,
 ) -> usize {
     let len = AtomicUsize::new(0);
-    let filling = Filling { capacity: next_queue.len(), queue: Shared::new(next_queue), len: &len };
-    let next = as_wide_atomics(next);
+    let (next, next_queue, is_queued) = (as_wide_atomics(Bits::words(next)), as_atomics(next_queue), as_byte_atomics(is_queued));
     share(team, queue.len(), QUEUED, alone, &|_, range| {
         if limits.are_reached() {
             return;
         }
-        let mut buffer = Buffer::new(&filling);
+        let (mut found, mut count) = ([0; BUFFER], 0);
         for &u in &queue[range] {
             let searches = frontier[u as usize] & light;
-            if searches == 0 {
+            if searches.is_empty() {
                 continue;
             }
             let list = layout.csr().neighbours(u);
             for (at, &v) in list.iter().enumerate() {
-                let checks_seen = QUEUE || S::PARENTS;
                 if let Some(&ahead) = list.get(at + AHEAD) {
-                    if checks_seen {
+                    if queues || S::PARENTS {
                         prefetch(&raw const seen[ahead as usize]);
                     }
-                    prefetch(next[ahead as usize].as_ptr());
+                    prefetch(next[W * ahead as usize].as_ptr());
                 }
-                let new = if checks_seen { searches & !seen[v as usize] } else { searches };
-                // A plain load first: usually another vertex has already pushed all of these searches.
-                if new & !next[v as usize].load(Relaxed) == 0 {
+                let new = if queues || S::PARENTS { searches - seen[v as usize] } else { searches };
+                let mut first = Bits::<W>::NONE;
+                for word in 0..W {
+                    let (new, all) = (new.0[word], &next[W * v as usize + word]);
+                    // A plain load first: usually another vertex has already pushed all of these searches.
+                    if new & !all.load(Relaxed) != 0 {
+                        // Relaxed: who sets a bit first has it, and the end of the team's work orders the words for the next step.
+                        first.0[word] = new & !all.fetch_or(new, Relaxed);
+                    }
+                }
+                if first.is_empty() {
                     continue;
                 }
-                // Relaxed: the thread that sets a bit first has it, and the end of the team's work orders the words for the next step.
-                let before = next[v as usize].fetch_or(new, Relaxed);
-                if QUEUE && before == 0 {
-                    buffer.push(v);
+                // Two threads may be first, each at a word of its own.
+                if queues && is_queued[v as usize].swap(1, Relaxed) == 0 {
+                    (found[count], count) = (v, count + 1);
+                    if count == BUFFER {
+                        append(next_queue, &len, found.into_iter());
+                        count = 0;
+                    }
                 }
-                if S::PARENTS && new & !before != 0 {
-                    sink.parent(v, u, new & !before);
+                if S::PARENTS {
+                    sink.parent(v, u, first);
                 }
             }
         }
-        buffer.flush();
+        append(next_queue, &len, found[..count].iter().copied());
     });
     len.into_inner()
 }
@@ -838,7 +818,12 @@ fn top_down<S: Sink, const QUEUE: bool>(
 /// through the whole queue, and writes the words of its own range of vertices. Threads therefore share no word and need no atomic access.
 /// No word is tested before it is written, since that branch would be mispredicted. (64 roots of Kronecker 20, level 2, one thread: 6 ms
 /// instead of 10.)
-fn push(team: &Team, (layout, limits): (&Layout, &Limits<'_>), (frontier, light, next): (&[u64], u64, &mut [u64]), queue: &[Vertex]) {
+fn push<const W: usize>(
+    team: &Team,
+    (layout, limits): (&Layout, &Limits<'_>),
+    (frontier, light, next): (&[Bits<W>], Bits<W>, &mut [Bits<W>]),
+    queue: &[Vertex],
+) {
     let (vertices, ranges) = (next.len(), team.size());
     // The ranges receive about the same number of arcs.
     let offsets = &layout.incoming().offsets;
@@ -857,7 +842,7 @@ fn push(team: &Team, (layout, limits): (&Layout, &Limits<'_>), (frontier, light,
                 if at % QUEUED == 0 && limits.are_reached() {
                     return;
                 }
-                if searches == 0 {
+                if searches.is_empty() {
                     continue;
                 }
                 let mut list = layout.csr().neighbours(u);
@@ -874,33 +859,36 @@ fn push(team: &Team, (layout, limits): (&Layout, &Limits<'_>), (frontier, light,
 }
 
 /// Clears the frontier, all of whose vertices are in the queue.
-fn forget(team: &Team, alone: bool, frontier: &mut [u64], queue: &[Vertex]) {
+fn forget<const W: usize>(team: &Team, alone: bool, frontier: &mut [Bits<W>], queue: &[Vertex]) {
     let frontier = Shared::new(frontier);
     share(team, queue.len(), VERTICES, alone, &|_, range| {
         for &u in &queue[range] {
             // SAFETY: queues hold vertices, each once.
-            unsafe { *frontier.get().add(u as usize) = 0 };
+            unsafe { *frontier.get().add(u as usize) = Bits::NONE };
         }
     });
 }
 
 /// After [`top_down`] with a queue: adds the new searches to `seen`, and reports them.
-fn mark_seen<S: Sink>(
+fn mark_seen<S: Sink<W>, const W: usize>(
     team: &Team,
     alone: bool,
     layout: &Layout,
-    seen: &mut [u64],
-    (frontier, queue): (&[u64], &[Vertex]),
-    (sink, level, late): (&S, u32, u64),
-    joint: &Joint,
+    seen: &mut [Bits<W>],
+    (frontier, queue, is_queued): (&[Bits<W>], &[Vertex], &mut [u8]),
+    (sink, level, late): (&S, u32, Bits<W>),
+    joint: &Joint<W>,
 ) {
-    let seen = Shared::new(seen);
+    let (seen, is_queued) = (Shared::new(seen), Shared::new(is_queued));
     share(team, queue.len(), QUEUED, alone, &|_, range| {
         let mut part = ThreadCounts::new();
         for &v in &queue[range] {
             let searches = frontier[v as usize];
             // SAFETY: queues hold vertices, each once.
-            unsafe { *seen.get().add(v as usize) |= searches };
+            unsafe {
+                *seen.get().add(v as usize) |= searches;
+                *is_queued.get().add(v as usize) = 0;
+            }
             sink.reached(v, level, searches);
             part.add(layout, v as usize, searches, late);
         }
@@ -910,16 +898,16 @@ fn mark_seen<S: Sink>(
 
 /// Every vertex that not all of the searches `heavy` have reached looks for the missing ones at its neighbours. Writes the new searches
 /// into `next` and `seen`; those that [`top_down`] left in `next` are included if they are new.
-fn bottom_up<S: Sink>(
+fn bottom_up<S: Sink<W>, const W: usize>(
     team: &Team,
     (layout, limits): (&Layout, &Limits<'_>),
-    seen: &mut [u64],
-    (frontier, heavy, next): (&[u64], u64, &mut [u64]),
-    (sink, level, late): (&S, u32, u64),
-    joint: &Joint,
+    seen: &mut [Bits<W>],
+    (frontier, heavy, next): (&[Bits<W>], Bits<W>, &mut [Bits<W>]),
+    (sink, level, late): (&S, u32, Bits<W>),
+    joint: &Joint<W>,
 ) {
     let (vertices, lists) = (next.len(), layout.incoming());
-    assert_eq!((frontier.len(), lists.vertices()), (vertices, vertices), "a word for each vertex");
+    assert_eq!((frontier.len(), lists.vertices()), (vertices, vertices), "bits for each vertex");
     let (seen, next) = (Shared::new(seen), Shared::new(next));
     share(team, vertices, VERTICES, vertices < 4 * VERTICES, &|_, range| {
         if limits.are_reached() {
@@ -928,38 +916,39 @@ fn bottom_up<S: Sink>(
         let mut part = ThreadCounts::new();
         // SAFETY: ranges are handed out once, and lie inside both slices.
         let (seen, next) = unsafe {
-            let own = |words: Shared<u64>| std::slice::from_raw_parts_mut(words.get().add(range.start), range.len());
+            let own = |bits: Shared<Bits<W>>| std::slice::from_raw_parts_mut(bits.get().add(range.start), range.len());
             (own(seen), own(next))
         };
         for at in 0..range.len() {
             let v = (range.start + at) as Vertex;
             // Prefetches what the visitor will write, since its arrays may be in another order.
-            if let Some(seen) = seen.get(at + AHEAD) {
-                if heavy & !seen != 0 {
+            if let Some(&seen) = seen.get(at + AHEAD) {
+                if !(heavy - seen).is_empty() {
                     sink.soon(v + AHEAD as Vertex);
                 }
             }
-            let wanted = heavy & !seen[at];
-            let mut new = 0;
-            if wanted != 0 {
+            let wanted = heavy - seen[at];
+            let mut missing = wanted;
+            if !wanted.is_empty() {
                 for &u in lists.neighbours(v) {
-                    // SAFETY: neighbours are vertices, each of which has a word (asserted above).
-                    let searches = unsafe { frontier.get_unchecked(u as usize) } & wanted;
-                    if S::PARENTS && searches & !new != 0 {
-                        sink.parent(v, u, searches & !new);
+                    // SAFETY: neighbours are vertices, each of which has bits (asserted above).
+                    let found = *unsafe { frontier.get_unchecked(u as usize) } & missing;
+                    if S::PARENTS && !found.is_empty() {
+                        sink.parent(v, u, found);
                     }
-                    new |= searches;
-                    if new == wanted {
+                    missing = missing - found;
+                    if missing.is_empty() {
                         break;
                     }
                 }
             }
+            let mut new = wanted - missing;
             let reached = next[at];
-            new |= reached & !seen[at];
+            new |= reached - seen[at];
             if new != reached {
                 next[at] = new;
             }
-            if new != 0 {
+            if !new.is_empty() {
                 seen[at] |= new;
                 sink.reached(v, level, new);
                 part.add(layout, v as usize, new, late);

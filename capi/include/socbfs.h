@@ -87,7 +87,7 @@ typedef struct socbfs_graph socbfs_graph;
 // A grid of free and blocked cells, and searches over it without a graph.
 typedef struct socbfs_grid socbfs_grid;
 
-// Searches one graph from many roots, 64 of them in a pass.
+// Searches one graph from many roots, up to 256 of them in a pass.
 typedef struct socbfs_many socbfs_many;
 
 // Measures energy.

@@ -97,7 +97,7 @@ pub struct socbfs_search {
     fallen_back: OnceLock<CString>,
 }
 
-/// Searches one graph from many roots, 64 of them in a pass.
+/// Searches one graph from many roots, up to 256 of them in a pass.
 pub struct socbfs_many {
     search: Mutex<ManySearch<Arc<Layout>>>,
     stopper: Stopper,

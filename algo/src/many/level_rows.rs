@@ -1,23 +1,23 @@
 //! Writes levels and parents of many searches into arrays, vertex by vertex.
 //!
 //! Several levels reach the same vertex, each for some of the searches, and a vertex's row of levels is a cache line or more. So levels are
-//! first kept as bits: one word for each bit of `level + 1`, all words of a vertex side by side, in the order of internal vertices. After
-//! the last level that fits these words, every row is written once, from the first to the last. Deeper levels are written directly to the
+//! first kept as bits: a plane for each bit of `level + 1`, all planes of a vertex side by side, in the order of internal vertices. After
+//! the last level that fits the planes, every row is written once, from the first to the last. Deeper levels are written directly to the
 //! rows, and so are all levels if rows are so short that this is faster.
 
 use std::ops::Range;
 
-use super::{AHEAD, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, each_bit};
+use super::{AHEAD, Bits, Limits, ManyOutcome, SearchError, Sink, VERTICES, Words, fill, late};
 use socbfs::{
-    graph::{Layout, NONE, Place, Vertex},
+    graph::{Layout, Place, Vertex},
     kernels::SPREAD,
     memory::{Pod, Shared, prefetch},
     threads::{Team, share},
 };
 
-/// Words per vertex for its levels.
+/// Planes: bits of `level + 1`.
 pub(super) const PLANES: usize = 4;
-/// Levels from this one on do not fit [`PLANES`] words, in which 0 means "not reached".
+/// Levels from this one on do not fit [`PLANES`] bits, in which 0 means "not reached".
 const TOO_DEEP: u32 = (1 << PLANES) - 1;
 /// Rows with fewer entries than this are written directly, without planes.
 pub(super) const ENOUGH: usize = 16;
@@ -33,12 +33,6 @@ pub trait LevelNumber: Pod + PartialEq {
     /// The deepest level that the type can hold.
     const DEEPEST: u32;
 
-    /// Writes `level` into those of the `columns` entries at `row` whose bit is set in `searches`.
-    ///
-    /// # Safety
-    /// `row` points to `columns` entries, and no other thread uses them.
-    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32);
-
     /// One level deeper; "not reached" stays "not reached".
     fn deeper(self) -> Self;
 
@@ -46,58 +40,26 @@ pub trait LevelNumber: Pod + PartialEq {
     fn of_code(code: u32) -> Self;
 }
 
-impl LevelNumber for u32 {
-    const NONE: Self = NONE;
-    const DEEPEST: u32 = NONE - 1;
+macro_rules! level_numbers {
+    ($($number:ty)*) => {$(
+        impl LevelNumber for $number {
+            const NONE: Self = Self::MAX;
+            const DEEPEST: u32 = Self::MAX as u32 - 1;
 
-    unsafe fn write(row: *mut Self, _: usize, searches: u64, level: u32) {
-        // SAFETY: every set bit is one of the columns (see `write`).
-        each_bit(searches, |column| unsafe { *row.add(column) = level });
-    }
+            #[inline]
+            fn deeper(self) -> Self {
+                self.saturating_add(1)
+            }
 
-    #[inline]
-    fn deeper(self) -> Self {
-        self.saturating_add(1)
-    }
-
-    #[inline]
-    fn of_code(code: u32) -> Self {
-        code.wrapping_sub(1)
-    }
-}
-
-impl LevelNumber for u8 {
-    const NONE: Self = Self::MAX;
-    const DEEPEST: u32 = 254;
-
-    unsafe fn write(row: *mut Self, columns: usize, searches: u64, level: u32) {
-        let (whole, level) = (columns / 8, level as u8);
-        for eight in 0..whole {
-            let bits = (searches >> (8 * eight)) as u8;
-            if bits != 0 {
-                let mask = SPREAD[bits as usize];
-                // SAFETY: these are eight of the columns.
-                let entries = unsafe { &mut *row.add(8 * eight).cast::<[u8; 8]>() };
-                for (entry, mask) in entries.iter_mut().zip(mask) {
-                    *entry = *entry & !mask | level & mask;
-                }
+            #[inline]
+            fn of_code(code: u32) -> Self {
+                (code as Self).wrapping_sub(1)
             }
         }
-        let rest = searches.checked_shr(8 * whole as u32).unwrap_or(0);
-        // SAFETY: every set bit is one of the columns.
-        each_bit(rest, |column| unsafe { *row.add(8 * whole + column) = level });
-    }
-
-    #[inline]
-    fn deeper(self) -> Self {
-        self.saturating_add(1)
-    }
-
-    #[inline]
-    fn of_code(code: u32) -> Self {
-        (code as u8).wrapping_sub(1)
-    }
+    )*};
 }
+
+level_numbers!(u8 u32);
 
 /// The place of a pass's entries in the caller's arrays.
 #[derive(Clone, Copy)]
@@ -116,31 +78,52 @@ impl Rows {
     }
 }
 
-/// The arrays that a pass writes. They have a row for every vertex (`trees_into` checks this), except `parents` of `Written<N, false>`.
-pub(super) struct Written<'a, N, const PARENTS: bool> {
-    pub(super) layout: &'a Layout,
-    pub(super) roots: &'a [Vertex],
-    pub(super) rows: Rows,
-    pub(super) levels: Shared<N>,
-    pub(super) parents: Shared<Vertex>,
-    /// [`PLANES`] words, zero at first, for every searched vertex. `None`: levels go directly to the rows, all entries of which are
-    /// initialised.
-    pub(super) planes: Option<Shared<u64>>,
-    /// See [`late`](super::late).
-    pub(super) late: u64,
+/// Runs a pass of `W` words a vertex, and writes what it finds into the rows of `levels`, and of `parents` if there are any. Levels are
+/// kept in `planes` first if these are given; otherwise all entries are initialised.
+pub(super) fn pass<N: LevelNumber, const W: usize>(
+    words: &mut Words,
+    (layout, team, limits): (&Layout, &Team, &Limits<'_>),
+    roots: &[Vertex],
+    rows: Rows,
+    (levels, parents, planes): (Shared<N>, Option<Shared<Vertex>>, Option<&mut [u64]>),
+) -> Result<ManyOutcome, SearchError> {
+    let planes = planes.map(|planes| {
+        let planes = &mut Bits::of_words(planes)[..PLANES * layout.csr().vertices()];
+        fill(team, planes, Bits::NONE);
+        Shared::new(planes)
+    });
+    let late = late(layout, roots);
+    match parents {
+        Some(parents) => Written::<N, W, true> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits),
+        None => {
+            let parents = Shared::new(&mut []);
+            Written::<N, W, false> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits)
+        }
+    }
 }
 
-impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
+/// The arrays that a pass writes. They have a row for every vertex (`trees_into` checks this), except `parents` without `PARENTS`.
+struct Written<'a, N, const W: usize, const PARENTS: bool> {
+    layout: &'a Layout,
+    roots: &'a [Vertex],
+    rows: Rows,
+    levels: Shared<N>,
+    parents: Shared<Vertex>,
+    /// [`PLANES`] entries, empty at first, for every searched vertex. `None`: levels go directly to the rows, all entries of which are
+    /// initialised.
+    planes: Option<Shared<Bits<W>>>,
+    /// See [`late`].
+    late: Bits<W>,
+}
+
+impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARENTS> {
     /// Runs the pass, then writes what is left: rows from planes, left-out leaves, and roots that are not searched.
-    pub(super) fn pass(mut self, words: &mut Words, team: &Team, limits: &Limits<'_>) -> Result<ManyOutcome, SearchError> {
+    fn pass(mut self, words: &mut Words, team: &Team, limits: &Limits<'_>) -> Result<ManyOutcome, SearchError> {
         let outcome = words.pass(self.layout, team, self.roots, &mut self, limits)?;
-        if self.planes.is_some() {
-            self.write_rows(team);
-        } else {
-            self.write_leaves(team);
-        }
-        if PARENTS {
-            self.write_parents_of_leaves(team);
+        let in_planes = self.planes.is_some();
+        self.write_rows(team);
+        if PARENTS || !in_planes {
+            self.write_leaves(team, !in_planes);
         }
         self.write_roots();
         Ok(outcome)
@@ -148,53 +131,51 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
 
     /// Records that these searches have reached `v` at `level`.
     #[inline]
-    fn enter(&self, v: Vertex, level: u32, searches: u64) {
+    fn enter(&self, v: Vertex, level: u32, searches: Bits<W>) {
         if let Some(planes) = self.planes {
-            for plane in (0..PLANES).filter(|plane| (level + 1) >> plane & 1 == 1) {
-                // SAFETY: every searched vertex has this many words, and no two threads report the same vertex at once.
+            for plane in 0..PLANES {
+                if (level + 1) >> plane & 1 == 0 {
+                    continue;
+                }
+                // SAFETY: every searched vertex has this many entries, and no two threads report the same vertex at once.
                 unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
             }
         } else if level <= N::DEEPEST {
-            let row = self.rows.of(self.layout.to_original(v));
-            // SAFETY: the array has a row for every vertex, and no two threads report the same vertex at once.
-            unsafe { N::write(self.levels.get().add(row), self.rows.columns, searches, level) };
+            // SAFETY: no two threads report the same vertex at once.
+            unsafe { self.write(self.layout.to_original(v), level, searches) };
         }
     }
 
-    /// Calls `visit` with each left-out leaf, its host, and the levels of the host.
-    fn each_leaf(&self, team: &Team, visit: impl Fn(Vertex, Vertex, &[N]) + Sync) {
-        let (layout, rows) = (self.layout, self.rows);
-        let leaves = layout.leaves();
+    /// Writes `level` into the row of a vertex, for these searches.
+    ///
+    /// # Safety
+    /// No other thread uses the row.
+    unsafe fn write(&self, vertex: Vertex, level: u32, searches: Bits<W>) {
+        let (row, level) = (self.rows.of(vertex), N::of_code(level + 1));
+        // SAFETY: the array has a row for every vertex, with an entry for each search.
+        searches.each(|search| unsafe { *self.levels.get().add(row + search) = level });
+    }
+
+    /// Writes the rows of left-out leaves: their parents, and (if `levels`) their levels, one more than those of their hosts.
+    fn write_leaves(&self, team: &Team, levels: bool) {
+        let (layout, rows, leaves) = (self.layout, self.rows, self.layout.leaves());
         let hosts = leaves.hosts().len();
         share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
             for index in range {
                 let host = layout.to_original(leaves.hosts()[index]);
-                // SAFETY: the array has a row for every vertex; the row of a host is only read now.
-                let levels = unsafe { std::slice::from_raw_parts(self.levels.get().add(rows.of(host)), rows.columns) };
-                leaves.of(index).iter().for_each(|&leaf| visit(leaf, host, levels));
-            }
-        });
-    }
-
-    /// Writes the levels of left-out leaves, one more than those of their hosts.
-    fn write_leaves(&self, team: &Team) {
-        self.each_leaf(team, |leaf, _, levels| {
-            // SAFETY: the array has a row for every vertex; a leaf has one neighbour, so it is visited once.
-            let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(self.rows.of(leaf)), self.rows.columns) };
-            for (level, above) in row.iter_mut().zip(levels) {
-                *level = above.deeper();
-            }
-        });
-    }
-
-    /// Writes the parents of left-out leaves.
-    fn write_parents_of_leaves(&self, team: &Team) {
-        self.each_leaf(team, |leaf, host, levels| {
-            // SAFETY: as in `write_leaves`.
-            let row = unsafe { std::slice::from_raw_parts_mut(self.parents.get().add(self.rows.of(leaf)), self.rows.columns) };
-            for (parent, above) in row.iter_mut().zip(levels) {
-                if *above != N::NONE {
-                    *parent = host;
+                for &leaf in leaves.of(index) {
+                    for column in 0..rows.columns {
+                        // SAFETY: the arrays have a row for every vertex; a leaf has one host, whose row is only read now.
+                        unsafe {
+                            let above = *self.levels.get().add(rows.of(host) + column);
+                            if levels {
+                                *self.levels.get().add(rows.of(leaf) + column) = above.deeper();
+                            }
+                            if PARENTS && above != N::NONE {
+                                *self.parents.get().add(rows.of(leaf) + column) = host;
+                            }
+                        }
+                    }
                 }
             }
         });
@@ -207,7 +188,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
             let write = |vertex: Vertex, level: u32| {
                 // SAFETY: the arrays have a row for every vertex, and the team has ended its work.
                 unsafe {
-                    N::write(self.levels.get().add(rows.of(vertex)), rows.columns, 1 << column, level);
+                    self.write(vertex, level, Bits::one(column));
                     if PARENTS {
                         *self.parents.get().add(rows.of(vertex) + column) = root;
                     }
@@ -243,7 +224,7 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     /// As [`Self::write_range`], on a processor that has AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
-    unsafe fn write_range_avx2(&self, planes: Shared<u64>, range: Range<usize>) {
+    unsafe fn write_range_avx2(&self, planes: Shared<Bits<W>>, range: Range<usize>) {
         // SAFETY: the caller's promise, passed on.
         unsafe { self.write_range::<true>(planes, range) };
     }
@@ -253,11 +234,11 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     /// # Safety
     /// No other thread uses the rows, and the planes are only read now. If `AVX2`, the processor has it.
     #[inline(always)]
-    unsafe fn write_range<const AVX2: bool>(&self, planes: Shared<u64>, range: Range<usize>) {
+    unsafe fn write_range<const AVX2: bool>(&self, planes: Shared<Bits<W>>, range: Range<usize>) {
         let (layout, rows) = (self.layout, self.rows);
         let (places, searched, first_leaf) = (layout.internal_places(), layout.csr().vertices(), layout.first_leaf());
         let host_of = layout.leaves().host_of();
-        // The place of a vertex's words, and whether the vertex is a leaf of the vertex at that place.
+        // The place of a vertex's planes, and whether the vertex is a leaf of the vertex at that place.
         let of = |v: usize| {
             let place = places.get(v).map_or(v, |&place| place as usize);
             if place < searched {
@@ -272,31 +253,37 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
                     prefetch(planes.get().wrapping_add(ahead * PLANES).cast_const());
                 }
             }
-            let (words, is_leaf) = match of(v) {
-                // SAFETY: a searched vertex has this many words.
-                Some((at, is_leaf)) => (unsafe { planes.get().add(at * PLANES).cast::<[u64; PLANES]>().read() }, is_leaf),
-                None => ([0; PLANES], false),
+            let (planes, is_leaf) = match of(v) {
+                // SAFETY: a searched vertex has this many entries.
+                Some((at, is_leaf)) => (unsafe { planes.get().add(at * PLANES).cast::<[Bits<W>; PLANES]>().read() }, is_leaf),
+                None => ([Bits::NONE; PLANES], false),
             };
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the processor has AVX2 (caller).
-            let mut codes = if AVX2 { unsafe { codes_avx2(words) } } else { codes(words) };
-            #[cfg(not(target_arch = "x86_64"))]
-            let mut codes = codes(words);
-            if is_leaf {
-                codes.iter_mut().for_each(|code| *code += u8::from(*code != 0));
-            }
             // SAFETY: the array has a row for every vertex, and this row belongs to the caller.
             let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(v as Vertex)), rows.columns) };
-            // Most rows are whole: the compiler then knows their length.
-            if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
-                let mut levels = [N::NONE; WORD];
-                for (level, code) in levels.iter_mut().zip(codes) {
-                    *level = N::of_code(code.into());
+            for (word, row) in row.chunks_mut(WORD).enumerate() {
+                let mut words = [0; PLANES];
+                for (words, plane) in words.iter_mut().zip(&planes) {
+                    *words = plane.0[word];
                 }
-                if large { past_caches(whole, &levels) } else { *whole = levels }
-            } else {
-                for (entry, code) in row.iter_mut().zip(codes) {
-                    *entry = N::of_code(code.into());
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the processor has AVX2 (caller).
+                let mut codes = if AVX2 { unsafe { codes_avx2(words) } } else { codes(words) };
+                #[cfg(not(target_arch = "x86_64"))]
+                let mut codes = codes(words);
+                if is_leaf {
+                    codes.iter_mut().for_each(|code| *code += u8::from(*code != 0));
+                }
+                // Most rows are whole: the compiler then knows their length.
+                if let Ok(whole) = <&mut [N; WORD]>::try_from(&mut *row) {
+                    let mut levels = [N::NONE; WORD];
+                    for (level, code) in levels.iter_mut().zip(codes) {
+                        *level = N::of_code(code.into());
+                    }
+                    if large { past_caches(whole, &levels) } else { *whole = levels }
+                } else {
+                    for (entry, code) in row.iter_mut().zip(codes) {
+                        *entry = N::of_code(code.into());
+                    }
                 }
             }
         }
@@ -308,13 +295,13 @@ impl<N: LevelNumber, const PARENTS: bool> Written<'_, N, PARENTS> {
     }
 }
 
-impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
+impl<N: LevelNumber, const W: usize, const PARENTS: bool> Sink<W> for Written<'_, N, W, PARENTS> {
     const PARENTS: bool = PARENTS;
 
     fn begins(&self, root: Vertex, place: Place, search: usize) {
         // What is not searched is written after the pass.
         if let Place::Searched(internal) | Place::LeafOf(internal) = place {
-            self.reached(internal, 0, 1 << search);
+            self.reached(internal, 0, Bits::one(search));
             if PARENTS {
                 let row = self.rows.of(self.layout.to_original(internal));
                 // SAFETY: the array has a row for every vertex, and every search has a column.
@@ -324,20 +311,19 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     }
 
     #[inline]
-    fn reached(&self, v: Vertex, level: u32, searches: u64) {
-        if self.late & searches != 0 {
-            self.enter(v, level + 1, searches & self.late);
+    fn reached(&self, v: Vertex, level: u32, searches: Bits<W>) {
+        let late = searches & self.late;
+        if !late.is_empty() {
+            self.enter(v, level + 1, late);
         }
-        if searches & !self.late != 0 {
-            self.enter(v, level, searches & !self.late);
-        }
+        self.enter(v, level, searches - late);
     }
 
     #[inline]
-    fn parent(&self, v: Vertex, parent: Vertex, searches: u64) {
+    fn parent(&self, v: Vertex, parent: Vertex, searches: Bits<W>) {
         let (row, parent) = (self.rows.of(self.layout.to_original(v)), self.layout.to_original(parent));
         // SAFETY: the array has a row for every vertex, every set bit is one of the columns, and a search has one parent of a vertex.
-        each_bit(searches, |column| unsafe { *self.parents.get().add(row + column) = parent });
+        searches.each(|column| unsafe { *self.parents.get().add(row + column) = parent });
     }
 
     #[inline]
@@ -353,7 +339,7 @@ impl<N: LevelNumber, const PARENTS: bool> Sink for Written<'_, N, PARENTS> {
     }
 
     fn next_level(&mut self, team: &Team, level: u32) {
-        if level + u32::from(self.late != 0) >= TOO_DEEP {
+        if level + u32::from(!self.late.is_empty()) >= TOO_DEEP {
             self.write_rows(team);
         }
     }
