@@ -43,6 +43,9 @@ use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, p
 const MOST_VERTICES: usize = i32::MAX as usize;
 /// Work on fewer vertices and arcs than this is over before Ctrl-C could be missed, also on a slow board (0.1 s).
 const SHORT: u64 = 4 << 20;
+/// The search of a graph that a trial of costs prepares ([`Runtime::tries_costs`]). It takes about as long as those before: whoever searches
+/// a few times is not to wait for it.
+const BEFORE_TRIAL: usize = 48;
 
 /// A vertex number from Python. A negative number or one beyond 32 bits, or even 64, is out of range like any other.
 fn vertex(number: &Bound<'_, PyAny>, what: &str, vertices: usize) -> PyResult<u32> {
@@ -195,8 +198,8 @@ struct Core(Arc<Searched>);
 struct Searched {
     layout: Arc<Layout>,
     runtime: Runtime,
-    /// Searches that no thread uses at the moment.
-    idle: Lock<Vec<OwnedSearch>>,
+    /// How often a search was taken, and those that no thread uses at the moment.
+    idle: Lock<(usize, Vec<OwnedSearch>)>,
     idle_many: Lock<Vec<ManySearch<Arc<Layout>>>>,
     idle_components: Lock<Vec<Components>>,
 }
@@ -266,10 +269,17 @@ impl Searched {
     }
 
     fn take(&self, stopper: &Stopper) -> Result<OwnedSearch, Failure> {
-        if let Some(search) = self.idle.with(Vec::pop) {
+        let (tries_costs, idle) = self.idle.with(|(taken, idle)| {
+            *taken += 1;
+            if *taken == BEFORE_TRIAL {
+                idle.clear();
+            }
+            (*taken >= BEFORE_TRIAL, idle.pop())
+        });
+        if let Some(search) = idle {
             return Ok(search);
         }
-        let runtime = Runtime { stopper: stopper.clone(), ..self.runtime.clone() };
+        let runtime = Runtime { stopper: stopper.clone(), tries_costs, ..self.runtime.clone() };
         Ok(OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(runtime.search(layout)?.search))?)
     }
 
@@ -301,7 +311,7 @@ impl Core {
             Ok(Searched {
                 layout: Arc::new(layout),
                 runtime,
-                idle: Lock::new(Vec::new()),
+                idle: Lock::new((0, Vec::new())),
                 idle_many: Lock::new(Vec::new()),
                 idle_components: Lock::new(Vec::new()),
             })
@@ -476,7 +486,7 @@ impl Core {
                 DeviceChoice::Auto => vec!["a GPU if there is one".to_owned()],
                 device => vec![device.to_string()],
             };
-            Ok((order_of(&self.0.layout), self.0.idle.with(|idle| idle.last().map_or_else(asked, used))))
+            Ok((order_of(&self.0.layout), self.0.idle.with(|(_, idle)| idle.last().map_or_else(asked, used))))
         })
     }
 
@@ -517,7 +527,7 @@ impl Core {
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 let account = account(owned.get().records());
-                searched.idle.with(|idle| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push(owned));
                 let outcome = done?;
                 let end = end_name(outcome.end);
                 let seconds = outcome.elapsed.as_secs_f64();
@@ -542,7 +552,7 @@ impl Core {
                     search.set_stopper(stopper.clone());
                     components.find(search, labels.entries())
                 });
-                searched.idle.with(|idle| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push(owned));
                 searched.idle_components.with(|idle| idle.push(components));
                 Ok((found?, labels.array))
             })?;
@@ -561,7 +571,7 @@ impl Core {
             lasting(py, None, searched.is_short(1), move |stopper| {
                 let owned = searched.take(stopper)?;
                 let counts = owned.get().counts(found.numbers());
-                searched.idle.with(|idle| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push(owned));
                 Ok(counts)
             })
         })

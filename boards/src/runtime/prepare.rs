@@ -36,7 +36,7 @@ pub enum Step {
     WorkGroups,
     /// Thresholds between CPU and GPU are measured.
     Thresholds,
-    /// Costs of both directions are measured on the device.
+    /// Costs of both directions are measured.
     Directions,
 }
 
@@ -242,7 +242,9 @@ impl Runtime {
                 during(Step::Directions, progress, || measure_bottom_up(&mut search, runs))?
             }
             // A calibration has measured its choice, on other graphs.
-            None if calibration.is_none() && is_usual => during(Step::Directions, progress, || measure_bottom_up_on_cpu(&mut search))?,
+            None if self.tries_costs && calibration.is_none() && is_usual => {
+                during(Step::Directions, progress, || measure_bottom_up_on_cpu(&mut search))?
+            }
             _ => None,
         };
         if let Some(permille) = found {

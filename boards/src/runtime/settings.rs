@@ -109,6 +109,9 @@ pub struct Runtime {
     /// Whether devices measure the times of their kernels, which records then contain
     /// ([`LevelRecord::device_ns`](socbfs::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
+    /// Whether a search on the CPU alone is prepared by a trial, which takes as long as some 50 searches: the costs of bottom-up levels that
+    /// suit this graph.
+    pub tries_costs: bool,
     /// Stops the measurements with which searches are prepared. The searches keep it
     /// ([`Search::stopper`](socbfs::search::Search::stopper)).
     pub stopper: Stopper,
@@ -143,6 +146,7 @@ impl Runtime {
             calibration: Setting::default(),
             objective: Setting::default(),
             device_times: false,
+            tries_costs: true,
             stopper: Stopper::default(),
             profile,
         }
@@ -309,9 +313,15 @@ fn list(cpus: &[usize]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
-    use crate::board::Board;
-    use socbfs::bfs::Strategy;
+    use crate::{board::Board, runtime::Step};
+    use socbfs::{
+        bfs::Strategy,
+        graph::{BuildOptions, Layout},
+    };
+    use socbfs_io::Generator;
 
     fn profile(text: &'static str) -> Profile {
         let board = Board::parse(text, "b.toml").unwrap();
@@ -351,5 +361,18 @@ mod tests {
         let many = Runtime { threads: Setting::flag(MOST_THREADS + 1), ..Runtime::new(profile(SETS_NONE)) };
         assert!(matches!(many.check_threads(), Err(RuntimeError::TooManyThreads(_))));
         assert!(matches!(many.apply(), Err(RuntimeError::TooManyThreads(_))));
+    }
+
+    /// Otherwise a first search would take as long as some dozen of them.
+    #[test]
+    fn a_search_may_go_without_the_trial_of_costs() {
+        let layout = Layout::build(&Generator::graph500(12).generate(&|_| ()).unwrap(), &BuildOptions::default()).unwrap();
+        for tries_costs in [false, true] {
+            let (device, calibration) = (Setting::flag(DeviceChoice::Cpu), Setting::flag(CalibrationChoice::Off));
+            let runtime = Runtime { tries_costs, device, calibration, ..Runtime::new(profile(SETS_NONE)) };
+            let steps = RefCell::new(Vec::new());
+            runtime.search_telling(&layout, &|step| steps.borrow_mut().push(step)).unwrap();
+            assert_eq!(steps.into_inner().contains(&Some(Step::Directions)), tries_costs);
+        }
     }
 }
