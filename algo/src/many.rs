@@ -2,7 +2,7 @@
 //!
 //! Each vertex has a bit for each search that has seen it, and one for each search whose frontier it is in: one word for up to 64 roots,
 //! four for up to 256. A neighbour that many searches meet at the same level is looked at once for all of them, and in graphs of small
-//! diameter nearly all searches meet. (A look takes a line of the caches either way: 256 roots take 2.2 to 3.6 times as long as 64.) While
+//! diameter nearly all searches meet. (A look takes a line of the caches either way: 256 roots take 1.5 to 3.6 times as long as 64.) While
 //! the joint frontier is small, all searches go top-down. After that every level is split by search. Searches whose frontiers have few
 //! arcs, and fewer than are still unexplored, go top-down. The others go bottom-up, where a vertex stops looking when all of these searches
 //! have reached it. (One search that lags behind would make every vertex look at all of its neighbours.)
@@ -12,8 +12,9 @@
 //!
 //! Deep graphs of small degrees are searched from one root after another (`alone`), unless memory is short.
 //!
-//! Space: 33 bytes per vertex, and 32 more for written levels; four times as much from the first call on that writes more than 64 roots.
-//! Searches report what they find to a [`Visitor`], or write it into the caller's arrays of levels and parents (`level_rows`).
+//! Space: 33 bytes per vertex, and 32 more for written levels; 105 and 128 if there is memory for it, from the first call on that has more
+//! than 128 roots. Searches report what they find to a [`Visitor`], or write it into the caller's arrays of levels and parents
+//! (`level_rows`).
 
 mod alone;
 mod bits;
@@ -39,7 +40,7 @@ use socbfs::{
 pub use level_rows::LevelNumber;
 
 use alone::Alone;
-use bits::{Bits, each_bit};
+use bits::Bits;
 use level_rows::{PLANES, Rows};
 
 /// Roots of [`ManySearch::run`], at most: a bit of a word for each.
@@ -159,7 +160,7 @@ impl<V: Visitor> VisitorSink<'_, V> {
         self.visitor.reached(name, level, searches);
         for &leaf in self.layout.leaves().of_host(v) {
             let mut reached = searches;
-            each_bit(searches & self.late.0[0], |search| {
+            (Bits([searches]) & self.late).each(|search| {
                 if self.roots[search] == leaf {
                     reached &= !(1 << search);
                 }
@@ -267,8 +268,6 @@ pub struct ManySearch<L> {
     words: Words,
     /// Levels as bits: [`PLANES`] words for each word of bits (see `level_rows`). Empty as well then.
     planes: Slab<u64>,
-    /// Whether there is room for passes of [`WIDE`] words.
-    has_wide: bool,
     /// For each thread, if roots are searched one after another.
     alone: Vec<Mutex<Alone>>,
     stopper: Stopper,
@@ -418,18 +417,18 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let fits_alone = check(alone::BYTES.saturating_mul(borrowed.padded() as u64).saturating_mul(team.size() as u64)).is_ok();
         let singles = if fits_alone && alone::is_deep(borrowed).map_err(EngineError::from)? { team.size() } else { 0 };
         let vertices = if singles > 0 { 0 } else { borrowed.csr().vertices() };
-        let of_width = |words| check(bytes(words).saturating_mul(vertices as u64));
-        let has_wide = of_width(WIDE).is_ok();
-        let width = if has_wide { WIDE } else { of_width(1).map(|()| 1)? };
-        let words = |each: usize| Slab::zeroed(vertices.saturating_mul(each * width), "bits of many searches").map_err(EngineError::from);
-        let queue = || Slab::zeroed(vertices, "frontier queue").map_err(EngineError::from);
-        let (seen, frontier, next, planes) = (words(1)?, words(1)?, words(1)?, words(PLANES)?);
-        let (queue, next_queue) = (queue()?, queue()?);
-        let is_queued = Slab::zeroed(vertices, "frontier queue").map_err(EngineError::from)?;
+        let arrays = |width: usize| {
+            check(bytes(width).saturating_mul(vertices as u64))?;
+            let words = |each: usize| Slab::zeroed(vertices.saturating_mul(each * width), "bits of many searches");
+            let (seen, frontier, next, planes) = (words(1)?, words(1)?, words(1)?, words(PLANES)?);
+            let [queue, next_queue] = [Slab::zeroed(vertices, "frontier queue")?, Slab::zeroed(vertices, "frontier queue")?];
+            let is_queued = Slab::zeroed(vertices, "frontier queue")?;
+            Ok::<_, EngineError>((Words { seen, frontier, next, queue, next_queue, is_queued }, planes))
+        };
+        let (words, planes) = arrays(WIDE).or_else(|_| arrays(1))?;
         let single = |_| Alone::new(borrowed).map(Mutex::new).map_err(EngineError::from);
         let alone = (0..singles).map(single).collect::<Result<_, _>>()?;
-        let words = Words { seen, frontier, next, queue, next_queue, is_queued };
-        Ok(Self { layout, team, words, planes, has_wide, alone, stopper: Stopper::default(), deadline: None })
+        Ok(Self { layout, team, words, planes, alone, stopper: Stopper::default(), deadline: None })
     }
 
     /// A handle with which any thread can stop searches.
@@ -492,8 +491,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
     }
 
     /// Searches from any number of roots, up to 256 in a pass, and writes the level of every vertex: that of vertex `v` in the search from
-    /// `roots[i]` into `levels[v * roots.len() + i]`, so that the levels of a vertex lie together. Bytes are fastest, as long as no level is
-    /// deeper than 254.
+    /// `roots[i]` into `levels[v * roots.len() + i]`, so that the levels of a vertex lie together. Bytes are fastest, as long as no level
+    /// is deeper than 254.
     ///
     /// # Errors
     /// As [`ManySearch::run`]; [`SearchError::Length`] if `levels` does not have one entry per vertex and root; [`SearchError::TooDeep`].
@@ -525,7 +524,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         parents: &mut [Vertex],
     ) -> Result<ManyOutcome, SearchError> {
         let begin = Instant::now();
-        let Self { layout, team, words, planes, has_wide, alone, stopper, deadline } = self;
+        let Self { layout, team, words, planes, alone, stopper, deadline } = self;
         let (layout, limits) = (borrow_once(layout, words, alone), Limits::new(stopper, *deadline));
         check_roots(layout, roots)?;
         let wanted = layout.vertices().saturating_mul(roots.len());
@@ -563,16 +562,17 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let mut all = ManyOutcome::default();
         let mut first = 0;
         while first < roots.len() {
-            let is_wide = *has_wide && roots.len() - first > ROOTS;
+            // Two passes of one word are as fast as one of four. (Without memory for these, there is one word for each vertex.)
+            let is_wide = words.seen.len() > words.queue.len() && roots.len() - first > 2 * ROOTS;
             let columns = (roots.len() - first).min(if is_wide { WIDE * ROOTS } else { ROOTS });
             let roots_of_pass = &roots[first..first + columns];
             let rows = Rows { stride: roots.len(), first, columns };
             let planes = in_planes.then(|| &mut planes[..]);
-            let arrays = (Shared::new(levels), with_parents.then(|| Shared::new(parents)), planes);
+            let arrays = (Shared::new(levels), Shared::new(parents), planes);
             let one = if is_wide {
-                level_rows::pass::<N, WIDE>(words, (layout, team, &limits), roots_of_pass, rows, arrays)?
+                level_rows::pass::<N, WIDE>(words, (layout, team, &limits), roots_of_pass, rows, arrays, with_parents)?
             } else {
-                level_rows::pass::<N, 1>(words, (layout, team, &limits), roots_of_pass, rows, arrays)?
+                level_rows::pass::<N, 1>(words, (layout, team, &limits), roots_of_pass, rows, arrays, with_parents)?
             };
             all.reached += one.reached;
             all.levels = all.levels.max(one.levels);
@@ -619,6 +619,7 @@ impl Words {
         for bits in [&mut *seen, frontier, next] {
             fill(team, bits, Bits::NONE);
         }
+        // A visitor may have panicked in the last pass.
         fill(team, is_queued, 0);
         let mut joint = Joint::default();
         let (late, mut levels) = (late(layout, roots), u32::from(!roots.is_empty()));
@@ -691,7 +692,7 @@ impl Words {
             let queued = if is_queue { vertices } else { collect(team, (&*frontier, light), queue) };
             // One thread alone needs no lists sorted by number. (In the order of the input, where levels are small, `top_down` is used.)
             let is_pushed = layout.is_by_degree() || layout.is_mapped() && team.size() == 1;
-            let stays_queue = heavy.is_empty() && arcs < csr.arcs() as u64 / FEW_QUEUED;
+            let stays_queue = arcs < csr.arcs() as u64 / FEW_QUEUED;
             let lists = (layout, limits);
             let (from, queues) = ((&*frontier, light, &mut *next), (&queue[..queued], &mut **next_queue, &mut **is_queued));
             let found = if stays_queue || S::PARENTS || !is_pushed {

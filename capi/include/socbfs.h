@@ -463,9 +463,9 @@ void socbfs_search_free(struct socbfs_search **search);
 // `graph` is a graph; `many` points to a pointer.
 enum socbfs_code socbfs_many_new(const struct socbfs_graph *graph, uint32_t threads, struct socbfs_many **many);
 
-// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of vertex v
-// in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
-// nothing. `outcome` may be null.
+// Searches from `count` roots, up to 256 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of
+// vertex v in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It
+// allocates nothing. `outcome` may be null.
 //
 // # Safety
 // `many` is a handle; the arrays have the lengths given; `outcome` is null or points to an outcome.

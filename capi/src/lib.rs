@@ -595,7 +595,7 @@ pub unsafe extern "C" fn socbfs_search_new(
                 Some(Step::Kernels) => c"compiling the kernels for the device".as_ptr(),
                 Some(Step::WorkGroups) => c"comparing sizes of work-groups".as_ptr(),
                 Some(Step::Thresholds) => c"measuring where CPU and device are faster".as_ptr(),
-                Some(Step::Directions) => c"measuring the costs of both directions on the device".as_ptr(),
+                Some(Step::Directions) => c"measuring the costs of both directions".as_ptr(),
             };
             // SAFETY: the caller's promise.
             unsafe { progress(user, text) };
@@ -968,9 +968,9 @@ pub unsafe extern "C" fn socbfs_many_new(graph: *const socbfs_graph, threads: u3
     })
 }
 
-/// Searches from `count` roots, 64 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of vertex v
-/// in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It allocates
-/// nothing. `outcome` may be null.
+/// Searches from `count` roots, up to 256 in a pass, and writes levels as bytes (255: not reached): levels[v * count + i] is the level of
+/// vertex v in the search from roots[i]. Returns SOCBFS_ARGUMENT if a level is deeper than 254, or `length` is not vertices * count. It
+/// allocates nothing. `outcome` may be null.
 ///
 /// # Safety
 /// `many` is a handle; the arrays have the lengths given; `outcome` is null or points to an outcome.

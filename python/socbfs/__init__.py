@@ -378,7 +378,7 @@ class Graph:
         return Tree(first, tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
 
     def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
-        """Searches from many roots, 64 in a pass (on roads and grids one after another, on each thread).
+        """Searches from many roots, up to 256 in a pass (on roads and grids one after another, on each thread).
 
         `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254). `timeout`: TimeoutError after this many seconds.
         """

@@ -43,8 +43,8 @@ use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, p
 const MOST_VERTICES: usize = i32::MAX as usize;
 /// Work on fewer vertices and arcs than this is over before Ctrl-C could be missed, also on a slow board (0.1 s).
 const SHORT: u64 = 4 << 20;
-/// The search of a graph that a trial of costs prepares ([`Runtime::tries_costs`]). It takes about as long as those before: whoever searches
-/// a few times is not to wait for it.
+/// Searches of a graph before a trial of costs ([`Runtime::tries_costs`]), which takes as long as some dozen of them: whoever searches a
+/// few times is not to wait for it.
 const BEFORE_TRIAL: usize = 48;
 
 /// A vertex number from Python. A negative number or one beyond 32 bits, or even 64, is out of range like any other.
@@ -198,7 +198,7 @@ struct Core(Arc<Searched>);
 struct Searched {
     layout: Arc<Layout>,
     runtime: Runtime,
-    /// How often a search was taken, and those that no thread uses at the moment.
+    /// How often a search was taken (`usize::MAX`: one has been prepared by a trial), and those that no thread uses at the moment.
     idle: Lock<(usize, Vec<OwnedSearch>)>,
     idle_many: Lock<Vec<ManySearch<Arc<Layout>>>>,
     idle_components: Lock<Vec<Components>>,
@@ -268,15 +268,15 @@ impl Searched {
         (self.vertices() as u64 + self.layout.csr().arcs() as u64).saturating_mul(times as u64) < SHORT
     }
 
-    fn take(&self, stopper: &Stopper) -> Result<OwnedSearch, Failure> {
+    /// A search that no thread uses. If it `has_time`, a trial may prepare it.
+    fn take(&self, stopper: &Stopper, has_time: bool) -> Result<OwnedSearch, Failure> {
+        let has_time = has_time && self.runtime.device.value == DeviceChoice::Cpu;
         let (tries_costs, idle) = self.idle.with(|(taken, idle)| {
-            *taken += 1;
-            if *taken == BEFORE_TRIAL {
-                idle.clear();
-            }
-            (*taken >= BEFORE_TRIAL, idle.pop())
+            let tries_costs = has_time && (BEFORE_TRIAL..usize::MAX).contains(taken);
+            *taken = if tries_costs { usize::MAX } else { taken.saturating_add(1) };
+            (tries_costs, idle.pop())
         });
-        if let Some(search) = idle {
+        if let Some(search) = idle.filter(|_| !tries_costs) {
             return Ok(search);
         }
         let runtime = Runtime { stopper: stopper.clone(), tries_costs, ..self.runtime.clone() };
@@ -515,7 +515,7 @@ impl Core {
             let is_short =
                 searched.is_short(1) && (given.numbers().len() as u64) < SHORT && searched.runtime.device.value == DeviceChoice::Cpu;
             let (parents, levels, sources, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
-                let mut owned = searched.take(stopper)?;
+                let mut owned = searched.take(stopper, timeout.is_none())?;
                 let output = Output {
                     parents: parents.as_mut().map(Room::entries),
                     levels: levels.as_mut().map(Room::entries),
@@ -546,7 +546,7 @@ impl Core {
             let searched = Arc::clone(&self.0);
             let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
             let (count, labels) = lasting(py, timeout, is_short, move |stopper| {
-                let mut owned = searched.take(stopper)?;
+                let mut owned = searched.take(stopper, false)?;
                 let mut components = searched.idle_components.with(Vec::pop).unwrap_or_default();
                 let found = owned.with(|search| {
                     search.set_stopper(stopper.clone());
@@ -569,7 +569,7 @@ impl Core {
                 return Err(PyValueError::new_err(format!("{} entries are given for {} vertices", found.length, searched.vertices())));
             }
             lasting(py, None, searched.is_short(1), move |stopper| {
-                let owned = searched.take(stopper)?;
+                let owned = searched.take(stopper, false)?;
                 let counts = owned.get().counts(found.numbers());
                 searched.idle.with(|(_, idle)| idle.push(owned));
                 Ok(counts)

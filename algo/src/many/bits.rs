@@ -43,7 +43,11 @@ impl<const W: usize> Bits<W> {
     #[inline]
     pub(super) fn each(self, mut visit: impl FnMut(usize)) {
         for word in 0..W {
-            each_bit(self.0[word], |bit| visit(64 * word + bit));
+            let mut bits = self.0[word];
+            while bits != 0 {
+                visit(64 * word + bits.trailing_zeros() as usize);
+                bits &= bits - 1;
+            }
         }
     }
 
@@ -91,14 +95,5 @@ impl<const W: usize> Sub for Bits<W> {
             self.0[word] &= !other.0[word];
         }
         self
-    }
-}
-
-/// Calls `visit` with the number of each set bit.
-#[inline]
-pub(super) fn each_bit(mut bits: u64, mut visit: impl FnMut(usize)) {
-    while bits != 0 {
-        visit(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
     }
 }

@@ -78,14 +78,15 @@ impl Rows {
     }
 }
 
-/// Runs a pass of `W` words a vertex, and writes what it finds into the rows of `levels`, and of `parents` if there are any. Levels are
+/// Runs a pass of `W` words a vertex, and writes what it finds into the rows of `levels`, and of `parents` if `with_parents`. Levels are
 /// kept in `planes` first if these are given; otherwise all entries are initialised.
 pub(super) fn pass<N: LevelNumber, const W: usize>(
     words: &mut Words,
     (layout, team, limits): (&Layout, &Team, &Limits<'_>),
     roots: &[Vertex],
     rows: Rows,
-    (levels, parents, planes): (Shared<N>, Option<Shared<Vertex>>, Option<&mut [u64]>),
+    (levels, parents, planes): (Shared<N>, Shared<Vertex>, Option<&mut [u64]>),
+    with_parents: bool,
 ) -> Result<ManyOutcome, SearchError> {
     let planes = planes.map(|planes| {
         let planes = &mut Bits::of_words(planes)[..PLANES * layout.csr().vertices()];
@@ -93,12 +94,10 @@ pub(super) fn pass<N: LevelNumber, const W: usize>(
         Shared::new(planes)
     });
     let late = late(layout, roots);
-    match parents {
-        Some(parents) => Written::<N, W, true> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits),
-        None => {
-            let parents = Shared::new(&mut []);
-            Written::<N, W, false> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits)
-        }
+    if with_parents {
+        Written::<N, W, true> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits)
+    } else {
+        Written::<N, W, false> { layout, roots, rows, levels, parents, planes, late }.pass(words, team, limits)
     }
 }
 
@@ -123,7 +122,7 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
         let in_planes = self.planes.is_some();
         self.write_rows(team);
         if PARENTS || !in_planes {
-            self.write_leaves(team, !in_planes);
+            self.write_leaves(team);
         }
         self.write_roots();
         Ok(outcome)
@@ -156,8 +155,8 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
         searches.each(|search| unsafe { *self.levels.get().add(row + search) = level });
     }
 
-    /// Writes the rows of left-out leaves: their parents, and (if `levels`) their levels, one more than those of their hosts.
-    fn write_leaves(&self, team: &Team, levels: bool) {
+    /// Writes the rows of left-out leaves: their parents, and their levels, one more than those of their hosts.
+    fn write_leaves(&self, team: &Team) {
         let (layout, rows, leaves) = (self.layout, self.rows, self.layout.leaves());
         let hosts = leaves.hosts().len();
         share(team, hosts, VERTICES, hosts < VERTICES, &|_, range| {
@@ -168,9 +167,7 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
                         // SAFETY: the arrays have a row for every vertex; a leaf has one host, whose row is only read now.
                         unsafe {
                             let above = *self.levels.get().add(rows.of(host) + column);
-                            if levels {
-                                *self.levels.get().add(rows.of(leaf) + column) = above.deeper();
-                            }
+                            *self.levels.get().add(rows.of(leaf) + column) = above.deeper();
                             if PARENTS && above != N::NONE {
                                 *self.parents.get().add(rows.of(leaf) + column) = host;
                             }
@@ -181,7 +178,7 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
         });
     }
 
-    /// Writes the entries of roots that are not searched.
+    /// Writes the entries of the roots, of which not all are searched.
     fn write_roots(&self) {
         let (layout, rows) = (self.layout, self.rows);
         for (column, &root) in self.roots.iter().enumerate() {
@@ -194,13 +191,9 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
                     }
                 }
             };
-            match layout.place(root) {
-                Place::Searched(_) => {}
-                Place::LeafOf(_) | Place::Alone => write(root, 0),
-                Place::Paired(other) => {
-                    write(root, 0);
-                    write(other, 1);
-                }
+            write(root, 0);
+            if let Place::Paired(other) = layout.place(root) {
+                write(other, 1);
             }
         }
     }
@@ -246,7 +239,8 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
             }
             place.checked_sub(first_leaf).and_then(|slot| host_of.get(slot)).map(|&host| (host as usize, true))
         };
-        let large = layout.vertices() * rows.columns * size_of::<N>() > LARGE;
+        // A line of which only a part were written past the caches would be read first.
+        let large = rows.stride % WORD == 0 && layout.vertices() * rows.columns * size_of::<N>() > LARGE;
         for v in range {
             if v + AHEAD < layout.vertices() {
                 if let Some((ahead, _)) = of(v + AHEAD) {
@@ -261,10 +255,7 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
             // SAFETY: the array has a row for every vertex, and this row belongs to the caller.
             let row = unsafe { std::slice::from_raw_parts_mut(self.levels.get().add(rows.of(v as Vertex)), rows.columns) };
             for (word, row) in row.chunks_mut(WORD).enumerate() {
-                let mut words = [0; PLANES];
-                for (words, plane) in words.iter_mut().zip(&planes) {
-                    *words = plane.0[word];
-                }
+                let words = [planes[0].0[word], planes[1].0[word], planes[2].0[word], planes[3].0[word]];
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: the processor has AVX2 (caller).
                 let mut codes = if AVX2 { unsafe { codes_avx2(words) } } else { codes(words) };

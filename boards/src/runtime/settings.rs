@@ -109,8 +109,8 @@ pub struct Runtime {
     /// Whether devices measure the times of their kernels, which records then contain
     /// ([`LevelRecord::device_ns`](socbfs::bfs::LevelRecord::device_ns)).
     pub device_times: bool,
-    /// Whether a search on the CPU alone is prepared by a trial, which takes as long as some 50 searches: the costs of bottom-up levels that
-    /// suit this graph.
+    /// Whether a search on the CPU alone is prepared by a trial of the costs of bottom-up levels, which takes as long as 12 to 48 searches
+    /// (if no calibration and no policy gives costs, and directions matter).
     pub tries_costs: bool,
     /// Stops the measurements with which searches are prepared. The searches keep it
     /// ([`Search::stopper`](socbfs::search::Search::stopper)).
