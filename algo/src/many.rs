@@ -72,10 +72,6 @@ const QUEUED: usize = 64;
 const VERTICES: usize = 4 << 10;
 /// Vertices that a thread collects before it appends them to the shared queue.
 const BUFFER: usize = 64;
-/// Bytes that the arrays of [`ManySearch`] take for each vertex: three times the words of bits, their planes, two queues, and a mark.
-const fn bytes(words: usize) -> u64 {
-    (words * (3 + PLANES) * 8 + 2 * 4 + 1) as u64
-}
 /// How far ahead the words of vertices are prefetched.
 const AHEAD: usize = 16;
 
@@ -324,7 +320,7 @@ struct Joint<const W: usize> {
     /// Vertices found, summed over the searches.
     found: AtomicU64,
     /// Arcs that leave the frontier of each search, estimated.
-    of_search: [[AtomicU64; 64]; W],
+    of_search: [[AtomicU64; ROOTS]; W],
     /// Number of levels (0 to 2) by which vertices found with the frontier lie deeper than its level: searches from left-out leaves are one
     /// level late, and left-out leaves lie one level below their hosts.
     deeper: AtomicU32,
@@ -336,7 +332,7 @@ impl<const W: usize> Default for Joint<W> {
             vertices: AtomicUsize::new(0),
             arcs: AtomicU64::new(0),
             found: AtomicU64::new(0),
-            of_search: [const { [const { AtomicU64::new(0) }; 64] }; W],
+            of_search: [const { [const { AtomicU64::new(0) }; ROOTS] }; W],
             deeper: AtomicU32::new(0),
         }
     }
@@ -344,7 +340,7 @@ impl<const W: usize> Default for Joint<W> {
 
 impl<const W: usize> Joint<W> {
     /// The searches that go top-down, and the others that have a frontier. `explored`: the arcs of each search's earlier frontiers.
-    fn split(&self, all_arcs: u64, explored: &[[u64; 64]; W]) -> (Bits<W>, Bits<W>) {
+    fn split(&self, all_arcs: u64, explored: &[[u64; ROOTS]; W]) -> (Bits<W>, Bits<W>) {
         if self.arcs.load(Relaxed) < all_arcs / FEW_QUEUED {
             return (Bits::ALL, Bits::NONE);
         }
@@ -364,13 +360,13 @@ struct ThreadCounts<const W: usize> {
     vertices: usize,
     arcs: u64,
     found: u64,
-    of_search: [[u64; 64]; W],
+    of_search: [[u64; ROOTS]; W],
     deeper: u32,
 }
 
 impl<const W: usize> ThreadCounts<W> {
     fn new() -> Self {
-        Self { vertices: 0, arcs: 0, found: 0, of_search: [[0; 64]; W], deeper: 0 }
+        Self { vertices: 0, arcs: 0, found: 0, of_search: [[0; ROOTS]; W], deeper: 0 }
     }
 
     #[inline]
@@ -418,7 +414,8 @@ impl<L: Borrow<Layout>> ManySearch<L> {
         let singles = if fits_alone && alone::is_deep(borrowed).map_err(EngineError::from)? { team.size() } else { 0 };
         let vertices = if singles > 0 { 0 } else { borrowed.csr().vertices() };
         let arrays = |width: usize| {
-            check(bytes(width).saturating_mul(vertices as u64))?;
+            // For each vertex: words of bits and of their planes, two queues, and a mark.
+            check((((3 + PLANES) * 8 * width + 2 * 4 + 1) as u64).saturating_mul(vertices as u64))?;
             let words = |each: usize| Slab::zeroed(vertices.saturating_mul(each * width), "bits of many searches");
             let (seen, frontier, next, planes) = (words(1)?, words(1)?, words(1)?, words(PLANES)?);
             let [queue, next_queue] = [Slab::zeroed(vertices, "frontier queue")?, Slab::zeroed(vertices, "frontier queue")?];
@@ -567,8 +564,7 @@ impl<L: Borrow<Layout>> ManySearch<L> {
             let columns = (roots.len() - first).min(if is_wide { WIDE * ROOTS } else { ROOTS });
             let roots_of_pass = &roots[first..first + columns];
             let rows = Rows { stride: roots.len(), first, columns };
-            let planes = in_planes.then(|| &mut planes[..]);
-            let arrays = (Shared::new(levels), Shared::new(parents), planes);
+            let arrays = (Shared::new(levels), Shared::new(parents), in_planes.then_some(&mut planes[..]));
             let one = if is_wide {
                 level_rows::pass::<N, WIDE>(words, (layout, team, &limits), roots_of_pass, rows, arrays, with_parents)?
             } else {
@@ -660,7 +656,7 @@ impl Words {
         *joint.vertices.get_mut() = queued;
         let mut reached = std::mem::take(joint.found.get_mut());
         let (mut level, mut is_queue, mut next_is_clear) = (0, true, true);
-        let mut explored = [[0; 64]; W];
+        let mut explored = [[0; ROOTS]; W];
         // Also if no root has anything to search.
         if let (true, Some(&first)) = (limits.are_reached(), roots.first()) {
             return Err(SearchError::Stopped(first));

@@ -2,9 +2,10 @@
 
 use std::ops::{BitAnd, BitOrAssign, Sub};
 
+use super::ROOTS;
 use socbfs::memory::Pod;
 
-/// A set of searches, in `W` words: bit `i % 64` of word `i / 64` is the search from the `i`-th root of a pass.
+/// A set of searches, in `W` words, each of [`ROOTS`] bits: bit `i % ROOTS` of word `i / ROOTS` is the search from the `i`-th root of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Bits<const W: usize>(pub(super) [u64; W]);
@@ -17,7 +18,7 @@ impl<const W: usize> Bits<W> {
 
     pub(super) fn one(search: usize) -> Self {
         let mut one = Self::NONE;
-        one.0[search / 64] = 1 << (search % 64);
+        one.0[search / ROOTS] = 1 << (search % ROOTS);
         one
     }
 
@@ -45,7 +46,7 @@ impl<const W: usize> Bits<W> {
         for word in 0..W {
             let mut bits = self.0[word];
             while bits != 0 {
-                visit(64 * word + bits.trailing_zeros() as usize);
+                visit(ROOTS * word + bits.trailing_zeros() as usize);
                 bits &= bits - 1;
             }
         }

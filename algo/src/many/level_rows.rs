@@ -133,11 +133,10 @@ impl<N: LevelNumber, const W: usize, const PARENTS: bool> Written<'_, N, W, PARE
     fn enter(&self, v: Vertex, level: u32, searches: Bits<W>) {
         if let Some(planes) = self.planes {
             for plane in 0..PLANES {
-                if (level + 1) >> plane & 1 == 0 {
-                    continue;
+                if (level + 1) >> plane & 1 == 1 {
+                    // SAFETY: every searched vertex has this many entries, and no two threads report the same vertex at once.
+                    unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
                 }
-                // SAFETY: every searched vertex has this many entries, and no two threads report the same vertex at once.
-                unsafe { *planes.get().add(v as usize * PLANES + plane) |= searches };
             }
         } else if level <= N::DEEPEST {
             // SAFETY: no two threads report the same vertex at once.
