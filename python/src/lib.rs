@@ -198,8 +198,8 @@ struct Core(Arc<Searched>);
 struct Searched {
     layout: Arc<Layout>,
     runtime: Runtime,
-    /// How often a search was taken (`usize::MAX`: one has been prepared by a trial), and those that no thread uses at the moment.
-    idle: Lock<(usize, Vec<OwnedSearch>)>,
+    /// How often a search was taken, and those that no thread uses at the moment, each with whether a trial has prepared it.
+    idle: Lock<(usize, Vec<(OwnedSearch, bool)>)>,
     idle_many: Lock<Vec<ManySearch<Arc<Layout>>>>,
     idle_components: Lock<Vec<Components>>,
 }
@@ -268,19 +268,24 @@ impl Searched {
         (self.vertices() as u64 + self.layout.csr().arcs() as u64).saturating_mul(times as u64) < SHORT
     }
 
-    /// A search that no thread uses. If it `has_time`, a trial may prepare it.
-    fn take(&self, stopper: &Stopper, has_time: bool) -> Result<OwnedSearch, Failure> {
-        let has_time = has_time && self.runtime.device.value == DeviceChoice::Cpu;
-        let (tries_costs, idle) = self.idle.with(|(taken, idle)| {
-            let tries_costs = has_time && (BEFORE_TRIAL..usize::MAX).contains(taken);
-            *taken = if tries_costs { usize::MAX } else { taken.saturating_add(1) };
-            (tries_costs, idle.pop())
+    /// Whether no driver of a device may take any time.
+    fn is_on_cpu(&self) -> bool {
+        self.runtime.device.value == DeviceChoice::Cpu
+    }
+
+    /// A search that no thread uses, and whether a trial has prepared it. If it `has_time`, one may do so now.
+    fn take(&self, stopper: &Stopper, has_time: bool) -> Result<(OwnedSearch, bool), Failure> {
+        let (taken, idle) = self.idle.with(|(taken, idle)| {
+            *taken = taken.saturating_add(1);
+            (*taken, idle.pop())
         });
-        if let Some(search) = idle.filter(|_| !tries_costs) {
+        let tries_costs = has_time && self.is_on_cpu() && taken > BEFORE_TRIAL;
+        if let Some(search) = idle.filter(|(_, has_tried)| *has_tried || !tries_costs) {
             return Ok(search);
         }
         let runtime = Runtime { stopper: stopper.clone(), tries_costs, ..self.runtime.clone() };
-        Ok(OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(runtime.search(layout)?.search))?)
+        let search = OwnedSearch::new(Arc::clone(&self.layout), |layout| Ok::<_, RuntimeError>(runtime.search(layout)?.search))?;
+        Ok((search, tries_costs))
     }
 
     fn take_many(&self) -> Result<ManySearch<Arc<Layout>>, Failure> {
@@ -480,7 +485,7 @@ impl Core {
     /// The order of the vertices, and the devices beside the CPU: those in use or, before the first search, the one that was asked for.
     fn about(&self) -> PyResult<(&'static str, Vec<String>)> {
         at_once(|| {
-            let used = |search: &OwnedSearch| search.get().devices().iter().map(|used| used.name.clone()).collect();
+            let used = |(search, _): &(OwnedSearch, bool)| search.get().devices().iter().map(|used| used.name.clone()).collect();
             let asked = || match &self.0.runtime.device.value {
                 DeviceChoice::Cpu => Vec::new(),
                 DeviceChoice::Auto => vec!["a GPU if there is one".to_owned()],
@@ -511,11 +516,9 @@ impl Core {
             let array = |is_wanted: bool| is_wanted.then(|| Room::<u32, Ix1>::new(py, [vertices])).transpose();
             let (mut parents, mut levels, mut sources) = (array(with_parents)?, array(with_levels)?, array(with_sources)?);
             let searched = Arc::clone(&self.0);
-            // A driver may take any time.
-            let is_short =
-                searched.is_short(1) && (given.numbers().len() as u64) < SHORT && searched.runtime.device.value == DeviceChoice::Cpu;
+            let is_short = searched.is_short(1) && (given.numbers().len() as u64) < SHORT && searched.is_on_cpu();
             let (parents, levels, sources, deepest, seconds, end, fallen_back, account) = lasting(py, timeout, is_short, move |stopper| {
-                let mut owned = searched.take(stopper, timeout.is_none())?;
+                let (mut owned, has_tried) = searched.take(stopper, timeout.is_none())?;
                 let output = Output {
                     parents: parents.as_mut().map(Room::entries),
                     levels: levels.as_mut().map(Room::entries),
@@ -527,7 +530,7 @@ impl Core {
                 });
                 let fallen_back = owned.get().fallen_back().map(str::to_owned);
                 let account = account(owned.get().records());
-                searched.idle.with(|(_, idle)| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push((owned, has_tried)));
                 let outcome = done?;
                 let end = end_name(outcome.end);
                 let seconds = outcome.elapsed.as_secs_f64();
@@ -544,15 +547,15 @@ impl Core {
         at_once(|| {
             let mut labels = Room::<u32, Ix1>::new(py, [self.0.vertices()])?;
             let searched = Arc::clone(&self.0);
-            let is_short = searched.is_short(1) && searched.runtime.device.value == DeviceChoice::Cpu;
+            let is_short = searched.is_short(1) && searched.is_on_cpu();
             let (count, labels) = lasting(py, timeout, is_short, move |stopper| {
-                let mut owned = searched.take(stopper, false)?;
+                let (mut owned, has_tried) = searched.take(stopper, false)?;
                 let mut components = searched.idle_components.with(Vec::pop).unwrap_or_default();
                 let found = owned.with(|search| {
                     search.set_stopper(stopper.clone());
                     components.find(search, labels.entries())
                 });
-                searched.idle.with(|(_, idle)| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push((owned, has_tried)));
                 searched.idle_components.with(|idle| idle.push(components));
                 Ok((found?, labels.array))
             })?;
@@ -569,9 +572,9 @@ impl Core {
                 return Err(PyValueError::new_err(format!("{} entries are given for {} vertices", found.length, searched.vertices())));
             }
             lasting(py, None, searched.is_short(1), move |stopper| {
-                let owned = searched.take(stopper, false)?;
+                let (owned, has_tried) = searched.take(stopper, false)?;
                 let counts = owned.get().counts(found.numbers());
-                searched.idle.with(|(_, idle)| idle.push(owned));
+                searched.idle.with(|(_, idle)| idle.push((owned, has_tried)));
                 Ok(counts)
             })
         })

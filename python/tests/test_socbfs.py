@@ -267,6 +267,21 @@ def test_messages_go_to_logging(tmp_path, caplog):
     assert record.levelno == logging.WARNING and record.name.startswith("socbfs.") and "read as" in record.getMessage()
 
 
+def test_a_trial_of_costs_waits_for_many_searches(caplog):
+    graph = socbfs.Graph.from_edges([[0, 1]])
+
+    def prepared(**keywords):
+        """How many searches were prepared by a call; each tells its policy."""
+        caplog.clear()
+        graph.bfs(0, **keywords)
+        return sum("policy in force" in record.getMessage() for record in caplog.records)
+
+    with caplog.at_level(logging.INFO, logger="socbfs"):
+        assert [prepared() for _ in range(48)] == [1] + 47 * [0]
+        assert prepared(timeout=60) == 0, "a trial might take all of the time"
+        assert [prepared() for _ in range(3)] == [1, 0, 0]
+
+
 def test_misuse(tmp_path):
     graph = socbfs.Graph.from_edges([[0, 1]], 3)
     assert repr(graph) == "<socbfs.Graph of 3 vertices and 1 edges>"
