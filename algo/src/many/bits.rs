@@ -5,7 +5,7 @@ use std::ops::{BitAnd, BitOrAssign, Sub};
 use super::ROOTS;
 use socbfs::memory::Pod;
 
-/// A set of searches, in `W` words, each of [`ROOTS`] bits: bit `i % ROOTS` of word `i / ROOTS` is the search from the `i`-th root of a pass.
+/// A set of searches, in `W` words of [`ROOTS`] bits: bit `i % ROOTS` of word `i / ROOTS` is the search from the `i`-th root of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]
 pub(super) struct Bits<const W: usize>(pub(super) [u64; W]);
