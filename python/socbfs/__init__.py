@@ -9,17 +9,17 @@ array([0, 0, 1, 2], dtype=int32)
 from __future__ import annotations
 
 import html
-import operator
 import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Callable, Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
 
 import numpy as np
 
 from ._arguments import _PART, _clock, _parts, _Requested, _seconds, _vertices, _waiting, _without_mask
 from ._grid import Grid, GridTree
+from ._labels import _Column, _columns, _edges, _Labels, _named, _number, _numbered
 from ._socbfs import Core as _Core
 from ._socbfs import InternalError, __version__
 from ._socbfs import Sensors as _Sensors
@@ -29,11 +29,18 @@ from ._socbfs import devices as _devices
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike, DTypeLike
+    from scipy.sparse import csr_matrix
 
 __all__ = ["Graph", "Tree", "Trees", "Grid", "GridTree", "Bench", "Device", "Energy", "InternalError", "breadth_first_order", "connected_components", "devices", "__version__"]
 
 #: Device, policy, board, threads, operating point.
 _Settings = Tuple[Optional[str], Optional[str], Optional[str], int, Optional[str]]
+
+
+def __dir__() -> List[str]:
+    return __all__
+
+
 class Device(TypedDict):
     """An OpenCL device."""
 
@@ -59,9 +66,15 @@ class CsrMatrix(Protocol):
 class NetworkXGraph(Protocol):
     """What `Graph.from_networkx` needs of a graph of NetworkX."""
 
-    def __iter__(self) -> Iterator[object]: ...
-    def edges(self) -> Iterable[Tuple[object, ...]]: ...
+    def __iter__(self) -> Iterator[Hashable]: ...
+    def edges(self) -> Iterable[Tuple[Hashable, ...]]: ...
     def is_directed(self) -> bool: ...
+
+
+class Table(Protocol):
+    """What `Graph.from_pandas` needs of a table."""
+
+    def __getitem__(self, column: str) -> object: ...
 
 
 #: The numbers of a level, as the compiled part gives them.
@@ -88,8 +101,8 @@ def devices(*, timeout: Optional[float] = None) -> List[Device]:
 class Tree(_Requested):
     """What one search found. Arrays have one entry for each vertex; AttributeError for one that was not requested."""
 
-    #: The vertex searched from. Of several sources it is the first, and -1 if there was none.
-    root: int
+    #: The vertex searched from (its label, if the graph has labels). Of several sources it is the first; -1 (None) if there was none.
+    root: Hashable
     #: The parent of each vertex (int32): a source for itself, -1 for a vertex that was not reached. Requested unless `parents=False`.
     parents: np.ndarray
     #: The distance of each vertex from the nearest source (int32), -1 for a vertex that was not reached. Requested by `levels=True`.
@@ -107,6 +120,7 @@ class Tree(_Requested):
     #: `sources=True`.
     sources: np.ndarray = field(default_factory=lambda: cast(np.ndarray, None))
     _levels: bytes = field(default=b"", repr=False, compare=False)
+    _labels: Optional[_Labels] = field(default=None, repr=False, compare=False)
 
     @cached_property
     def account(self) -> np.ndarray:
@@ -137,24 +151,21 @@ class Tree(_Requested):
                 account[name] = raw[name]
         return account
 
-    def path(self, vertex: int) -> List[int]:
+    def path(self, vertex: Hashable) -> List[Hashable]:
         """The vertices from the root, or from the nearest source, to this one along the tree, both included; empty if it was not reached.
 
-        IndexError if it is not a vertex, ValueError if the search was not asked for parents.
+        These are labels if the graph has labels. LookupError if there is no such vertex, ValueError if the search was not asked for parents.
         """
         if not hasattr(self, "parents"):
             raise ValueError("the search has no parents: use bfs(root, parents=True)")
-        vertex = operator.index(vertex)
-        if not 0 <= vertex < len(self.parents):
-            raise IndexError(f"{vertex} is not a vertex: the graph has {len(self.parents)} vertices, counted from 0")
-        if self.parents[vertex] < 0:
+        path = [_number(vertex, self._labels, len(self.parents))]
+        if self.parents[path[0]] < 0:
             return []
-        path = [vertex]
         while self.parents[path[-1]] != path[-1]:
             if len(path) >= self.depth:
                 raise RuntimeError(f"the parents of {vertex} do not lead to a root: they were changed, or a device's driver has a bug")
             path.append(int(self.parents[path[-1]]))
-        return path[::-1]
+        return _named(path[::-1], self._labels)
 
     def plot(self, ax: Optional["Axes"] = None) -> "Axes":
         """Draws the time of each level, coloured by its direction and hatched where a GPU took part, and the frontier.
@@ -177,7 +188,8 @@ class Tree(_Requested):
             linewidth=0.5 if len(account) < 100 else 0, color=[colours[direction] for direction in account["direction"]],
             hatch=[marks[place] for place in account["place"]],
         )
-        ax.set(xlabel="level", ylabel="microseconds a level", title=f"from {self.root}: {self.depth} levels in {1e3 * self.seconds:.3g} ms")
+        ax.set(xlabel="level", ylabel="microseconds a level")
+        ax.set_title(f"from {self.root}: {self.depth} levels in {1e3 * self.seconds:.3g} ms", parse_math=False)  # of a label with $
         beside = ax.twinx()
         ends = account["level"] + account["levels"]
         beside.stairs(account["frontier"], np.concatenate([account["level"][:1], ends]), baseline=None, color="black")
@@ -217,7 +229,8 @@ class Trees(_Requested):
 
     _requests = {"parents": "parents=True"}
 
-    roots: np.ndarray
+    #: Vertex numbers (int64), or a list of labels if the graph has labels.
+    roots: Union[np.ndarray, List[Hashable]]
     #: Distances, of shape (roots, vertices), vertex by vertex in memory; -1 (255 for uint8) for a vertex that was not reached.
     levels: np.ndarray
     #: Parents in the same shape. Requested by `parents=True`; AttributeError otherwise.
@@ -228,7 +241,7 @@ class Trees(_Requested):
 class Bench:
     """What `Graph.bench` measured. `dataclasses.asdict` makes a dictionary of it."""
 
-    roots: List[int]
+    roots: List[Hashable]
     #: Seconds of the search from each root.
     seconds: List[float]
     median_seconds: float
@@ -242,30 +255,37 @@ class Graph:
     All these methods take `threads` (0: one for each CPU), `device` ("cpu" unless given, "auto", "gpu" or a name, see `devices()`), `policy`
     (one that `socbfs bench --help` lists, but none with a file), `board` (a profile's name or file), `at` ("fastest", "efficient" or
     "product": an operating point of the profile, whose CPUs are used, and whose threads and device unless they are given; clocks are not
-    set), and `timeout` (TimeoutError after this many seconds). All but `from_networkx` take `directed` (False: every edge goes both ways). Any number of threads may search a graph at once;
-    searches release the interpreter's lock. A graph can be copied and pickled; it is built anew where it is unpickled.
+    set), and `timeout` (TimeoutError after this many seconds). All but `from_networkx` take `directed` (False: every edge goes both ways).
+
+    Vertices have numbers from 0, and labels if the graph was made from names: then roots, sources and targets that are given to a search, and
+    roots and paths of its results, are labels. Arrays have an entry for each vertex number and contain vertex numbers: vertex v has the label
+    `graph.labels[v]`, and `graph.index(label)` is its number.
+
+    Any number of threads may search a graph at once; searches release the interpreter's lock. A graph can be copied and pickled; it is built
+    anew where it is unpickled.
     """
 
-    __slots__ = ("_core", "_settings", "_last", "labels")
+    __slots__ = ("_core", "_settings", "_last", "_labels", "_rows")
 
     _core: _Core
     _settings: _Settings
     #: The last search, without its arrays, for `_repr_html_`.
     _last: Optional[Tuple[str, int, float, Optional[str]]]
-    #: The node of NetworkX for each vertex, if the graph was made by `from_networkx`.
-    labels: Optional[List[object]]
+    _labels: Optional[_Labels]
+    #: Offsets and targets, once `neighbors` has been called.
+    _rows: Optional[Tuple[np.ndarray, np.ndarray]]
 
     def __init__(self, *_: object, **__: object) -> None:
-        raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_file or from_networkx")
+        raise TypeError("a Graph is made by Graph.from_scipy, from_edges, from_pandas, from_file or from_networkx")
 
     @classmethod
-    def _made(cls, make: Callable[..., _Core], arguments: Tuple[object, ...], settings: _Settings, *left: Optional[float], labels: Optional[List[object]] = None) -> "Graph":
+    def _made(cls, make: Callable[..., _Core], arguments: Tuple[object, ...], settings: _Settings, *left: Optional[float], labels: Optional[_Labels] = None) -> "Graph":
         made = cls.__new__(cls)
-        made._core, made._settings, made._last, made.labels = make(*arguments, settings, *left), settings, None, labels
+        made._core, made._settings, made._last, made._labels, made._rows = make(*arguments, settings, *left), settings, None, labels, None
         return made
 
     def __reduce__(self) -> Tuple[object, ...]:
-        return _unpickled, (type(self), self._core.state(), self._settings, self.labels)
+        return _unpickled, (type(self), self._core.state(), self._settings, self._labels)
 
     @classmethod
     def from_scipy(cls, matrix: CsrMatrix, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
@@ -279,8 +299,18 @@ class Graph:
 
     @classmethod
     def from_edges(cls, edges: "ArrayLike", vertices: Optional[int] = None, directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
-        """From an array of integers of shape (edges, 2). `vertices` is by default the largest of them plus 1. A uint32 array saves a copy."""
+        """From an array of shape (edges, 2), a list of pairs, or a tuple of two arrays or Series of one dimension, the sources and the targets.
+
+        Integers are vertex numbers. `vertices` is by default the largest of them plus 1. A uint32 array saves a copy.
+
+        If the first edge has another end than a number (a string, a tuple, a date, ...), all ends are labels, as in `from_pandas`.
+        """
         left = _clock(timeout)
+        edges, columns = _edges(edges, left)
+        if columns is not None:
+            if vertices is not None:
+                raise ValueError("vertices is for edges between vertex numbers: with labels, the vertices are those that the edges name")
+            return cls._made_of_columns(columns, directed, _settings(device, policy, board, threads, at), left)
         pairs, high = _pairs(edges, left)
         if vertices is None:
             vertices = high + 1
@@ -289,20 +319,39 @@ class Graph:
         return cls._made(_Core.from_pairs, (pairs, vertices, directed), _settings(device, policy, board, threads, at), left())
 
     @classmethod
+    def from_pandas(cls, df: Table, source: str = "source", target: str = "target", directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
+        """From two columns of a table: a DataFrame of pandas or polars, a Table of pyarrow, or a dictionary of columns.
+
+        Entries are labels, integers too, and may be anything that can be hashed. Vertices are numbered as their labels first appear: the source
+        and the target of the first row, then those of the second, and so on. ValueError for a missing one (None, NaN, NaT, pandas.NA, null).
+
+        >>> import socbfs
+        >>> graph = socbfs.Graph.from_pandas({"source": ["Oslo", "Bonn", "Bonn"], "target": ["Bonn", "Rome", "Oslo"]})
+        >>> graph.labels, graph.bfs("Oslo").path("Rome")
+        (['Oslo', 'Bonn', 'Rome'], ['Oslo', 'Bonn', 'Rome'])
+        """
+        left = _clock(timeout)
+        return cls._made_of_columns(_columns((df[source], df[target]), left), directed, _settings(device, policy, board, threads, at), left)
+
+    @classmethod
+    def _made_of_columns(cls, columns: List[_Column], directed: bool, settings: _Settings, left: Callable[[], Optional[float]]) -> "Graph":
+        pairs, labels = _numbered(columns, left)
+        return cls._made(_Core.from_pairs, (pairs, len(labels.listed), directed), settings, left(), labels=labels)
+
+    @classmethod
     def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
         """From a file in any format that `socbfs convert --help` lists, compressed or not."""
         return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads, at), _clock(timeout)())
 
     @classmethod
     def from_networkx(cls, graph: NetworkXGraph, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
-        """From a graph of NetworkX, directed if that graph is directed. Vertex i is the i-th node of that graph, `labels[i]`."""
+        """From a graph of NetworkX, directed if that graph is directed. Its nodes, in its order, are the labels."""
         left = _clock(timeout)
-        place: Dict[object, int] = {}
+        place: Dict[Hashable, int] = {}
         for label in graph:
             if len(place) % 1024 == 0:
                 left()
             place[label] = len(place)
-        labels = list(place)
 
         def ends() -> Iterator[int]:
             for at, edge in enumerate(graph.edges()):
@@ -312,9 +361,8 @@ class Graph:
                 yield place[edge[1]]
 
         pairs = np.fromiter(ends(), dtype=np.uint32).reshape(-1, 2)
-        made = cls.from_edges(pairs, len(labels), graph.is_directed(), threads=threads, device=device, policy=policy, board=board, at=at, timeout=left())
-        made.labels = labels
-        return made
+        settings = _settings(device, policy, board, threads, at)
+        return cls._made(_Core.from_pairs, (pairs, len(place), graph.is_directed()), settings, left(), labels=_Labels(place))
 
     @property
     def vertices(self) -> int:
@@ -330,6 +378,58 @@ class Graph:
     def directed(self) -> bool:
         """Whether edges lead one way only."""
         return self._core.counts[2]
+
+    @property
+    def labels(self) -> Optional[List[Hashable]]:
+        """The label of each vertex, if the graph was made by `from_pandas`, `from_networkx`, or `from_edges` of labels; otherwise None."""
+        return None if self._labels is None else self._labels.listed
+
+    def index(self, vertex: Hashable) -> int:
+        """The number of the vertex with this label. In a graph without labels it is `vertex` itself. LookupError if there is no such vertex."""
+        return _number(vertex, self._labels, self.vertices)
+
+    def __len__(self) -> int:
+        """The number of vertices."""
+        return self.vertices
+
+    def __contains__(self, vertex: object) -> bool:
+        try:
+            return self.index(cast(Hashable, vertex)) >= 0
+        except (LookupError, TypeError):
+            return False
+
+    def degree(self, vertex: Hashable) -> int:
+        """The number of edges of a vertex as listed: repeats count, self-loops do not. In a directed graph, of those that leave it."""
+        at = self.index(vertex)
+        return int(self._core.degrees(at, at + 1)[0])
+
+    def neighbors(self, vertex: Hashable) -> List[Hashable]:
+        """The neighbours of a vertex (in a directed graph, its successors), each once and without itself, in the order of their numbers.
+
+        The first call copies all edges, which a graph keeps in another form: 8 bytes a vertex and 4 an arc (an undirected edge is two).
+        """
+        at = self.index(vertex)
+        if self._rows is None:
+            self._rows = self._core.state()[:2]
+        offsets, targets = self._rows
+        return _named(sorted(targets[offsets[at] : offsets[at + 1]].tolist()), self._labels)
+
+    def to_scipy(self) -> "csr_matrix":
+        """The adjacency matrix of vertex numbers in CSR form: True for an edge from row to column, and for an undirected one in both places.
+
+        An edge is one entry, however often it was listed. There are no self-loops, which no search needs and the graph does not keep.
+        ImportError without SciPy.
+        """
+        from scipy.sparse import csr_matrix
+
+        offsets, targets = self._core.state()[:2]
+
+        def matrix() -> "csr_matrix":
+            made = csr_matrix((np.ones(len(targets), bool), targets, offsets), (self.vertices, self.vertices))
+            made.sort_indices()
+            return made
+
+        return _waiting(matrix, _clock(None))
 
     def __repr__(self) -> str:
         vertices, edges, directed = self._core.counts
@@ -355,29 +455,35 @@ class Graph:
         cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
         return f"<table><caption>socbfs.Graph</caption>{cells}</table>"
 
-    def bfs(self, root: Union[int, Iterable[int]], *, parents: bool = True, levels: bool = False, sources: bool = False, depth: Optional[int] = None, target: Optional[int] = None, timeout: Optional[float] = None) -> Tree:
+    def bfs(self, root: Union[Hashable, Iterable[Hashable]], *, parents: bool = True, levels: bool = False, sources: bool = False, depth: Optional[int] = None, target: Optional[Hashable] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`, or from several sources at once: the distance of a vertex is that from the nearest.
 
         `parents`, `levels` and `sources`: which arrays to return. `depth`: the search ends at this distance from the root. `target`: the search ends with
-        the level that reaches this vertex. `timeout`: TimeoutError after this many seconds.
+        the level that reaches this vertex. `timeout`: TimeoutError after this many seconds. A tuple that is a label is one root.
         """
         if not (parents or levels or sources):
             raise ValueError("nothing to find: request parents, levels or sources")
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         left = _clock(timeout)
-        if root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes)):
-            given: Union[int, np.ndarray] = _vertices(cast(Iterable[int], root), self.vertices, left)
-            first, origin = int(given[0]) if len(given) else -1, f"from {len(given)} sources"
+        labels = self._labels
+        several = root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes))
+        if several and (labels is None or root not in self):
+            many = _vertices(cast(Iterable[Hashable], root), self.vertices, left, labels)
+            given: Union[int, np.ndarray] = many
+            first = next(iter(_named(many[:1].tolist(), labels)), -1 if labels is None else None)
+            origin = f"from {len(many)} sources"
         else:
-            given = first = cast(int, root)
+            first = cast(Hashable, root)
+            given = cast(int, root) if labels is None else self.index(first)
             origin = f"from {root}"
-        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, target, left())
+        to = target if labels is None or target is None else self.index(target)
+        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, cast(Optional[int], to), left())
         tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
         self._last = origin, deep, seconds, fallen_back
-        return Tree(first, tree, found, deep, seconds, end, self._core, fallen_back, nearest, account)
+        return Tree(first, tree, found, deep, seconds, end, self._core, fallen_back, nearest, account, labels)
 
-    def bfs_many(self, roots: Iterable[int], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
+    def bfs_many(self, roots: Iterable[Hashable], *, parents: bool = False, dtype: "DTypeLike" = np.int32, timeout: Optional[float] = None) -> Trees:
         """Searches from many roots, up to 256 in a pass (on roads and grids one after another, on each thread).
 
         `dtype`: the type of the levels, int32, or uint8, which is faster (up to level 254). `timeout`: TimeoutError after this many seconds.
@@ -386,9 +492,10 @@ class Graph:
         if kind not in (np.dtype(np.int32), np.dtype(np.uint8)):
             raise TypeError(f"levels must be int32 or uint8, not {kind}")
         left = _clock(timeout)
-        given = _vertices(roots, self.vertices, left)
+        given = _vertices(roots, self.vertices, left, self._labels)
         found, tree = self._core.bfs_many(given, kind == np.uint8, parents, left())
-        return Trees(given.astype(np.int64), found.view(kind).T, None if tree is None else tree.view(np.int32).T)
+        searched = given.astype(np.int64) if self._labels is None else _named(given, self._labels)
+        return Trees(searched, found.view(kind).T, None if tree is None else tree.view(np.int32).T)
 
     def connected_components(self, *, timeout: Optional[float] = None) -> Tuple[int, np.ndarray]:
         """The number of connected components, and the number of each vertex's component (int32).
@@ -403,7 +510,7 @@ class Graph:
         count, labels = self._core.components(_seconds(timeout))
         return count, labels.view(np.int32)
 
-    def bench(self, roots: Union[int, Iterable[int]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Bench:
+    def bench(self, roots: Union[int, Iterable[Hashable]] = 16, seed: int = 1, *, timeout: Optional[float] = None) -> Bench:
         """Searches from each of `roots`, and returns the seconds of each search, their median, and the harmonic mean of the TEPS.
 
         If `roots` is a number, that many vertices with an edge are drawn at random. TEPS are traversed edges per second. The trees are compared
@@ -416,32 +523,34 @@ class Graph:
             candidates = np.concatenate([np.empty(0, np.int64), *with_edges])
             if candidates.size == 0:
                 raise ValueError("no vertex has an edge: there is nothing to measure")
-            roots = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False)
-        listed = [int(root) for root in _vertices(roots, self.vertices, left)]
+            numbers = np.random.default_rng(seed).choice(candidates, min(roots, candidates.size), replace=False).tolist()
+        else:
+            numbers = [int(root) for root in _vertices(roots, self.vertices, left, self._labels)]
+        listed = _named(numbers, self._labels)
         if not listed:
             raise ValueError("no roots: there is nothing to measure")
         self.bfs(listed[0], timeout=left())
         trees = [self.bfs(root, timeout=left()) for root in listed]
         for begin in range(0, len(listed), 16):
             wanted = self.bfs_many(listed[begin : begin + 16], timeout=left()).levels
-            for tree, levels in zip(trees[begin : begin + 16], wanted):
-                if not all(_agree(tree, levels, part) for part in _parts(self.vertices, left)):
+            for tree, root, levels in zip(trees[begin : begin + 16], numbers[begin:], wanted):
+                if not all(_agree(tree.parents, root, levels, part) for part in _parts(self.vertices, left)):
                     raise RuntimeError(f"the searches from {tree.root} differ: a bug in socbfs or in a device's driver, please report it")
         rates = [tree.edges / tree.seconds for tree in trees if tree.edges]
         seconds = [tree.seconds for tree in trees]
         return Bench(listed, seconds, statistics.median(seconds), statistics.harmonic_mean(rates) if rates else None)
 
 
-def _unpickled(kind: type, state: Tuple[object, ...], settings: _Settings, labels: Optional[List[object]]) -> Graph:
+def _unpickled(kind: type, state: Tuple[object, ...], settings: _Settings, labels: Optional[_Labels]) -> Graph:
     return kind._made(_Core.from_state, state, settings, labels=labels)
 
 
-def _agree(tree: Tree, levels: np.ndarray, part: slice) -> bool:
+def _agree(found: np.ndarray, root: int, levels: np.ndarray, part: slice) -> bool:
     """Whether these vertices have parents at the level above theirs, and only those that were reached."""
-    parents, levels_here = tree.parents[part], levels[part]
+    parents, levels_here = found[part], levels[part]
     reached = levels_here >= 0
     above = levels[parents[reached]] + 1
-    above[np.flatnonzero(reached) + part.start == tree.root] = 0
+    above[np.flatnonzero(reached) + part.start == root] = 0
     return np.array_equal(reached, parents >= 0) and np.array_equal(levels_here[reached], above)
 
 

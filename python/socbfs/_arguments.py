@@ -9,7 +9,7 @@ import queue
 import threading
 import time
 from dataclasses import fields
-from typing import TYPE_CHECKING, Callable, Iterable, Iterator, Optional, Tuple, TypeVar, cast
+from typing import TYPE_CHECKING, Callable, Dict, Hashable, Iterable, Iterator, Optional, Tuple, TypeVar, cast
 
 import numpy as np
 
@@ -82,22 +82,37 @@ def _without_mask(array: object, what: str, cure: str) -> np.ndarray:
     return np.asarray(array)
 
 
-def _vertices(given: Iterable[int], vertices: int, left: Callable[[], object]) -> np.ndarray:
-    """The vertices to search from, as a new array of uint32."""
-    if isinstance(given, np.ndarray):
-        given = _without_mask(given, "roots", "roots.compressed()")
+def _objects(part: Iterable[Hashable]) -> Iterable[Hashable]:
+    """The entries as objects of Python. Dates remain NumPy's, which are more exact."""
+    if not isinstance(part, np.ndarray):
+        return part
+    if part.dtype.kind in "fcmM" and (part != part).any():
+        # NaN and NaT are unequal to themselves: a dictionary would keep each, and be slow.
+        part = np.where(part != part, None, part)  # type: ignore[call-overload]
+    return part if part.dtype.kind in "mM" else part.tolist()
+
+
+def _vertices(given: Iterable[Hashable], vertices: int, left: Callable[[], object], numbers: Optional[Dict[Hashable, int]] = None) -> np.ndarray:
+    """The vertices to search from, as a new array of uint32. `numbers`: those of the labels, if the graph has labels."""
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"roots are several vertices, as in [{given!r}], not {given!r}")
+    if hasattr(given, "__array__") and not isinstance(given, np.generic):
+        given = _without_mask(np.asanyarray(given), "roots", "roots.compressed()")
         flat = given if given.ndim == 1 else _waiting(given.ravel, left)
-        parts: Iterator[Iterable[int]] = (flat[part] for part in _parts(len(flat), left))
+        parts: Iterator[Iterable[Hashable]] = (flat[part] for part in _parts(len(flat), left))
     else:
         each = iter(given)
         parts = iter(lambda: list(itertools.islice(each, _PART)), [])
     checked = [np.empty(0, np.uint32)]
     for part in parts:
         left()
+        if numbers is not None:
+            checked.append(np.fromiter(map(numbers.__getitem__, _objects(part)), np.uint32))
+            continue
         roots = np.asarray(part)
         if roots.dtype.kind in ("f", "O") and all(isinstance(root, (int, np.integer)) for root in part):
             # Some are beyond 64 bits.
-            roots = np.array([operator.index(root) for root in part], object)
+            roots = np.array([operator.index(cast(int, root)) for root in part], object)
         elif roots.dtype.kind not in "iu":
             raise TypeError(f"roots must be integers, not {roots.dtype}")
         outside = (roots < 0) | (roots >= vertices)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Dict, Iterable, Iterator, List, Optional, Protocol, Set, Tuple, Union, cast
+from typing import Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Set, Tuple, Union, cast
 
 import numpy as np
 
@@ -28,9 +28,9 @@ class _Converted:
     def searched(self) -> Graph:
         return Graph.from_networkx(self.original)
 
-    @cached_property
-    def places(self) -> Dict[object, int]:
-        return {label: at for at, label in enumerate(self.labels)}
+    @property
+    def places(self) -> Dict[Hashable, int]:
+        return cast(Dict[Hashable, int], self.searched._labels)
 
     @property
     def labels(self) -> List[object]:
@@ -68,14 +68,14 @@ class _Converted:
     def distance(self, source: object, target: object) -> int:
         """The distance between two nodes; -1: there is no path."""
         place = self.places[target]
-        return int(self.searched.bfs(self.places[source], parents=False, levels=True, target=place).levels[place])
+        return int(self.searched.bfs(source, parents=False, levels=True, target=target).levels[place])
 
     def levels(self, source: object, depth: Optional[int] = None) -> np.ndarray:
         import networkx
 
         if not self.has(source):
             raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
+        return self.searched.bfs(source, parents=False, levels=True, depth=depth).levels
 
 
 _Given = Union[_Converted, _Graph]
@@ -150,7 +150,7 @@ class backend:
         graph = _converted(G)
         if not graph.has(source):
             raise networkx.NodeNotFound(f"Source {source} not in G")
-        tree = graph.searched.bfs(graph.places[source], levels=True, depth=_depth(cutoff))
+        tree = graph.searched.bfs(source, levels=True, depth=_depth(cutoff))
         order = _by_distance(tree.levels)
         paths: Dict[object, List[object]] = {source: [source]}
         for v, parent in zip(order.tolist()[1:], tree.parents[order].tolist()[1:]):
@@ -201,7 +201,7 @@ class backend:
     @staticmethod
     def node_connected_component(G: _Given, n: object) -> Set[object]:
         graph = _of_kind(G, directed=False)
-        return graph.named(graph.searched.bfs(graph.places[n], parents=False, levels=True).levels >= 0)
+        return graph.named(graph.searched.bfs([n], parents=False, levels=True).levels >= 0)
 
     @staticmethod
     def is_connected(G: _Given) -> bool:
@@ -240,7 +240,7 @@ class backend:
                 raise networkx.NetworkXError(f"The node {source} is not in the graph.")
         if not given:
             return iter(())
-        levels = graph.searched.bfs([graph.places[source] for source in given], parents=False, levels=True).levels
+        levels = graph.searched.bfs(given, parents=False, levels=True).levels
         return _layers(graph.labels, levels, given)
 
 

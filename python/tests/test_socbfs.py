@@ -568,7 +568,7 @@ def test_graphs_can_be_copied_and_pickled(directed):
                 assert (found.reached, found.edges, found.depth) == (given.reached, given.edges, given.depth)
     networkx = pytest.importorskip("networkx")
     named = pickle.loads(pickle.dumps(socbfs.Graph.from_networkx(networkx.path_graph("abc"))))
-    assert named.labels == ["a", "b", "c"] and named.bfs(0, levels=True).levels.tolist() == [0, 1, 2]
+    assert named.labels == ["a", "b", "c"] and named.bfs("a", levels=True).levels.tolist() == [0, 1, 2]
     offsets, *rest = graph._core.state()
     for broken in ((offsets[:-1], *rest), (offsets, rest[0] + 500, *rest[1:]), (offsets, rest[0], rest[1][1:], *rest[2:])):
         with pytest.raises(ValueError):
@@ -654,6 +654,8 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
         "Graph.from_file": lambda **options: socbfs.Graph.from_file(file, **options),
         "Graph.from_edges": lambda **options: socbfs.Graph.from_edges(edges, **options),
         "Graph.from_edges of a list": lambda _pairs=edges.tolist(), **options: socbfs.Graph.from_edges(_pairs, **options),
+        "Graph.from_edges of labels": lambda _pairs=edges.astype(str).astype(object), **options: socbfs.Graph.from_edges(_pairs, **options),
+        "Graph.from_pandas": lambda _ends=[ends + 10**12 for ends in edges.T.astype(np.int64)], **options: socbfs.Graph.from_pandas(_ends, 0, 1, **options),
         "Graph.from_scipy": lambda **options: socbfs.Graph.from_scipy(matrix, **options),
         "Graph.from_networkx": lambda **options: socbfs.Graph.from_networkx(Pairs(), **options),
         "Graph.bfs": lambda **options: graph.bfs(0, **options),
@@ -665,6 +667,8 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
         "Graph.connected_components": lambda **options: [graph.connected_components(**options) for _ in range(100)],
         "breadth_first_order": lambda _coo=matrix.tocoo(), **options: [socbfs.breadth_first_order(_coo, 0, False, **options) for _ in range(9)],
         "connected_components": lambda _coo=matrix.tocoo(), **options: socbfs.connected_components(_coo, **options),
+        "Graph.neighbors": lambda: [copy.copy(graph).neighbors(0) for _ in range(10)],
+        "Graph.to_scipy": lambda: [graph.to_scipy() for _ in range(100)],
         "Graph.__reduce__": lambda: pickle.loads(pickle.dumps(graph)),
         "unpickle": lambda: pickle.loads(text),
         "_socbfs.breadth_first_order": lambda: [socbfs._socbfs.breadth_first_order(matrix.indptr, matrix.indices, 0, False, None) for _ in range(20)],
@@ -683,7 +687,8 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
     }
     # Those that do the same work however large the graph is, those in loops of Python, and those that other tests let wait for a driver.
     at_once = {
-        "Graph.__init__", "Graph.__repr__", "Graph.vertices", "Graph.edges", "Graph.directed", "Tree.account", "Tree.path", "Tree.plot",
+        "Graph.__init__", "Graph.__repr__", "Graph.vertices", "Graph.edges", "Graph.directed", "Graph.labels",
+        "Graph.index", "Graph.__len__", "Graph.__contains__", "Graph.degree", "Tree.account", "Tree.path", "Tree.plot",
         "Grid.__repr__", "Grid.shape", "GridTree.path", "Energy.__init__", "Energy.__enter__", "Energy.__exit__", "Energy.scope", "devices",
     }
     untried = set(public_calls()) - at_once - set(calls)
