@@ -1,40 +1,106 @@
-"""The functions that NetworkX calls for `backend="socbfs"`. Their results depend on distances, not on the order of neighbours."""
+"""The functions that NetworkX calls for `backend="socbfs"`. Their results are those of NetworkX, the order of ties included."""
 
 from __future__ import annotations
 
 import math
+from array import array
+from bisect import bisect_left
 from functools import cached_property
-from typing import Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Set, Tuple, Union, cast
+from itertools import islice
+from typing import Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Protocol, Set, Tuple, Union
 
 import numpy as np
 
 from . import Graph, NetworkXGraph
 from ._arguments import _clock, _waiting
+from ._socbfs import breadth_first_order
 
 
 class _Graph(NetworkXGraph, Protocol):
     def is_multigraph(self) -> bool: ...
+    def nbunch_iter(self, nbunch: object) -> Iterator[object]: ...
+    def neighbors(self, node: object) -> Iterator[object]: ...
+    def reverse(self, copy: bool) -> "_Graph": ...
+
+
+class _Rows(NamedTuple):
+    """Neighbours in the order of NetworkX, in the form of a matrix of SciPy."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    format: str = "csr"
+
+    @property
+    def shape(self) -> Tuple[int, int]:
+        return len(self.indptr) - 1, len(self.indptr) - 1
 
 
 class _Converted:
-    """A graph of NetworkX, and the `Graph` that is searched in its place."""
+    """A graph of NetworkX, and what is searched in its place. NetworkX's own functions may have it for their graph (`_own`)."""
 
     __networkx_backend__ = "socbfs"
 
-    def __init__(self, graph: _Graph) -> None:
-        self.original = graph
+    def __init__(self, graph: _Graph, is_kept_view: bool = False) -> None:
+        self.original, self.is_kept_view = graph, is_kept_view
+
+    @cached_property
+    def labels(self) -> List[object]:
+        return list(self.original)
+
+    @cached_property
+    def places(self) -> Dict[object, int]:
+        return {label: at for at, label in enumerate(self.labels)}
+
+    @cached_property
+    def rows(self) -> _Rows:
+        ends, targets = [0], array("i")
+        for label in self.labels:
+            targets.extend([self.places[neighbour] for neighbour in self.original.neighbors(label)])
+            ends.append(len(targets))
+        return _Rows(np.array(ends, np.int64), np.array(targets, np.int32))
 
     @cached_property
     def searched(self) -> Graph:
-        return Graph.from_networkx(self.original)
+        return Graph.from_scipy(self.rows, self.is_directed())
 
-    @property
-    def places(self) -> Dict[Hashable, int]:
-        return cast(Dict[Hashable, int], self.searched._labels)
+    @cached_property
+    def reversed(self) -> "_Converted":
+        return _Converted(self.original.reverse(copy=False))
 
-    @property
-    def labels(self) -> List[object]:
-        return cast(List[object], self.searched.labels)
+    def reverse(self, copy: bool = False) -> "_Converted":
+        return self.reversed
+
+    def __iter__(self) -> Iterator[object]:
+        return iter(self.labels)
+
+    def visits(self, source: object, depth: Optional[int] = None) -> Tuple[np.ndarray, np.ndarray, List[int]]:
+        return _visits(self.rows, self.places[source], depth)
+
+    def layers(self, sources: List[object]) -> Iterator[List[object]]:
+        """The layers beyond the sources. They are found from one more vertex, whose neighbours the sources are."""
+        places = np.array([self.places[source] for source in sources], np.int32)
+        rows = _Rows(np.append(self.rows.indptr, len(self.rows.indices) + len(places)), np.append(self.rows.indices, places))
+        order, _, begins = _visits(rows, len(self.labels), None)
+        for begin, end in zip(begins[2:], begins[3:]):
+            yield [self.labels[v] for v in order[begin:end].tolist()]
+
+    def eccentricities(self, nodes: Iterable[object]) -> Dict[object, int]:
+        import networkx
+
+        each, kind, found = iter(nodes), np.dtype(np.uint8), {}
+        for batch in iter(lambda: list(islice(each, 256)), []):  # as many as one pass of `bfs_many` takes
+            places = [self.places[node] for node in batch]
+            try:
+                levels = self.searched.bfs_many(places, dtype=kind).levels
+            except ValueError:  # They are too far for it.
+                kind = np.dtype(np.int32)
+                levels = self.searched.bfs_many(places, dtype=kind).levels.view(np.uint32)
+            furthest = levels.max(axis=1)
+            if furthest.max() == np.iinfo(levels.dtype).max:
+                what = "digraph is not strongly" if self.is_directed() else "graph is not"
+                raise networkx.NetworkXError(f"Found infinite path length because the {what} connected")
+            found.update(zip(batch, furthest.tolist()))
+        return found
 
     def named(self, are_wanted: np.ndarray) -> Set[object]:
         """The nodes where the array is true."""
@@ -67,18 +133,46 @@ class _Converted:
 
     def distance(self, source: object, target: object) -> int:
         """The distance between two nodes; -1: there is no path."""
+        if not (self.has(source) and self.has(target)):
+            _own("bidirectional_shortest_path")(self.original, source, target)  # It raises its error.
         place = self.places[target]
-        return int(self.searched.bfs(source, parents=False, levels=True, target=target).levels[place])
+        return int(self.searched.bfs(self.places[source], parents=False, levels=True, target=place).levels[place])
 
     def levels(self, source: object, depth: Optional[int] = None) -> np.ndarray:
-        import networkx
-
-        if not self.has(source):
-            raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return self.searched.bfs(source, parents=False, levels=True, depth=depth).levels
+        return self.searched.bfs(self.places[source], parents=False, levels=True, depth=depth).levels
 
 
 _Given = Union[_Converted, _Graph]
+
+
+def _own(name: str) -> Callable[..., object]:
+    """NetworkX's own function. If its graph is a converted one, its searches are those of this backend."""
+    import networkx
+
+    return getattr(networkx, name).orig_func
+
+
+def _over_converted(name: str) -> Callable[..., object]:
+    return lambda G, *args, **kwargs: _own(name)(_converted(G), *args, **kwargs)
+
+
+def _over_eccentricities(name: str) -> Callable[..., object]:
+    def measure(G: _Given, e: None = None, usebounds: bool = False, weight: None = None) -> object:
+        graph = _converted(G)
+        return _own(name)(graph.original, e=backend.eccentricity(graph) if graph.labels else None)
+
+    return measure
+
+
+def _visits(rows: _Rows, root: int, depth: Optional[int]) -> Tuple[np.ndarray, np.ndarray, List[int]]:
+    """What a search with a queue finds: the vertices in its order, the parents of all but the root, and where each level begins and the last ends."""
+    order, predecessors = breadth_first_order(rows.indptr, rows.indices, root, True, None)
+    parents, place = predecessors[order[1:]], np.empty_like(predecessors)
+    place[order] = np.arange(len(order))
+    above, begins = place[parents].tolist(), [0, 1]
+    while begins[-1] < len(order) and (depth is None or len(begins) < depth + 2):
+        begins.append(1 + bisect_left(above, begins[-1]))
+    return order[: begins[-1]], parents[: begins[-1] - 1], begins
 
 
 def _depth(cutoff: Optional[float]) -> Optional[int]:
@@ -93,17 +187,11 @@ def _sorted(numbers: np.ndarray) -> np.ndarray:
     return _waiting(lambda: np.argsort(numbers, kind="stable"), _clock(None))
 
 
-def _by_distance(levels: np.ndarray) -> np.ndarray:
-    """The vertices that were reached, the nearest first."""
-    reached = np.flatnonzero(levels >= 0)
-    return reached[_sorted(levels[reached])]
-
-
-def _converted(graph: _Given) -> _Converted:
-    original = graph.original if isinstance(graph, _Converted) else graph
-    # NetworkX keeps what it has converted, until the graph changes. That of a view it also keeps when the graph changes that is viewed.
-    is_view = hasattr(original, "_graph")
-    return graph if isinstance(graph, _Converted) and not is_view else _Converted(original)
+def _converted(given: _Given) -> _Converted:
+    """The graph as it is now."""
+    if not isinstance(given, _Converted):
+        return _Converted(given)
+    return _Converted(given.original) if given.is_kept_view else given
 
 
 def _of_kind(given: _Given, directed: bool) -> _Converted:
@@ -121,7 +209,8 @@ class backend:
 
     @staticmethod
     def convert_from_nx(graph: _Given, *_: object, **__: object) -> _Converted:
-        return _converted(graph)
+        # NetworkX keeps what it has converted, until the graph changes. That of a view it also keeps when the graph changes that is viewed.
+        return graph if isinstance(graph, _Converted) else _Converted(graph, is_kept_view=hasattr(graph, "_graph"))
 
     @staticmethod
     def convert_to_nx(result: object, **_: object) -> object:
@@ -130,18 +219,37 @@ class backend:
     @staticmethod
     def can_run(name: str, args: Tuple[object, ...], kwargs: Dict[str, object]) -> bool:
         # (Up to NetworkX 3.2 a text with the reason would count as True.)
-        if name != "shortest_path_length":
-            return True
-        # By their places: graph, source, target, weight.
-        given = {**dict(zip(("G", "source", "target", "weight"), args)), **kwargs}
-        return given.get("weight") is None and given.get("source") is not None
+        given = {**dict(zip(_own(name).__code__.co_varnames, args)), **kwargs}
+        if name == "shortest_path" and given.get("source") is not None and given.get("target") is not None:
+            return False  # NetworkX searches from both, and may find another path.
+        return not given.get("usebounds") and all(given.get(refused) is None for refused in ("weight", "sort_neighbors", "sp", "e"))
+
+    @staticmethod
+    def bfs_edges(
+        G: _Given, source: object, reverse: bool = False, depth_limit: Optional[float] = None, sort_neighbors: None = None
+    ) -> Iterator[Tuple[object, object]]:
+        graph = _converted(G)
+        if reverse and graph.is_directed():
+            graph = graph.reversed
+        graph.original.neighbors(source)  # It raises NetworkX's error if that is no node.
+        order, parents, _ = graph.visits(source, _depth(depth_limit))
+        name = graph.labels.__getitem__
+        yield from zip(map(name, parents.tolist()), map(name, order[1:].tolist()))
+
+    bfs_tree = staticmethod(_over_converted("bfs_tree"))
+    bfs_predecessors = staticmethod(_over_converted("bfs_predecessors"))
+    bfs_successors = staticmethod(_over_converted("bfs_successors"))
 
     @staticmethod
     def single_source_shortest_path_length(G: _Given, source: object, cutoff: Optional[float] = None) -> Dict[object, int]:
+        import networkx
+
         graph = _converted(G)
-        levels = graph.levels(source, _depth(cutoff))
-        order = _by_distance(levels)
-        return {graph.labels[v]: level for v, level in zip(order.tolist(), levels[order].tolist())}
+        if not graph.has(source):
+            raise networkx.NodeNotFound(f"Source {source} is not in G")
+        order, _, begins = graph.visits(source, _depth(cutoff))
+        levels = np.repeat(np.arange(len(begins) - 1), np.diff(begins))
+        return {graph.labels[v]: level for v, level in zip(order.tolist(), levels.tolist())}
 
     @staticmethod
     def single_source_shortest_path(G: _Given, source: object, cutoff: Optional[float] = None) -> Dict[object, List[object]]:
@@ -150,31 +258,42 @@ class backend:
         graph = _converted(G)
         if not graph.has(source):
             raise networkx.NodeNotFound(f"Source {source} not in G")
-        tree = graph.searched.bfs(source, levels=True, depth=_depth(cutoff))
-        order = _by_distance(tree.levels)
+        order, parents, _ = graph.visits(source, _depth(cutoff))
         paths: Dict[object, List[object]] = {source: [source]}
-        for v, parent in zip(order.tolist()[1:], tree.parents[order].tolist()[1:]):
+        for v, parent in zip(order[1:].tolist(), parents.tolist()):
             paths[graph.labels[v]] = [*paths[graph.labels[parent]], graph.labels[v]]
         return paths
 
+    all_pairs_shortest_path = staticmethod(_over_converted("all_pairs_shortest_path"))
+    all_pairs_shortest_path_length = staticmethod(_over_converted("all_pairs_shortest_path_length"))
+    shortest_path = staticmethod(_over_converted("shortest_path"))
+
     @staticmethod
     def shortest_path_length(
-        G: _Given, source: object = None, target: object = None, weight: object = None, method: str = "dijkstra"
-    ) -> Union[int, Dict[object, int]]:
+        G: _Given, source: object = None, target: object = None, weight: None = None, method: str = "dijkstra"
+    ) -> object:
         import networkx
 
-        if method not in ("dijkstra", "bellman-ford"):
-            raise ValueError(f"method not supported: {method}")
-        if target is None:
-            return backend.single_source_shortest_path_length(G, source)
         graph = _converted(G)
-        for what, node in (("Source", source), ("Target", target)):
-            if not graph.has(node):
-                raise networkx.NodeNotFound(f"{what} {node} is not in G")
+        if source is None or target is None or method not in ("dijkstra", "bellman-ford"):
+            return _own("shortest_path_length")(graph, source, target, method=method)
         length = graph.distance(source, target)
         if length < 0:
             raise networkx.NetworkXNoPath(f"No path between {source} and {target}.")
         return length
+
+    @staticmethod
+    def eccentricity(G: _Given, v: object = None, sp: None = None, weight: None = None) -> object:
+        graph = _converted(G)
+        if not graph.labels:
+            return _own("eccentricity")(graph.original, v)
+        found = graph.eccentricities(graph.original.nbunch_iter(v))
+        return found[v] if graph.has(v) else found
+
+    center = staticmethod(_over_eccentricities("center"))
+    diameter = staticmethod(_over_eccentricities("diameter"))
+    periphery = staticmethod(_over_eccentricities("periphery"))
+    radius = staticmethod(_over_eccentricities("radius"))
 
     @staticmethod
     def descendants_at_distance(G: _Given, source: object, distance: int) -> Set[object]:
@@ -189,19 +308,12 @@ class backend:
 
     @staticmethod
     def has_path(G: _Given, source: object, target: object) -> bool:
-        import networkx
-
-        graph = _converted(G)
-        if not graph.has(target):
-            raise networkx.NodeNotFound(f"Target {target} is not in G")
-        if not graph.has(source):
-            raise networkx.NodeNotFound(f"Source {source} is not in G")
-        return graph.distance(source, target) >= 0
+        return _converted(G).distance(source, target) >= 0
 
     @staticmethod
     def node_connected_component(G: _Given, n: object) -> Set[object]:
         graph = _of_kind(G, directed=False)
-        return graph.named(graph.searched.bfs([n], parents=False, levels=True).levels >= 0)
+        return graph.named(graph.levels(n) >= 0)
 
     @staticmethod
     def is_connected(G: _Given) -> bool:
@@ -229,52 +341,22 @@ class backend:
 
     @staticmethod
     def bfs_layers(G: _Given, sources: object) -> Iterator[List[object]]:
-        import networkx
-
         graph = _converted(G)
-        if graph.has(sources):
-            sources = [sources]
-        given = list(dict.fromkeys(cast(Iterable[object], sources)))
-        for source in given:
-            if source not in graph.places:
-                raise networkx.NetworkXError(f"The node {source} is not in the graph.")
-        if not given:
-            return iter(())
-        levels = graph.searched.bfs(given, parents=False, levels=True).levels
-        return _layers(graph.labels, levels, given)
-
-
-def _layers(labels: List[object], nearest: np.ndarray, sources: List[object]) -> Iterator[List[object]]:
-    yield sources
-    level = 1
-    while True:
-        layer = np.flatnonzero(nearest == level).tolist()
-        if not layer:
-            return
-        yield [labels[v] for v in layer]
-        level += 1
+        for first in islice(_own("bfs_layers")(graph.original, sources), 1):
+            yield first
+            yield from graph.layers(first)
 
 
 def info() -> Dict[str, object]:
     """What NetworkX shows about the backend."""
+    functions: Dict[str, Dict[str, str]] = {name: {} for name in vars(backend) if not name.startswith(("_", "convert_", "can_"))}
+    functions["shortest_path"] = {"additional_docs": "Without weights; not between two nodes: NetworkX searches from both, and may find another path."}
+    for name in ("shortest_path_length", "eccentricity", "center", "diameter", "periphery", "radius"):
+        functions[name] = {"additional_docs": "Without weights."}
     return {
         "backend_name": "socbfs",
         "project": "socbfs",
         "package": "socbfs",
         "short_summary": "Direction-optimising breadth-first search on CPU and GPU.",
-        "functions": {
-            "single_source_shortest_path_length": {"additional_docs": "Distances by socbfs; nodes of the same distance are in the order of the graph's nodes."},
-            "descendants_at_distance": {},
-            "has_path": {},
-            "is_connected": {},
-            "node_connected_component": {},
-            "connected_components": {},
-            "number_connected_components": {},
-            "is_weakly_connected": {},
-            "weakly_connected_components": {},
-            "number_weakly_connected_components": {},
-            "shortest_path_length": {"additional_docs": "Without weights, from a source."},
-            "single_source_shortest_path": {"additional_docs": "Of several shortest paths, another one may be returned."},
-            "bfs_layers": {"additional_docs": "The nodes of a layer are in the order of the graph's nodes."},
-        },
+        "functions": functions,
     }
