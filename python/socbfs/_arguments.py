@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import math
 import operator
@@ -120,6 +121,12 @@ def _vertices(given: Iterable[Hashable], vertices: int, left: Callable[[], objec
             raise IndexError(f"root {roots[outside][0]} is not a vertex: the graph has {vertices} vertices, counted from 0")
         checked.append(roots.astype(np.uint32))
     return np.concatenate(checked) if len(checked) < 3 else _waiting(lambda: np.concatenate(checked), left)
+
+
+def _table(caption: str, rows: Dict[str, str]) -> str:
+    """A table as HTML."""
+    cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
+    return f"<table><caption>{caption}</caption>{cells}</table>"
 
 
 class _Requested:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arguments import _PART, _clock, _parts, _Requested, _without_mask
+from ._arguments import _PART, _clock, _parts, _Requested, _table, _waiting, _without_mask
 from ._socbfs import GridCore as _GridCore
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
 _Range = Union[int, slice]
@@ -75,6 +77,25 @@ class GridTree(_Requested):
             path.append(at)
         return path
 
+    def plot(self, ax: Optional["Axes"] = None, *, cell: Optional[Tuple[int, int]] = None) -> "Axes":
+        """Draws the distances with matplotlib, row 0 at the top, and the path from `cell` to its nearest source.
+
+        Returns the axes: `ax`, or those of a new figure. ImportError without matplotlib.
+        """
+        far = np.iinfo(self.levels.dtype).max
+        ax = _drawn(np.ma.masked_equal(self.levels, far), f"{self.reached:,} cells, {self.depth:,} levels", ax)
+        if cell is not None:
+            rows, columns = np.array(self.path(cell)).reshape(-1, 2).T
+            ax.plot(columns, rows, color="#e1232d")
+        return ax
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return _table("socbfs.GridTree", {
+            "cells": " x ".join(map(str, self.levels.shape)), "reached": f"{self.reached:,}", "levels": f"{self.depth:,}", "end": self.end,
+            "time": f"{1e3 * self.seconds:.3g} ms",
+        })
+
 
 class Grid:
     """A grid of free and blocked cells, and searches over it without a graph.
@@ -96,16 +117,87 @@ class Grid:
     9
     """
 
-    __slots__ = ("_core", "_diagonal")
+    __slots__ = ("_core", "_diagonal", "_threads", "_frame")
+
+    #: Metres of a cell, the corner of cell (0, 0) in metres, and the angle of its rows; None: the grid does not lie anywhere.
+    _frame: Optional[Tuple[float, float, float, float]]
 
     def __init__(self, free: "ArrayLike", *, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> None:
         if connectivity not in (4, 8):
             raise ValueError(f"connectivity must be 4 or 8, not {connectivity}")
         if not 0 <= threads <= 4096:
             raise ValueError(f"threads must be from 0 (one for every CPU) to 4096, not {threads}")
-        self._diagonal = connectivity == 8, cut_corners
+        self._diagonal, self._threads, self._frame = (connectivity == 8, cut_corners), threads, None
         left = _clock(timeout)
         self._core = _GridCore(_cells(free, left), connectivity, cut_corners, threads, left())
+
+    @classmethod
+    def from_ros(cls, message: Any, *, occupied: int = 20, unknown: bool = False, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> "Grid":
+        """From a `nav_msgs/OccupancyGrid`: `cell` and `point` lead from metres to cells and back.
+
+        Free are the cells that are occupied by less than `occupied` per cent, and with `unknown=True` those of which nothing is known. Row 0 is
+        the first of the message, which lies at the bottom of a map; in the image of a map row 0 is at the top.
+        """
+        info, left = message.info, _clock(timeout)
+        data = _waiting(lambda: np.asarray(message.data, np.int8).reshape(info.height, info.width), left)
+        is_free = (data >= 0) & (data < occupied) | (data < 0) & unknown
+        grid = cls(is_free, connectivity=connectivity, cut_corners=cut_corners, threads=threads, timeout=left())
+        corner, turn = info.origin.position, info.origin.orientation
+        yaw = math.atan2(2 * (turn.w * turn.z + turn.x * turn.y), 1 - 2 * (turn.y**2 + turn.z**2))
+        grid._frame = info.resolution, corner.x, corner.y, yaw
+        return grid
+
+    def _placed(self) -> Tuple[float, float, float, float]:
+        if self._frame is None:
+            raise ValueError("the grid does not lie anywhere in metres: make it by Grid.from_ros")
+        return self._frame
+
+    def cell(self, x: float, y: float) -> Tuple[int, int]:
+        """The cell (row, column) in which a point in metres lies. ValueError unless the grid was made by `from_ros`; IndexError outside."""
+        size, left, low, yaw = self._placed()
+        along = math.cos(yaw) * (x - left) + math.sin(yaw) * (y - low)
+        across = math.cos(yaw) * (y - low) - math.sin(yaw) * (x - left)
+        return _cell((math.floor(across / size), math.floor(along / size)), self.shape)
+
+    def point(self, cell: Tuple[int, int]) -> Tuple[float, float]:
+        """The middle of a cell in metres, x and y. ValueError unless the grid was made by `from_ros`."""
+        size, left, low, yaw = self._placed()
+        row, column = _cell(cell, self.shape)
+        along, across = (column + 0.5) * size, (row + 0.5) * size
+        return left + math.cos(yaw) * along - math.sin(yaw) * across, low + math.sin(yaw) * along + math.cos(yaw) * across
+
+    def inflate(self, radius: float, *, timeout: Optional[float] = None) -> "Grid":
+        """A copy in which cells are blocked, too, that are within `radius` of a blocked one: for a robot of this radius.
+
+        It is in metres if the grid was made by `from_ros`, in cells otherwise. What is blocked is the square that contains the circle: the cells
+        that a search with diagonal steps from all blocked cells reaches.
+        """
+        steps = math.ceil(radius / (1 if self._frame is None else self._frame[0]))
+        if steps < 0:
+            raise ValueError(f"radius {radius} is negative")
+        left = _clock(timeout)
+        free = self.free
+        blocked = _waiting(lambda: np.argwhere(~free), left)
+        if len(blocked):
+            levels = Grid(np.ones(free.shape, bool), connectivity=8, threads=self._threads).bfs(blocked, depth=steps, timeout=left()).levels
+            free = levels == np.iinfo(levels.dtype).max
+        diagonal, cut_corners = self._diagonal
+        grid = Grid(free, connectivity=8 if diagonal else 4, cut_corners=cut_corners, threads=self._threads, timeout=left())
+        grid._frame = self._frame
+        return grid
+
+    def plot(self, ax: Optional["Axes"] = None) -> "Axes":
+        """Draws the cells with matplotlib, row 0 at the top, blocked ones black. Returns the axes: `ax`, or those of a new figure."""
+        return _drawn(self.free, repr(self)[1:-1], ax, "gray", 1)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        diagonal, cut_corners = self._diagonal
+        return _table("socbfs.Grid", {
+            "cells": " x ".join(map(str, self.shape)), "free": f"{np.count_nonzero(self.free):,}",
+            "neighbours": ("8" if cut_corners else "8, around corners") if diagonal else "4",
+            **({} if self._frame is None else {"cell": f"{self._frame[0]:g} m"}),
+        })
 
     @property
     def shape(self) -> Tuple[int, int]:
@@ -137,7 +229,7 @@ class Grid:
         `steps`, `nearest`: whether to return the next step of each cell, and its nearest source. `target`: the search ends with the level that
         reaches this cell. `depth`: the search ends at this distance. `timeout`: TimeoutError after this many seconds.
 
-        IndexError for a cell outside of the grid, ValueError for a source that is blocked.
+        IndexError for a cell outside of the grid, ValueError for a source or a target that is blocked.
         """
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
@@ -146,6 +238,22 @@ class Grid:
         to = None if target is None else _cell(target, self.shape)
         short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, left())
         return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal)
+
+
+def _drawn(cells: np.ndarray, title: str, ax: Optional["Axes"], colours: str = "viridis_r", most: Optional[int] = None) -> "Axes":
+    """The axes, with the cells drawn on them; those that are masked are grey. Unless `most` is given, a bar explains the colours."""
+    try:
+        import matplotlib
+        from matplotlib import pyplot
+    except ImportError as problem:
+        raise ImportError("plot draws with matplotlib, which is not installed: pip install matplotlib") from problem
+    if ax is None:
+        ax = pyplot.figure(layout="constrained").add_subplot()
+    image = ax.imshow(cells, cmap=matplotlib.colormaps[colours].with_extremes(bad="#969696"), vmin=0, vmax=most, interpolation="nearest")
+    ax.set(xlabel="column", ylabel="row", title=title)
+    if most is None:
+        ax.figure.colorbar(image, ax=ax, label="distance in steps")
+    return ax
 
 
 def _sources(sources: "ArrayLike", shape: Tuple[int, int], left: Callable[[], object]) -> np.ndarray:

@@ -1,11 +1,14 @@
 """Searches over grids: against a queue and SciPy, and what callers may do wrong."""
 
+import array
 import collections
+import math
 import signal
 import subprocess
 import sys
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -154,6 +157,9 @@ def test_threads_share_a_grid():
         (lambda grid: grid.bfs((0.5, 1.0)), TypeError, "integers"),
         (lambda grid: grid.bfs([1, 2, 3]), ValueError, "shape"),
         (lambda grid: grid.bfs((0, 0), target=(9, 9)), IndexError, "outside"),
+        (lambda grid: grid.cell(0, 0), ValueError, "Grid.from_ros"),
+        (lambda grid: grid.point((0, 0)), ValueError, "Grid.from_ros"),
+        (lambda grid: grid.inflate(-1), ValueError, "negative"),
         (lambda grid: grid.bfs((0, 0), depth=-1), ValueError, "depth"),
         (lambda grid: grid.bfs((0, 0), timeout=-1), ValueError, "timeout"),
         (lambda grid: grid.__setitem__(3, True), TypeError, "row and column"),
@@ -258,3 +264,60 @@ sys.exit(hangs)
 """
     done = subprocess.run([sys.executable, "-c", program], timeout=300, capture_output=True, text=True)
     assert done.returncode == 0, done
+
+
+def ros_message(cells, resolution=0.5, corner=(-1.0, 2.0), yaw=0.0):
+    """A nav_msgs/OccupancyGrid."""
+    origin = types.SimpleNamespace(
+        position=types.SimpleNamespace(x=corner[0], y=corner[1], z=0.0),
+        orientation=types.SimpleNamespace(x=0.0, y=0.0, z=math.sin(yaw / 2), w=math.cos(yaw / 2)),
+    )
+    info = types.SimpleNamespace(resolution=resolution, width=cells.shape[1], height=cells.shape[0], origin=origin)
+    return types.SimpleNamespace(info=info, data=array.array("b", cells.ravel().tolist()))
+
+
+def test_messages_of_ros_are_searched_in_metres():
+    cells = np.array([[0, 100, 0, 19], [0, 0, 0, 20], [0, 0, -1, 0]])
+    grid = socbfs.Grid.from_ros(ros_message(cells))
+    np.testing.assert_array_equal(grid.free, (cells >= 0) & (cells < 20))
+    np.testing.assert_array_equal(socbfs.Grid.from_ros(ros_message(cells), unknown=True, occupied=50).free, cells < 50)
+    # Row 0 is the lowest.
+    assert grid.cell(-0.9, 2.1) == (0, 0) and grid.cell(0.9, 3.4) == (2, 3) and grid.point((2, 3)) == (0.75, 3.25)
+    tree = grid.bfs(grid.cell(-0.9, 2.1), target=grid.cell(0.3, 2.4))
+    assert tree.levels[0, 2] == 4 and [grid.point(cell) for cell in tree.path((0, 2))][-1] == (-0.75, 2.25)
+    with pytest.raises(IndexError, match="outside"):
+        grid.cell(-1.1, 2.1)
+    # Turned by a quarter about its corner, the first row leads upwards.
+    turned = socbfs.Grid.from_ros(ros_message(cells, corner=(10, 0), yaw=math.pi / 2))
+    assert turned.cell(9.9, 1.1) == (0, 2) and turned.point((0, 2)) == pytest.approx((9.75, 1.25))
+    for cell in np.ndindex(cells.shape):
+        assert turned.cell(*turned.point(cell)) == cell
+
+
+def test_inflated_grids_keep_their_distance():
+    rng = np.random.default_rng(3)
+    for rows, columns, radius in [(1, 1, 0), (9, 80, 1), (40, 33, 2), (25, 25, 7)]:
+        free = rng.random((rows, columns)) > 0.02
+        wanted = ~ndimage.binary_dilation(~free, np.ones((3, 3)), iterations=radius) if radius else free
+        inflated = socbfs.Grid(free, connectivity=8, cut_corners=False).inflate(radius)
+        np.testing.assert_array_equal(inflated.free, wanted)
+        assert "8, around corners" in inflated._repr_html_()
+    assert socbfs.Grid(np.ones((3, 4), bool)).inflate(9).free.all()
+    free = np.ones((20, 20), np.int8)
+    free[10, 10] = 0
+    grid = socbfs.Grid.from_ros(ros_message(100 - 100 * free, resolution=0.1)).inflate(0.25)
+    assert not grid.free[7:14, 7:14].any() and grid.free.sum() == 400 - 49 and grid.point((0, 0)) == pytest.approx((-0.95, 2.05))
+
+
+def test_grids_are_shown():
+    free = np.ones((6, 8), bool)
+    free[1:, 4] = False
+    grid = socbfs.Grid(free)
+    tree = grid.bfs((5, 0))
+    assert "<caption>socbfs.Grid</caption>" in grid._repr_html_() and "6 x 8" in grid._repr_html_() and "43" in grid._repr_html_()
+    assert "<caption>socbfs.GridTree</caption>" in tree._repr_html_() and "complete" in tree._repr_html_()
+    pytest.importorskip("matplotlib").use("Agg")
+    axes = tree.plot(cell=(5, 7))
+    drawn = axes.images[0].get_array()
+    assert drawn.mask.sum() == 5 and drawn[5, 0] == 0 and len(axes.lines[0].get_xdata()) == len(tree.path((5, 7)))
+    assert grid.plot(axes) is axes and (axes.images[-1].get_array() == free).all()

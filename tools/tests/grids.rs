@@ -123,6 +123,59 @@ fn distances_steps_and_sources_are_written() {
     assert!(record["energy"].is_null() && record["levels"] == json!([]), "{record}");
 }
 
+/// A ROS map in its own frame: row 0 of the image is at the top, and the origin at the bottom left.
+#[test]
+fn maps_of_ros_are_searched_in_metres() {
+    let folder = Folder::new();
+    // Three rows of four cells; one is blocked, in the lowest row.
+    folder.file("a.pgm", [&b"P5 4 3 255\n"[..], &[255; 8], &[255, 0, 255, 255]].concat());
+    let yaml = |name: &str, origin: &str| folder.file(name, format!("image: a.pgm\nresolution: 0.5\norigin: {origin}\n"));
+    let [json, distances] = ["r.json", "d.npy"].map(|name| folder.path(name));
+    let searched = |map: &str, from: &str, to: &str| {
+        let arguments = ["grid", map, "--metres", "--sources", from, "--target", to, "--json", &json, "--distances", &distances];
+        let printed = good(&arguments);
+        (printed, serde_json::from_str::<Value>(&fs::read_to_string(&json).unwrap()).unwrap())
+    };
+    let straight = yaml("a.yaml", "[-1.0, 2.0, 0.0]");
+    let (printed, record) = searched(&straight, "-0.9,2.1", "0.3,2.4");
+    assert!(printed.contains("\npath:       4 steps, 2.00 m from (2, 2) to source (2, 0)\n"), "{printed}");
+    assert_eq!(record["path_metres"], json!([[0.25, 2.25], [0.25, 2.75], [-0.25, 2.75], [-0.75, 2.75], [-0.75, 2.25]]));
+    let (head, bits) = numbers(&distances, 4);
+    assert!(head.contains("'<f4'") && head.contains("(3, 4)"), "{head}");
+    let metres: Vec<f32> = bits.iter().map(|&bits| f32::from_bits(bits)).collect();
+    assert_eq!((metres[8], metres[4], metres[10], metres[9]), (0.0, 0.5, 2.0, f32::INFINITY));
+    // Turned by a quarter about its origin, the first row leads upwards.
+    let turned = yaml("b.yaml", "[10, 0, 1.5707963267948966]");
+    let (_, record) = searched(&turned, "9.9,0.1", "9.9,1.1");
+    assert_eq!((&record["sources"], &record["target"]), (&json!([{"row": 2, "column": 0}]), &json!({"row": 2, "column": 2})));
+    let end = record["path_metres"][0].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>();
+    assert!((end[0] - 9.75).abs() < 1e-9 && (end[1] - 1.25).abs() < 1e-9, "{end:?}");
+    // The robot has a radius: of the row beside the blocked cell nothing is left.
+    let inflated = good(&["grid", &straight, "--metres", "--sources", "-0.9,3.4", "--inflate", "0.5"]);
+    assert!(inflated.contains("3 x 4 cells (rows x columns), 6 free"), "{inflated}");
+    for (arguments, error) in [
+        (
+            &["--sources", "-1.1,2.1"][..],
+            "error: --sources: -1.1,2.1 lies outside of the map, whose lower left cell is at -0.75,2.25 and its upper right one at 0.75,3.25",
+        ),
+        (&["--sources", "x,2"], "error: can't read x,2"),
+        (&["--sources", "1"], "error: --sources: \"1\" is not a point\n  help: a point is X,Y in metres"),
+        (&["--sources", "0,3", "--connectivity", "8", "--distances", "d.npy"], "error: --distances can't be in metres"),
+    ] {
+        let (code, stdout, stderr) = output(&mut socbfs(&[&["grid", &straight, "--metres"], arguments].concat()));
+        assert!(code == Some(2) && stdout.is_empty() && stderr.contains(error), "{arguments:?}: {code:?} {stdout}{stderr}");
+    }
+    for (origin, resolution) in [("[0, 0]", "0.5"), ("0", "0.5"), ("[a, 0, 0]", "0.5"), ("[0, 0, 0]", "0"), ("[0, 0, 0]", "inf")] {
+        let map = folder.file("c.yaml", format!("image: a.pgm\nresolution: {resolution}\norigin: {origin}\n"));
+        good(&["grid", &map, "--sources", "0,0"]);
+        let (code, _, stderr) = output(&mut socbfs(&["grid", &map, "--sources", "0,0", "--metres"]));
+        assert!(
+            code == Some(2) && stderr.contains("error: the map does not say where it lies in metres"),
+            "{origin} {resolution}: {stderr}"
+        );
+    }
+}
+
 #[test]
 fn a_picture_is_a_map_again() {
     let folder = Folder::new();
@@ -147,13 +200,17 @@ fn wrong_cells_and_flags_are_refused() {
         (&[&map, "--sources", "5,9,12"], "error: --sources: \"5,9,12\" is not a cell"),
         (&[&map, "--sources", "0,0;-1,2"], "error: --sources: \"-1,2\" is not a cell"),
         (&[&map, "--sources", "0,5"], "error: cell (0, 5) (row, column) lies outside of the grid of 3 by 5 cells\n  help: a cell is"),
-        (&[&map, "--sources", "1,1"], "error: source (1, 1) (row, column) is blocked: set it free, or leave it out"),
+        (&[&map, "--sources", "1,1"], "error: cell (1, 1) (row, column) is blocked, so no search begins or ends there"),
         (&[&unknown, "--sources", "0,1"], "--unknown free takes such cells as free"),
         (&[&map, "--sources", ""], "error: a search needs at least one source"),
         (&[&map, "--sources", &lines], "bad.txt:2: \"7\" is not a cell"),
         (&[&map, "--sources", "absent.txt"], "error: can't read absent.txt"),
-        (&[&map, "--sources", "0,0", "--target", "7"], "'--target <ROW,COLUMN>': \"7\" is not a cell"),
+        (&[&map, "--sources", "0,0", "--target", "7"], "error: --target: \"7\" is not a cell\n  help: a cell is ROW,COLUMN"),
         (&[&map, "--sources", "0,0", "--target", "3,0"], "error: cell (3, 0)"),
+        (&[&map, "--sources", "0,0", "--target", "1,1"], "error: cell (1, 1) (row, column) is blocked"),
+        (&[&map, "--sources", "0,0", "--metres"], "error: the map does not say where it lies in metres\n  help: name the .yaml file"),
+        (&[&map, "--sources", "0,0", "--inflate=-1"], "error: --inflate -1 is no radius"),
+        (&[&map, "--sources", "0,0", "--inflate", "1"], "help: if the map has it free, choose a smaller radius of --inflate"),
         (&[&map, "--sources", "0,0", "--connectivity", "6"], "[possible values: 4, 8]"),
         (&[&map, "--sources", "0,0", "--around-corners"], "help: add --connectivity 8"),
         (
@@ -174,9 +231,10 @@ fn wrong_cells_and_flags_are_refused() {
     let (code, _, stderr) = output(&mut socbfs(&["grid", &picture, "--sources", "0,0", "--picture", &picture]));
     assert!(code == Some(2) && stderr.contains("a.pgm"), "{stderr}");
     assert_eq!(fs::read(&picture).unwrap(), b"P5 2 1 255\n\xff\xcd");
-    // A target that can't be reached is a result.
-    let printed = good(&["grid", &map, "--sources", "0,0", "--target", "1,1", "--connectivity", "8", "--around-corners"]);
-    assert!(printed.contains("\npath:       none: (1, 1) was not reached\n"), "{printed}");
+    // A target that can't be reached is a result, and one that is blocked an error.
+    let apart = folder.file("apart.pgm", b"P5 3 1 255\n\xff\x00\xff");
+    let printed = good(&["grid", &apart, "--sources", "0,0", "--target", "0,2"]);
+    assert!(printed.contains("\npath:       none: (0, 2) was not reached\n"), "{printed}");
     let printed = good(&["grid", &unknown, "--sources", "0,1", "--unknown", "free"]);
     assert!(printed.contains("2 free, 1 unknown: taken as free\n"), "{printed}");
 }

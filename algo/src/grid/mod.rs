@@ -115,8 +115,8 @@ pub enum GridError {
         /// Columns of the new grid.
         columns: usize,
     },
-    /// A source is not free.
-    #[error("source {0} (row, column) is blocked: set it free, or leave it out")]
+    /// A source or the target is not free.
+    #[error("cell {0} (row, column) is blocked, so no search begins or ends there: set it free, or leave it out")]
     Blocked(Cell),
     /// There is no source.
     #[error("a search needs at least one source")]

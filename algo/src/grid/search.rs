@@ -132,6 +132,26 @@ pub struct GridSearch {
     trace: Vec<GridLevel>,
 }
 
+impl Grid {
+    /// The grid with the cells blocked, too, to which at most `radius` steps lead from a blocked cell, diagonal ones included: for a robot
+    /// with this radius, whose circle the square of these steps contains.
+    ///
+    /// # Errors
+    /// [`GridError::Memory`], [`GridError::Threads`].
+    pub fn inflated(&self, radius: u32) -> Result<Self, GridError> {
+        let cells = || (0..self.rows()).flat_map(|row| (0..self.columns()).map(move |column| Cell::new(row, column)));
+        let blocked: Vec<Cell> = cells().filter(|&cell| !self.is_free(cell)).collect();
+        let mut inflated = Self::free(self.rows(), self.columns())?;
+        if !blocked.is_empty() {
+            let options = GridOptions { connectivity: Connectivity::Eight, ..GridOptions::default() };
+            let mut search = GridSearch::new(Self::free(self.rows(), self.columns())?, &options)?;
+            search.run_until(&blocked, GridUntil { depth: Some(radius), target: None })?;
+            cells().filter(|&cell| search.distance(cell).is_some()).try_for_each(|cell| inflated.set(cell, false))?;
+        }
+        Ok(inflated)
+    }
+}
+
 impl GridSearch {
     /// Allocates everything that searches need and starts the threads.
     ///
@@ -255,31 +275,30 @@ impl GridSearch {
     /// As [`run`](Self::run), but the search may end early: then cells farther away than its last level have no distance.
     ///
     /// # Errors
-    /// As [`run`](Self::run); a target outside of the grid is [`GridError::Outside`]. One that is blocked is never reached.
+    /// As [`run`](Self::run); they hold for a target, too.
     pub fn run_until(&mut self, sources: &[Cell], until: GridUntil) -> Result<GridOutcome, GridError> {
         let begin = Instant::now();
         let shape = self.shape;
         if self.grid.shape != shape {
             return Err(GridError::Replaced { rows: self.grid.rows(), columns: self.grid.columns() });
         }
-        for &source in sources {
-            if !self.grid.is_free(shape.check(source)?) {
-                return Err(GridError::Blocked(source));
+        for &cell in sources.iter().chain(&until.target) {
+            if !self.grid.is_free(shape.check(cell)?) {
+                return Err(GridError::Blocked(cell));
             }
         }
         if sources.is_empty() {
             return Err(GridError::NoSource);
         }
-        let target = until.target.map(|target| shape.check(target)).transpose()?;
         (self.has_distances, self.has_steps, self.has_sources) = (false, false, false);
-        let (mut ended, mut visits) = self.wave(sources, until.depth, target)?;
+        let (mut ended, mut visits) = self.wave(sources, until.depth, until.target)?;
         if ended.is_none() {
             // The path is too long for distances of 16 bits. So it is for later searches of most such grids.
             check_available(4 * shape.padded() as u64, "distances")?;
             self.long = Slab::zeroed(shape.padded(), "distances")?;
             self.long.fill(u32::NONE);
             self.short = Slab::default();
-            (ended, visits) = self.wave(sources, until.depth, target)?;
+            (ended, visits) = self.wave(sources, until.depth, until.target)?;
         }
         let (end, levels) = ended.unwrap_or((End::Complete, 0));
         let reached = self.decode();

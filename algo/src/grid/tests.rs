@@ -271,6 +271,21 @@ fn distances_of_32_bits_where_a_path_is_long() {
     }
 }
 
+proptest! {
+    /// Against the definition: a cell stays free if no cell within `radius` rows and columns is blocked.
+    #[test]
+    fn an_inflated_grid_keeps_its_distance(columns in 1_usize..80, radius in 0_usize..9, rare in proptest::collection::vec(0_u8..40, 80..1600)) {
+        let rows = rare.len() / columns;
+        let free: Vec<u8> = rare[..rows * columns].iter().map(|&rare| u8::from(rare != 0)).collect();
+        let inflated = Grid::from_cells(rows, columns, &free).unwrap().inflated(radius as u32).unwrap();
+        for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
+            let near = |at: usize, most: usize| at.saturating_sub(radius)..(at + radius + 1).min(most);
+            let wanted = near(row, rows).all(|row| near(column, columns).all(|column| free[row * columns + column] == 1));
+            prop_assert_eq!(inflated.is_free(Cell::new(row, column)), wanted, "{} {}", row, column);
+        }
+    }
+}
+
 #[test]
 fn searches_end_at_a_target_a_depth_a_stop_and_a_deadline() {
     let plain = Plain { rows: 90, columns: 90, free: vec![1; 8100] };
@@ -356,7 +371,9 @@ fn wrong_calls_are_refused() {
     let mut search = GridSearch::new(grid, &GridOptions { threads: 1, ..GridOptions::default() }).unwrap();
     assert!(matches!(search.run(&[]), Err(GridError::NoSource)));
     let error = search.run(&[Cell::new(0, 0), Cell::new(3, 4)]).unwrap_err();
-    assert_eq!(error.to_string(), "source (3, 4) (row, column) is blocked: set it free, or leave it out");
+    assert_eq!(error.to_string(), "cell (3, 4) (row, column) is blocked, so no search begins or ends there: set it free, or leave it out");
+    let until = GridUntil { target: Some(Cell::new(3, 4)), ..GridUntil::default() };
+    assert!(matches!(search.run_until(&[Cell::new(0, 0)], until), Err(GridError::Blocked(Cell { row: 3, column: 4 }))));
     let error = search.run(&[Cell::new(19, 30)]).unwrap_err();
     assert_eq!(error.to_string(), "cell (19, 30) (row, column) lies outside of the grid of 20 by 30 cells");
     let error = search.run_until(&[Cell::new(0, 0)], GridUntil { target: Some(Cell::new(20, 0)), ..GridUntil::default() }).unwrap_err();

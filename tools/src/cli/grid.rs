@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    str::FromStr,
     time::Instant,
 };
 
@@ -9,19 +10,20 @@ use clap::{ArgMatches, Args, ValueEnum};
 
 use crate::{
     bench::{grid_edges, measure_repeated_energy},
-    maps,
+    maps::{self, Frame},
     record::{Environment, GridRecord, MapRecord},
     report,
     shell::{Failure, HostArgs, Output, Outputs, WindowArgs, read, worse_of},
 };
-use socbfs::files;
-use socbfs_algo::grid::{Cell, Connectivity, GridError, GridOptions, GridSearch, GridUntil};
+use socbfs::{NONE, files};
+use socbfs_algo::grid::{Cell, Connectivity, Grid, GridError, GridOptions, GridSearch, GridUntil};
 
 const EXAMPLES: &str = "\
 Examples:
   socbfs grid office.yaml --sources 120,45 --picture distances.png
   socbfs grid arena.map --sources 3,4 --target 40,41 --connectivity 8
   socbfs grid map.npy --sources '0,0;99,99' --distances d.npy --nearest n.npy
+  socbfs grid office.yaml --metres --sources 1.5,-0.2 --target 7,3.1 --inflate 0.3
   socbfs grid office.yaml --sources docks.txt --trace --json r.json
 
 Formats of maps: PGM, PNG, NumPy, MovingAI's .map, ROS's .yaml with an image.
@@ -51,12 +53,20 @@ pub(super) struct GridArgs {
     around_corners: bool,
 
     /// End when this cell is reached, and show the path from it to the nearest source
-    #[arg(long, value_name = "ROW,COLUMN", value_parser = parse_cell, allow_hyphen_values = true)]
-    target: Option<Cell>,
+    #[arg(long, value_name = "ROW,COLUMN", allow_hyphen_values = true)]
+    target: Option<String>,
 
-    /// End at this distance
+    /// End at this distance, in steps
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
+
+    /// Sources, target, path and distances are in metres: points X,Y of the frame of a ROS map
+    #[arg(long)]
+    metres: bool,
+
+    /// Block the cells, too, that are nearer to a blocked one than this: a number of cells, or with --metres the radius of a robot
+    #[arg(long, value_name = "RADIUS")]
+    inflate: Option<f64>,
 
     /// What cells are of which the map says neither that they are free nor that they are blocked
     #[arg(long, value_name = "blocked|free", default_value = "blocked", hide_possible_values = true)]
@@ -100,18 +110,65 @@ enum Unknown {
 }
 
 const CELLS: &str = "a cell is ROW,COLUMN, both counted from 0, as in 12,7; semicolons stand between several";
+const POINTS: &str = "a point is X,Y in metres, as in 1.5,-0.2; semicolons stand between several";
 
-fn parse_cell(text: &str) -> Result<Cell, String> {
+fn pair<T: FromStr>(text: &str) -> Option<(T, T)> {
     let number = |text: &str| text.trim().parse().ok().filter(|_| !text.contains('+'));
-    let cell = text.split_once(',').and_then(|(row, column)| Some(Cell::new(number(row)?, number(column)?)));
-    cell.ok_or_else(|| format!("{text:?} is not a cell"))
+    text.split_once(',').and_then(|(row, column)| Some((number(row)?, number(column)?)))
+}
+
+/// The cell that `text` names: by row and column, or by a point of `frame` in a map with these rows and columns.
+fn parse_cell(text: &str, frame: Option<Frame>, [rows, columns]: [usize; 2]) -> Result<Cell, String> {
+    let Some(frame) = frame else {
+        return pair(text).map(|(row, column)| Cell::new(row, column)).ok_or_else(|| format!("{text:?} is not a cell"));
+    };
+    let (x, y) = pair(text).ok_or_else(|| format!("{text:?} is not a point"))?;
+    let lies = || {
+        let ([left, bottom], [right, top]) = (frame.point(Cell::new(rows - 1, 0), rows), frame.point(Cell::new(0, columns - 1), rows));
+        format!(
+            "{text} lies outside of the map, whose lower left cell is at {left:.2},{bottom:.2} and its upper right one at {right:.2},{top:.2}"
+        )
+    };
+    frame.cell([x, y], rows, columns).ok_or_else(lies)
 }
 
 impl GridArgs {
-    /// The sources; whether they are in the map is not known yet.
-    fn sources(&self) -> Result<Vec<Cell>, Failure> {
+    /// The sources and the target. In metres they are cells of the map, otherwise that is not known yet.
+    fn cells(&self, frame: Option<Frame>, shape: [usize; 2]) -> Result<(Vec<Cell>, Option<Cell>), Failure> {
+        let cure = if frame.is_some() { POINTS } else { CELLS };
+        let cell = |at: &str, text: &str| parse_cell(text, frame, shape).map_err(|error| Failure::new(format!("{at}: {error}")).cure(cure));
+        let target = self.target.as_deref().map(|text| cell("--target", text)).transpose()?;
+        Ok((self.sources(cell)?, target))
+    }
+
+    /// The map as it is searched, and with `--metres` its frame.
+    fn map(&self) -> Result<(Grid, Option<Frame>, MapRecord), Failure> {
+        let (begin, unknown_is_free) = (Instant::now(), self.unknown == Unknown::Free);
+        let maps::Map { mut grid, format, unknown, frame } = maps::read(&self.map, unknown_is_free)?;
+        let frame = self.metres.then(|| frame.ok_or_else(|| Failure::new(NO_FRAME).cure(FRAME_CURE))).transpose()?;
+        if let Some(radius) = self.inflate {
+            let cells = (radius / frame.map_or(1.0, |frame| frame.resolution)).ceil();
+            if !(0.0..f64::from(u32::MAX)).contains(&cells) {
+                return Err(Failure::new(format!("--inflate {radius} is no radius")).cure("give a number from 0"));
+            }
+            grid = grid.inflated(cells as u32).map_err(|error| Failure::because("", &error))?;
+        }
+        let map = MapRecord {
+            file: self.map.clone(),
+            format: format.into(),
+            rows: grid.rows(),
+            columns: grid.columns(),
+            free: grid.free_cells(),
+            inflated: self.inflate,
+            unknown,
+            unknown_is_free,
+            seconds: begin.elapsed().as_secs_f64(),
+        };
+        Ok((grid, frame, map))
+    }
+
+    fn sources(&self, cell: impl Fn(&str, &str) -> Result<Cell, Failure>) -> Result<Vec<Cell>, Failure> {
         let text = &*self.sources;
-        let cell = |at: &str, text: &str| parse_cell(text).map_err(|error| Failure::new(format!("{at}: {error}")).cure(CELLS));
         if text.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | ';' | ' ' | '-' | '+' | '.')) {
             return text.split(';').filter(|text| !text.trim().is_empty()).map(|text| cell("--sources", text)).collect();
         }
@@ -129,6 +186,9 @@ impl GridArgs {
     }
 }
 
+const NO_FRAME: &str = "the map does not say where it lies in metres";
+const FRAME_CURE: &str = "name the .yaml file of a ROS map, with resolution and origin, or omit --metres";
+
 /// A file to write, opened before the search, and its format.
 type Written = Option<(&'static str, Output)>;
 
@@ -141,6 +201,7 @@ fn refused(error: &GridError, map: &MapRecord) -> Failure {
     let failure = Failure::because("", error);
     match error {
         GridError::Outside { .. } | GridError::NoSource => failure.cure(CELLS),
+        GridError::Blocked(_) if map.inflated.is_some() => failure.cure("if the map has it free, choose a smaller radius of --inflate"),
         GridError::Blocked(_) if map.unknown > 0 && !map.unknown_is_free => {
             failure.cure("if the map does not know the cell, --unknown free takes such cells as free")
         }
@@ -150,7 +211,7 @@ fn refused(error: &GridError, map: &MapRecord) -> Failure {
 
 pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Failure> {
     let config = arguments.host.resolve(matches)?;
-    let (sources, connectivity) = (arguments.sources()?, arguments.connectivity()?);
+    let connectivity = arguments.connectivity()?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
     let picture = open(arguments.picture.as_deref(), &["png", "pgm"])?;
     let [distances, steps, nearest] =
@@ -158,35 +219,38 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
     let (distances, steps, nearest) = (distances?, steps?, nearest?);
     let environment = Environment::read(Path::new("/"));
 
-    let begin = Instant::now();
-    let unknown_is_free = arguments.unknown == Unknown::Free;
-    let maps::Map { grid, format, unknown } = maps::read(&arguments.map, unknown_is_free)?;
-    let map = MapRecord {
-        file: arguments.map.clone(),
-        format: format.into(),
-        rows: grid.rows(),
-        columns: grid.columns(),
-        free: grid.free_cells(),
-        unknown,
-        unknown_is_free,
-        seconds: begin.elapsed().as_secs_f64(),
-    };
+    if arguments.metres && distances.is_some() && connectivity != Connectivity::Four {
+        return Err(Failure::new("--distances can't be in metres: diagonal steps count 1, and are longer")
+            .cure("omit --metres, or --connectivity 8"));
+    }
+    let (grid, frame, map) = arguments.map()?;
+    let shape = [map.rows, map.columns];
+    let (sources, target) = arguments.cells(frame, shape)?;
     let (cpus, threads) = (config.cpus.value.numbers().to_vec(), config.team().value);
     let options = GridOptions { connectivity, threads, cpus: cpus.clone(), simd: config.simd.value, ..GridOptions::default() };
-    let until = GridUntil { depth: arguments.depth, target: arguments.target };
+    let until = GridUntil { depth: arguments.depth, target };
     let refused = |error: GridError| refused(&error, &map);
     let mut search = GridSearch::new(grid, &options).map_err(refused)?;
     // The first search touches its memory for the first time.
     let first = search.run_until(&sources, until).map_err(refused)?;
     let outcome = search.run_until(&sources, until).map_err(refused)?;
     let levels = maps::levels(&search);
-    let path: Option<Vec<Cell>> = arguments.target.and_then(|target| Some(search.path(target)?.collect()));
-    let shape = [map.rows, map.columns];
+    let path: Option<Vec<Cell>> = target.and_then(|target| Some(search.path(target)?.collect()));
+    let path_metres = frame.zip(path.as_ref()).map(|(frame, path)| path.iter().map(|&cell| frame.point(cell, shape[0])).collect());
     let line = search.line();
     let drawn = picture.map_or(Ok(()), |(kind, output)| {
         output.finish(|out| maps::write_picture(out, kind, &search, &levels, path.as_deref().unwrap_or_default()))
     });
-    let distances = distances.map_or(Ok(()), |(_, output)| output.finish(|out| maps::write_distances(out, &search)));
+    let distances = distances.map_or(Ok(()), |(_, output)| {
+        output.finish(|out| match frame {
+            None => maps::write_distances(out, &search),
+            Some(Frame { resolution, .. }) => {
+                let metres = |level: u32| if level == NONE { f64::INFINITY } else { f64::from(level) * resolution };
+                let metres: Vec<f32> = levels.iter().map(|&level| metres(level) as f32).collect();
+                maps::write_array(out, "<f4", shape, &metres, shape[1], f32::to_le_bytes)
+            }
+        })
+    });
     let steps = steps.map_or(Ok(()), |(_, output)| {
         let steps = search.steps().map_err(refused)?;
         output.finish(|out| maps::write_array(out, "|u1", shape, steps, line, |step: u8| [step]))
@@ -222,13 +286,14 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         cpus,
         simd,
         sources,
-        target: arguments.target,
+        target,
         depth: arguments.depth,
         seconds: outcome.elapsed.as_secs_f64(),
         first_seconds: first.elapsed.as_secs_f64(),
         outcome,
         edges,
         path,
+        path_metres,
         levels: trace,
         energy,
         map,

@@ -19,7 +19,7 @@ use socbfs::{
     memory::check_available,
     words,
 };
-use socbfs_algo::grid::Grid;
+use socbfs_algo::grid::{Cell, Grid};
 
 pub use output::{kind_of, levels, write_array, write_distances, write_picture};
 use ros::Occupancy;
@@ -41,6 +41,36 @@ pub struct Map {
     pub format: &'static str,
     /// Cells of which the map does not say whether they are free.
     pub unknown: u64,
+    /// Where it lies (`None`: the format does not say it).
+    pub frame: Option<Frame>,
+}
+
+/// Where a map of ROS lies in the world, whose axes are in metres. Row 0 of the image is at its top, and the origin at the bottom.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frame {
+    /// The side of a cell in metres.
+    pub resolution: f64,
+    /// The lower left corner, x and y in metres, and the angle by which the map is turned about it, counterclockwise in radians.
+    pub origin: [f64; 3],
+}
+
+impl Frame {
+    /// The middle of a cell of a map with this number of rows: x and y in metres.
+    pub fn point(&self, cell: Cell, rows: usize) -> [f64; 2] {
+        let [x, y, yaw] = self.origin;
+        let (right, up) = ((cell.column as f64 + 0.5) * self.resolution, (rows as f64 - 0.5 - cell.row as f64) * self.resolution);
+        [x + yaw.cos() * right - yaw.sin() * up, y + yaw.sin() * right + yaw.cos() * up]
+    }
+
+    /// The cell of a map with these rows and columns in which a point lies, if it lies in one.
+    pub fn cell(&self, [x, y]: [f64; 2], rows: usize, columns: usize) -> Option<Cell> {
+        let [left, bottom, yaw] = self.origin;
+        let (x, y) = (x - left, y - bottom);
+        let right = ((yaw.cos() * x + yaw.sin() * y) / self.resolution).floor();
+        let up = ((yaw.cos() * y - yaw.sin() * x) / self.resolution).floor();
+        let is_inside = (0.0..columns as f64).contains(&right) && (0.0..rows as f64).contains(&up);
+        is_inside.then(|| Cell::new(rows - 1 - up as usize, right as usize))
+    }
 }
 
 /// A reason why a map can't be read.
@@ -119,14 +149,14 @@ struct Cells {
 pub fn read(path: &Path, unknown_is_free: bool) -> Result<Map, MapError> {
     let bytes = content(path, Kind::Stream)?;
     let is_yaml = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-    let (image, cells) = if is_yaml {
+    let (image, cells, frame) = if is_yaml {
         let (image, occupancy) = Occupancy::parse(&bytes, path).map_err(|fault| fault.at(path))?;
         let image = path.parent().map_or_else(|| PathBuf::from(&image), |folder| folder.join(&image));
         let bytes = content(&image, Kind::Regular)?;
         let cells = image::read(&bytes, &occupancy).unwrap_or_else(|| Err(Fault::new("neither PGM nor PNG", IMAGES)));
-        (image, cells.map(|cells| Cells { format: "ROS map", ..cells }))
+        (image, cells.map(|cells| Cells { format: "ROS map", ..cells }), occupancy.frame)
     } else {
-        (path.to_owned(), recognised(&bytes))
+        (path.to_owned(), recognised(&bytes), None)
     };
     let Cells { format, rows, columns, mut cells } = cells.map_err(|fault| fault.at(&image))?;
     let mut unknown = 0;
@@ -135,7 +165,7 @@ pub fn read(path: &Path, unknown_is_free: bool) -> Result<Map, MapError> {
     }
     let grid = Grid::from_cells(rows, columns, &cells);
     let grid = grid.map_err(|error| Fault::new(error, "cut the map into parts, or lower its resolution").at(&image))?;
-    Ok(Map { grid, format, unknown })
+    Ok(Map { grid, format, unknown, frame })
 }
 
 const IMAGES: &str = "convert the image: to PGM (`convert a.gif a.pgm` of ImageMagick) or PNG";

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use saphyr_parser::{Event, Parser, ScalarStyle};
 
-use super::{BLOCKED, FREE, Fault, UNKNOWN, shown};
+use super::{BLOCKED, FREE, Fault, Frame, UNKNOWN, shown};
 
 /// Most bytes of a file: those of ROS have some hundred.
 const MOST: usize = 1 << 16;
@@ -23,11 +23,13 @@ pub(super) struct Occupancy {
     free: f64,
     /// Pixels are per cent, and unknown if above 100.
     is_raw: bool,
+    /// Where the map lies.
+    pub(super) frame: Option<Frame>,
 }
 
 impl Default for Occupancy {
     fn default() -> Self {
-        Self { negate: false, occupied: 0.65, free: 0.196, is_raw: false }
+        Self { negate: false, occupied: 0.65, free: 0.196, is_raw: false, frame: None }
     }
 }
 
@@ -61,7 +63,9 @@ impl Occupancy {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| Fault::in_text(bytes, error.valid_up_to(), "it is not UTF-8 text", CURE))?;
         let (mut image, mut occupancy, mut seen) = (None, Self::default(), Vec::new());
-        for (line, key, value) in entries(text)? {
+        let (mut resolution, mut origin) = (None, None);
+        let number = |value: &str| value.parse().ok().filter(|number: &f64| number.is_finite());
+        for Entry { line, key, value, items } in entries(text)? {
             if seen.contains(&key) {
                 let name = shown(key.as_bytes());
                 return Err(Fault::in_line(line, format!("{} is given twice", name.trim_matches('"')), "remove one of them"));
@@ -88,7 +92,9 @@ impl Occupancy {
                     // What is between the thresholds has a value of its own in `scale`; to a search it is unknown.
                     occupancy.is_raw = mode.ok_or_else(|| bad("trinary, scale or raw"))? == "raw";
                 }
-                "resolution" | "origin" => {}
+                // Without a place in metres, a map is searched in cells.
+                "resolution" => resolution = value.and_then(number).filter(|metres| *metres > 0.0),
+                "origin" => origin = items.iter().map(|item| number(item)).collect::<Option<Vec<f64>>>(),
                 _ => log::warn!("{}:{line}: the key {} is not known, and skipped", path.display(), shown(key.as_bytes())),
             }
             seen.push(key);
@@ -98,14 +104,25 @@ impl Occupancy {
             return Err(Fault::new(reason, "cells are free below the one and blocked above the other: exchange them"));
         }
         let image = image.ok_or_else(|| Fault::new("it names no image", "add a line such as `image: map.pgm`"))?;
+        let origin = origin.and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
+        occupancy.frame = resolution.zip(origin).map(|(resolution, origin)| Frame { resolution, origin });
         Ok((image, occupancy))
     }
 }
 
-/// The keys of a file of YAML: each with its line, and with its value unless that is a list or a map.
-fn entries(text: &str) -> Result<Vec<(usize, String, Option<String>)>, Fault> {
+/// A key of a file of YAML and its line.
+struct Entry {
+    line: usize,
+    key: String,
+    /// `None`: a list or a map.
+    value: Option<String>,
+    /// The words of a list.
+    items: Vec<String>,
+}
+
+fn entries(text: &str) -> Result<Vec<Entry>, Fault> {
     const CURE: &str = "correct or remove the line";
-    let mut all = Vec::new();
+    let mut all: Vec<Entry> = Vec::new();
     // The lists and maps that are open, and the key whose value comes next.
     let (mut depth, mut key) = (0_usize, None);
     for event in Parser::new_from_str(text) {
@@ -137,7 +154,8 @@ fn entries(text: &str) -> Result<Vec<(usize, String, Option<String>)>, Fault> {
             (0, ..) if is_first => {}
             (0, ..) | (1, None, None) => return Err(Fault::in_line(line, "it is not `key: value`", CURE)),
             (1, None, Some(word)) => key = Some((line, word)),
-            (1, Some((line, key)), value) => all.push((line, key, value)),
+            (1, Some((line, key)), value) => all.push(Entry { line, key, value, items: Vec::new() }),
+            (2, _, Some(word)) => all.iter_mut().last().into_iter().for_each(|entry| entry.items.push(word.clone())),
             _ => {}
         }
         depth += opened;

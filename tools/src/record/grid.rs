@@ -43,6 +43,8 @@ pub struct GridRecord {
     pub first_seconds: f64,
     /// The cells from the target to its nearest source, both included (`None`: no target, or it was not reached).
     pub path: Option<Vec<Cell>>,
+    /// The middle of each of them in metres, x and y in the frame of the map, with `--metres`.
+    pub path_metres: Option<Vec<[f64; 2]>>,
     /// The levels, with `--trace`: of a further search, which counts their cells.
     pub levels: Vec<GridLevel>,
     /// Energy, with `--energy`, or why it was not measured (`None`: it was not asked for).
@@ -62,6 +64,8 @@ pub struct MapRecord {
     pub columns: usize,
     /// Free cells.
     pub free: u64,
+    /// The radius by which blocked cells were inflated before, in cells, or in metres with `--metres`.
+    pub inflated: Option<f64>,
     /// Cells of which the map does not say whether they are free.
     pub unknown: u64,
     /// Whether those were taken as free.
