@@ -475,6 +475,29 @@ fn json_can_replace_the_report_on_standard_output() {
     assert_eq!(record["roots"].as_array().unwrap().len(), 1);
 }
 
+/// The record of `run` is that of a benchmark with one root, which other commands read.
+#[test]
+fn one_search_has_a_record() {
+    let folder = Folder::new();
+    let json = folder.path("r.json");
+    let search = ["run", "kronecker:8", "--root", "5", "--device", "cpu", "--json"];
+    let text = stdout(&good(&[&search[..], &[&json]].concat())).to_owned();
+    let piped: Value = serde_json::from_str(stdout(&good(&[&search[..], &["-"]].concat()))).unwrap();
+    let record: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
+    for record in [&record, &piped] {
+        assert_eq!((&record["schema"], &record["valid"], &record["complete"]), (&"socbfs-bench".into(), &true.into(), &true.into()));
+        let roots = record["roots"].as_array().unwrap();
+        assert_eq!((roots.len(), &roots[0]["root"], &roots[0]["validation"]["passed"]), (1, &5.into(), &true.into()));
+        assert!(text.contains(&format!("reached:    {} of 256 vertices", roots[0]["reached"])), "{text}");
+        let found: u64 = roots[0]["level_records"].as_array().unwrap().iter().map(|level| level["found"].as_u64().unwrap()).sum();
+        assert!(found > 0 && found < roots[0]["reached"].as_u64().unwrap(), "{found}");
+        assert_eq!((&record["energy"]["measured"], &record["graph"]["generated"]), (&Value::Null, &true.into()));
+    }
+    assert!(stdout(&good(&["report", &json])).contains("1 root, all five checks passed"));
+    good(&["compare", &json, &json]);
+    refused(&[&search[..], &["/nonexistent/r.json"]].concat(), &["can't write"]);
+}
+
 #[test]
 fn standard_output_takes_one_result() {
     let (folder, small) = (Folder::new(), ["grid:8x8", "--roots", "1", "--device", "cpu"]);
@@ -1229,7 +1252,8 @@ fn compare_gives_the_ratio_and_warns_of_differences() {
 fn generated_and_converted_files_hold_the_same_graph() {
     let folder = Folder::new();
     let (text, matrix) = (folder.path("g.el"), folder.path("g.mtx"));
-    good(&["generate", "kronecker:8", &text]);
+    good(&["generate", "kronecker:8", "-o", &text]);
+    refused(&["generate", "kronecker:8", &text, "-o", &matrix], &["cannot be used with"]);
     good(&["convert", &text, &matrix]);
     let edges = |graph: &str| {
         let record: Value = serde_json::from_str(stdout(&good(&["bench", graph, "--roots", "1", "--json", "-"]))).unwrap();

@@ -205,7 +205,7 @@ impl From<&FoundCalibration> for CalibrationRecord {
 impl RootRecord {
     /// The record of a search of a structure in this order whose tree was checked. `violation` is the check that failed; if there is one,
     /// times and levels are left out.
-    pub(super) fn new(
+    pub(crate) fn new(
         order: Order,
         outcome: &Outcome,
         violation: Option<String>,

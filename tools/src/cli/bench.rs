@@ -187,7 +187,7 @@ fn closed(record: &mut Option<Arc<Record>>, why: Option<&str>) -> bool {
 
 impl Record {
     /// Sets what follows from the roots.
-    fn sum_up(&mut self) {
+    pub(super) fn sum_up(&mut self) {
         self.valid = self.roots.iter().all(|root| root.validation.passed);
         self.summary = Summary::new(&self.roots, self.graph.counts.edges);
         self.warnings = warnings(self);
@@ -207,19 +207,12 @@ impl BenchArgs {
         let layout = source::build(&source.name(), &edges, &self.layout.options())?;
         let seeds = RootSource { seed1: self.seed, seed2: self.seed.wrapping_add(1) };
         let drawn = source::draw_roots(&source.name(), &layout, self.roots, seeds)?;
-        let Prepared { mut search, devices, costs, options, calibration, choice, .. } =
-            config.search_telling(&layout, &progress::steps())?;
+        let prepared = config.search_telling(&layout, &progress::steps())?;
         config.check_roots(&drawn)?;
-        let (threads, simd) = (search.threads(), search.simd());
         let graph = graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds);
-        let record = SearchRecord {
-            devices,
-            thresholds: costs.measured,
-            fallen_back: search.fallen_back().map(str::to_owned),
-            calibration: calibration.as_ref().map(CalibrationRecord::from),
-            ..SearchRecord::new(config, ChosenPolicy::from(&choice), threads, simd)
-        };
-        let record = self.record(environment, graph, LayoutRecord::new(&layout, self.layout.order), record, Vec::new());
+        let settings = search_record(config, &prepared);
+        let Prepared { mut search, options, .. } = prepared;
+        let record = record(environment, graph, LayoutRecord::new(&layout, self.layout.order), settings, (self.roots, Vec::new()));
         so_far.lock().record = Some(Arc::new(Record { complete: false, ..record }));
         let progress = Bar::still(&format!("{}, {} roots", source.name(), drawn.len()), 2 * drawn.len() as u64);
         measure(&edges, &layout, &mut search, &drawn, &mut |done, root| {
@@ -252,35 +245,6 @@ impl BenchArgs {
         record.energy = energy;
         record.warnings = warnings(&record);
         Ok(record)
-    }
-
-    /// The record of searches whose energy has not been measured.
-    pub(super) fn record(
-        &self,
-        environment: Environment,
-        graph: GraphRecord,
-        layout: LayoutRecord,
-        search: SearchRecord,
-        roots: Vec<RootRecord>,
-    ) -> Record {
-        let mut record = Record {
-            schema: SCHEMA.into(),
-            schema_version: SCHEMA_VERSION,
-            environment,
-            layout,
-            search,
-            cluster: None,
-            roots_asked: self.roots,
-            complete: true,
-            valid: false,
-            summary: None,
-            energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
-            graph,
-            roots,
-            warnings: Vec::new(),
-        };
-        record.sum_up();
-        record
     }
 
     /// Whether `--report board` is given.
@@ -318,6 +282,46 @@ pub(super) fn fitting_scale() -> u32 {
 }
 
 /// The record of the graph of `source`, which has these counts.
+/// The record of searches whose energy has not been measured, with the number of roots that were requested.
+pub(super) fn record(
+    environment: Environment,
+    graph: GraphRecord,
+    layout: LayoutRecord,
+    search: SearchRecord,
+    (roots_asked, roots): (usize, Vec<RootRecord>),
+) -> Record {
+    let mut record = Record {
+        schema: SCHEMA.into(),
+        schema_version: SCHEMA_VERSION,
+        environment,
+        layout,
+        search,
+        cluster: None,
+        roots_asked,
+        complete: true,
+        valid: false,
+        summary: None,
+        energy: EnergyRecord::unavailable("the run was interrupted before it was measured", None),
+        graph,
+        roots,
+        warnings: Vec::new(),
+    };
+    record.sum_up();
+    record
+}
+
+/// The settings of a search that is set up.
+pub(super) fn search_record(config: &Runtime, prepared: &Prepared<'_>) -> SearchRecord {
+    let search = &prepared.search;
+    SearchRecord {
+        devices: prepared.devices.clone(),
+        thresholds: prepared.costs.measured,
+        fallen_back: search.fallen_back().map(str::to_owned),
+        calibration: prepared.calibration.as_ref().map(CalibrationRecord::from),
+        ..SearchRecord::new(config, ChosenPolicy::from(&prepared.choice), search.threads(), search.simd())
+    }
+}
+
 pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool, acquisition_seconds: f64) -> GraphRecord {
     let (scale, edge_factor) = match source {
         Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),

@@ -9,7 +9,7 @@ use bytemuck::cast_slice_mut;
 use clap::{ArgMatches, parser::ValueSource};
 
 use super::{
-    bench::{BenchArgs, fitting_scale, graph_record, publish},
+    bench::{BenchArgs, fitting_scale, graph_record, publish, record},
     run::{Array, RunArgs, summary},
     validate::{ValidateArgs, report_verdict},
 };
@@ -414,7 +414,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
         ..SearchRecord::new(&config, ready.chosen, options.threads, options.simd.unwrap_or_else(Simd::detect))
     };
     let graph = graph_record(&source, stats, false, ready.acquisition_seconds);
-    let mut record = arguments.record(environment, graph, layout, search, records);
+    let mut record = record(environment, graph, layout, search, (arguments.roots, records));
     record.cluster = Some(ClusterRecord {
         processes: ranks.size(),
         library: MpiRanks::library(),
@@ -448,7 +448,7 @@ pub(super) fn bench(arguments: &BenchArgs, matches: &ArgMatches, quiet: bool, ra
 pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches, ranks: &MpiRanks) -> Result<(), Failure> {
     same_program(ranks)?;
     let prepare = || {
-        for_ranks(&arguments.layout, matches, &["exact", "energy", "nearest", "keep_leaves", "device_times"])?;
+        for_ranks(&arguments.layout, matches, &["exact", "energy", "json", "nearest", "keep_leaves", "device_times"])?;
         let config = arguments.cluster.resolve(&arguments.search, matches)?;
         let source = Source::parse(&arguments.graph, arguments.format)?;
         let sources = arguments.sources.resolve()?;

@@ -26,8 +26,12 @@ pub(super) struct GenerateArgs {
     graph: Option<PathBuf>,
 
     /// File to write; the ending .el, .mtx or .sg determines its format
-    #[arg(value_name = "FILE", required = true)]
+    #[arg(value_name = "FILE", required_unless_present = "output")]
     file: Option<PathBuf>,
+
+    /// The file, as the generators with flags take it
+    #[arg(short, long, value_name = "FILE", conflicts_with = "file")]
+    output: Option<PathBuf>,
 
     /// Format of the file, if its name does not determine it
     #[arg(long, value_name = "FORMAT", value_parser = WRITTEN)]
@@ -150,7 +154,8 @@ impl Kind {
 }
 
 pub(super) fn run(arguments: &GenerateArgs, quiet: bool) -> Result<(), Failure> {
-    let (source, output, to): (Source, &Path, _) = match (&arguments.kind, &arguments.graph, &arguments.file) {
+    let file = arguments.file.as_ref().or(arguments.output.as_ref());
+    let (source, output, to): (Source, &Path, _) = match (&arguments.kind, &arguments.graph, file) {
         (Some(kind), ..) => {
             let (generator, target) = kind.resolve();
             (Source::Generated(source::checked(generator)?), &target.output, target.to)

@@ -2,20 +2,21 @@
 
 use std::{
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use clap::{ArgMatches, Args};
 
+use super::bench::{ROOT, graph_record, record, search_record};
 #[cfg(feature = "mpi")]
 use crate::shell::ClusterArgs;
 use crate::{
     analysis::{Levels, count_as_policies},
     bench::{LevelEnergies, LevelEnergyError, measure_level_energies},
-    record::{ChosenPolicy, EnergyRecord},
+    record::{ChosenPolicy, EnergyRecord, Environment, LayoutRecord, Record, RootRecord},
     report::{self, ArrayFormat, Column, write_array},
     shell::{
-        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source,
+        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source, take_stdout,
         with_graph_help, without_effect, worse_of,
     },
 };
@@ -35,6 +36,7 @@ Examples:
   socbfs run road.gr --root 0 --parents tree.npy --levels levels.csv
   socbfs run road.gr --sources 5,9,12 --levels distances.npy --nearest nearest.npy
   python3 -c 'import numpy; print(numpy.load(\"tree.npy\"))'
+  socbfs run kronecker:18 --root 5 --json - | jq .roots[0].level_records
   sudo socbfs run kronecker:18 --root 5 --trace --energy auto
 
 One search from a cold start is not a benchmark: use `socbfs bench` to measure.";
@@ -65,6 +67,10 @@ pub(super) struct RunArgs {
     /// Write the source from which each vertex was reached, one of the nearest (.npy, .csv or .txt)
     #[arg(long, value_name = "FILE")]
     pub(super) nearest: Option<PathBuf>,
+
+    /// Write the record, as of a benchmark with one root ("-": standard output, in place of the text)
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
 
     /// Print a table of the levels, and the policy that decided them with its bounds; ~ marks estimates that the policy read. With
     /// --energy, repeat the search until the energy of each level is known to 5 %, for a minute at most
@@ -149,17 +155,22 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let source = Source::parse(&arguments.graph, arguments.format)?;
     let sources = arguments.sources.resolve()?;
     let [parents, levels, nearest] = arguments.outputs(true)?;
+    let json = arguments.json.as_deref().map(Output::open).transpose()?;
     if !arguments.trace {
         without_effect(matches, &["energy"], "a search is too short to measure", "--trace measures the energy of its levels")?;
     }
+    let environment = json.as_ref().map(|_| Environment::read(Path::new(ROOT)));
     config.apply()?;
     config.check_device()?;
 
-    let (edges, _) = source.load()?;
+    let (edges, acquisition_seconds) = source.load()?;
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
-    let Prepared { mut search, choice, .. } = config.search_telling(&layout, &progress::steps())?;
+    let prepared = config.search_telling(&layout, &progress::steps())?;
+    let settings = search_record(&config, &prepared);
+    let Prepared { mut search, choice, .. } = prepared;
     config.check_roots(sources.get(..1).unwrap_or_default())?;
     let outcome = search.run(&sources)?;
+    let begin = Instant::now();
     match validate_forest(&edges, arguments.layout.directed, &sources, search.parents()) {
         Ok(_) => {}
         Err(ValidateError::Violation(violation)) => {
@@ -167,6 +178,13 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         }
         Err(other) => return Err(other.into()),
     }
+
+    let validated = begin.elapsed();
+    let recorded = environment.map(|environment| {
+        let graph = graph_record(&source, layout.stats().clone(), layout.directed(), acquisition_seconds);
+        let layout_record = LayoutRecord::new(&layout, arguments.layout.order);
+        recorded(&search, &outcome, validated, record(environment, graph, layout_record, settings, (1, Vec::new())))
+    });
 
     // The tree that was validated: that of a later search may be another one.
     let written =
@@ -208,7 +226,19 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
     }
-    worse_of(worse_of(worse_of(written, levels), nearest), print(&text))
+    let printed = if take_stdout([&json]) { Ok(()) } else { print(&text) };
+    let recorded = json.zip(recorded).map_or(Ok(()), |(json, record)| json.finish_json(|out| report::json(&record, out)));
+    worse_of(worse_of(worse_of(worse_of(written, levels), nearest), recorded), printed)
+}
+
+/// `record` with the search whose tree has passed.
+fn recorded(search: &Search<'_>, outcome: &Outcome, validated: Duration, mut record: Record) -> Record {
+    let levels = search.records().to_vec();
+    record.roots.push(RootRecord::new(record.layout.order, outcome, None, validated.as_secs_f64(), levels));
+    record.search.fallen_back = search.fallen_back().map(str::to_owned);
+    record.energy = EnergyRecord::unavailable("a search is too short to measure", None);
+    record.sum_up();
+    record
 }
 
 /// Longest time for which a search is repeated until the energy of its levels is known.
