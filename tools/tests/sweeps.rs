@@ -241,6 +241,7 @@ fn measured(teps: f64, watts: f64) -> PointMeasured {
         problem: None,
         celsius: [None; 2],
         waited_seconds: 0.0,
+        other_cpus: 0.0,
     }
 }
 
@@ -515,6 +516,25 @@ fn ended(arguments: &[&str], folder: &Path) -> (Option<i32>, String, String) {
     let output = Command::new("timeout").args(["120", env!("CARGO_BIN_EXE_socbfs")]).args(arguments).current_dir(folder).output().unwrap();
     let [out, error] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     (output.status.code(), out, error)
+}
+
+#[test]
+fn a_busy_machine_is_measured_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let sweep = ["sweep", "kronecker:8", "--axes", "threads", "--roots", "2", "--device", "cpu", "--energy", "off", "--budget", "6s"];
+    let shown = ended(&[&sweep[..], &["--all", "--json", "a.json"]].concat(), folder.path());
+    let strict = ended(&[&sweep[..], &["--strict"]].concat(), folder.path());
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    let (code, out, error) = shown;
+    assert!(code == Some(0) && out.contains("other CPUs") && out.contains("measured beside other programs"), "{code:?} {out}\n{error}");
+    // It says at once what it does.
+    assert!(error.lines().next().is_some_and(|line| line.contains(" in all; in ")), "{error}");
+    let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(folder.path().join("a.json")).unwrap()).unwrap();
+    assert!(record["points"][0]["measured"]["other_cpus"].as_f64().unwrap() > 0.02, "{record}");
+    let (code, out, error) = strict;
+    assert!(code == Some(2) && error.contains("every point was thrown away: other programs used"), "{code:?} {out}\n{error}");
 }
 
 #[test]

@@ -17,8 +17,8 @@ use crate::{
     record::{Environment, PointRecord, SweepRecord},
     report,
     shell::{
-        Bar, Failure, LayoutArgs, Output, OutputArgs, READ, SearchArgs, SensorArgs, SoFar, Source, print, results, source, with_graph_help,
-        without_effect, worse_of,
+        Bar, Failure, LayoutArgs, Output, OutputArgs, READ, SearchArgs, SensorArgs, SoFar, Source, print, results, say, source,
+        with_graph_help, without_effect, worse_of,
     },
     sweep::{self, Axes, ClockError, Clocks, Live, SWEEP_SCHEMA, SWEEP_SCHEMA_VERSION, SweepError, SweepOptions, Turn, usable_cpus},
 };
@@ -81,6 +81,10 @@ pub(super) struct SweepArgs {
     /// Seed of the order of the points, and of the roots
     #[arg(long, value_name = "S", default_value_t = 2)]
     seed: u64,
+
+    /// Throw a point away if other programs run while it is measured, and try it again later, three times in all
+    #[arg(long)]
+    strict: bool,
 
     /// Print what varies and how long it takes, and measure nothing
     #[arg(long)]
@@ -254,9 +258,13 @@ pub(super) fn run(arguments: &SweepArgs, matches: &ArgMatches, quiet: bool) -> R
         warnings: Vec::new(),
     };
     let why = meter.as_ref().err().map(|energy| energy.why().to_owned());
+    let least = meter.as_ref().map(|meter| sweep::point_window(arguments.seconds()).least_seconds(meter));
+    let plan = arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default()));
     if arguments.dry_run {
-        let least = meter.as_ref().map(|meter| sweep::point_window(arguments.seconds()).least_seconds(meter));
-        return print(&arguments.plan(&axes, &record, least.map_err(|_| why.as_deref().unwrap_or_default())));
+        return print(&plan);
+    }
+    if !quiet {
+        say(plan.lines().next_back().unwrap_or_default());
     }
     record.warnings.extend(why.map(|why| format!("no watts: {why}")));
     let turn = Turn::take(root)?;
@@ -310,7 +318,8 @@ fn measure(
     let layout = source::build(&source.name(), &edges, &arguments.layout.options())?;
     let seeds = RootSource { seed1: arguments.seed, seed2: arguments.seed.wrapping_add(1) };
     let roots = source::draw_roots(&source.name(), &layout, usize::from(arguments.roots), seeds)?;
-    let mut machine = Live::new(config, arguments.sensors.root().to_owned(), (&edges, &layout, &roots), meter, clocks, arguments.seconds());
+    let how = (arguments.seconds(), arguments.strict);
+    let mut machine = Live::new(config, arguments.sensors.root().to_owned(), (&edges, &layout, &roots), meter, clocks, how);
     {
         let record = &mut so_far.lock().record;
         record.graph = Some(graph_record(source, layout.stats().clone(), layout.directed(), acquisition_seconds));

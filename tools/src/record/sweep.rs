@@ -93,6 +93,9 @@ pub struct PointMeasured {
     pub celsius: [Option<f64>; 2],
     /// Seconds that the point waited for the machine to cool down.
     pub waited_seconds: f64,
+    /// CPUs that other programs used meanwhile (0: 0.02 or less). Such a point is not trusted with `--strict`.
+    #[serde(default)]
+    pub other_cpus: f64,
 }
 
 /// The best point of a goal.

@@ -78,19 +78,21 @@ pub struct Live<'a> {
     /// The hottest zone when the sweep began.
     celsius: Option<f64>,
     usable: Vec<usize>,
+    /// A point beside other programs is thrown away.
+    is_strict: bool,
     began: Instant,
 }
 
 impl<'a> Live<'a> {
     /// The machine whose files are below `root`, idle now, with the searches from `roots` over `layout`, made of `edges`. A point takes at
-    /// least `seconds`.
+    /// least `seconds`; with `is_strict` it is thrown away if other programs run meanwhile.
     pub fn new(
         runtime: &'a Runtime,
         root: PathBuf,
         (edges, layout, roots): (&'a EdgeList, &'a Layout, &'a [Vertex]),
         meter: Option<&'a Meter>,
         clocks: Option<Clocks>,
-        seconds: f64,
+        (seconds, is_strict): (f64, bool),
     ) -> Self {
         let began = Instant::now();
         let window = PowerWindows { seconds: seconds / WINDOWS as f64, refreshes: REFRESHES / WINDOWS as u64 };
@@ -108,6 +110,7 @@ impl<'a> Live<'a> {
             idle,
             celsius,
             usable: usable_cpus(),
+            is_strict,
             began,
             records: Vec::new(),
         }
@@ -157,11 +160,14 @@ impl<'a> Live<'a> {
         let windows = windows.collect::<Result<Vec<_>, _>>()?;
         let after = (hottest(&self.root), Witness::look(&self.root));
         let moved = self.clocks.as_ref().and_then(|clocks| clocks.moved(&point.clocks_khz));
-        if let Some(why) = moved.or_else(|| before.1.disturbed(&after.1)) {
+        let other_cpus = before.1.other_cpus(&after.1);
+        let beside = (self.is_strict && other_cpus > 0.0).then(|| format!("other programs used {other_cpus:.2} CPUs"));
+        if let Some(why) = moved.or_else(|| before.1.slowed(&after.1)).or(beside) {
             return Ok(Tried::ThrownAway(why));
         }
         let energy = self.idle.as_ref().map(|idle| EnergySummary::new(idle, &windows));
-        Ok(Tried::Measured(Box::new(measured(&windows, energy, [before.0, after.0], waited_seconds))))
+        let measured = measured(&windows, energy, [before.0, after.0], waited_seconds);
+        Ok(Tried::Measured(Box::new(PointMeasured { other_cpus, ..measured })))
     }
 }
 
@@ -223,7 +229,17 @@ fn measured(
         Some(energy) => spread(energy.mteps_per_watt.min, energy.mteps_per_watt.max, energy.mteps_per_watt.mean),
         None => spread(speeds().fold(f64::INFINITY, f64::min), speeds().fold(0.0, f64::max), teps),
     };
-    PointMeasured { teps, search_seconds: seconds / searches as f64, searches, spread, energy, problem, celsius, waited_seconds }
+    PointMeasured {
+        teps,
+        search_seconds: seconds / searches as f64,
+        searches,
+        spread,
+        energy,
+        problem,
+        celsius,
+        waited_seconds,
+        other_cpus: 0.0,
+    }
 }
 
 fn hottest(root: &std::path::Path) -> Option<f64> {
@@ -280,18 +296,23 @@ impl Witness {
     }
 
     /// Why a measurement between `self` and `after` does not count.
-    fn disturbed(&self, after: &Self) -> Option<String> {
+    fn slowed(&self, after: &Self) -> Option<String> {
         if let Some((kind, state)) = after.cooling.iter().find(|(_, state)| **state > 0) {
             return Some(format!("the kernel slowed down {kind} (step {state})"));
         }
-        if after.throttled > self.throttled {
-            return Some("the chip was slowed by heat".to_owned());
-        }
+        (after.throttled > self.throttled).then(|| "the chip was slowed by heat".to_owned())
+    }
+
+    /// CPUs that other programs used between `self` and `after`; 0 if it is no more than [`OTHERS`], or not known.
+    fn other_cpus(&self, after: &Self) -> f64 {
         let seconds = after.at.duration_since(self.at).as_secs_f64();
-        let [all, own] = [0, 1].map(|which| Some(after.busy?[which].saturating_sub(self.busy?[which])));
+        let ticks = self.busy.zip(after.busy).map_or(0, |(before, after)| {
+            let [all, own] = [0, 1].map(|which: usize| after[which].saturating_sub(before[which]));
+            all.saturating_sub(own)
+        });
         // Both numbers are rounded to a tick of each CPU.
-        let others = (all?.saturating_sub(own?) as f64 - 2.0) / TICKS_PER_SECOND / seconds;
-        (others > OTHERS).then(|| format!("other programs used {others:.2} CPUs"))
+        let others = (ticks as f64 - 2.0) / TICKS_PER_SECOND / seconds;
+        if others > OTHERS { others } else { 0.0 }
     }
 }
 
@@ -342,16 +363,16 @@ mod tests {
             write(&root.path().join("proc"), others, own, kernel, interrupts);
             Witness::look(root.path())
         };
-        let disturbed = |[before, after]: [Witness; 2]| before.disturbed(&Witness { at: before.at + Duration::from_secs(10), ..after });
+        let others = |[before, after]: [Witness; 2]| before.other_cpus(&Witness { at: before.at + Duration::from_secs(10), ..after });
         // A driver's threads and interrupts take half of the time.
-        assert_eq!(disturbed([look([5, 5], [9, 9], Some(9), 9), look([5, 5], [700, 100], Some(509), 309)]), None);
-        for others in [[105, 5], [5, 105]] {
-            let why = disturbed([look([5, 5], [9, 9], Some(9), 9), look(others, [700, 100], Some(509), 309)]);
-            assert_eq!(why.as_deref(), Some("other programs used 0.10 CPUs"));
+        assert_eq!(others([look([5, 5], [9, 9], Some(9), 9), look([5, 5], [700, 100], Some(509), 309)]), 0.0);
+        for ticks in [[105, 5], [5, 105]] {
+            let used = others([look([5, 5], [9, 9], Some(9), 9), look(ticks, [700, 100], Some(509), 309)]);
+            assert!((used - 0.098).abs() < 1e-9, "{used}");
         }
         // A container shows no thread of the kernel.
         fs::remove_dir_all(root.path().join("proc")).unwrap();
-        assert_eq!(disturbed([look([5, 5], [9, 9], None, 9), look([5, 505], [700, 100], None, 309)]), None);
-        assert!(disturbed([look([5, 5], [9, 9], None, 9), look([105, 5], [700, 100], None, 309)]).is_some());
+        assert_eq!(others([look([5, 5], [9, 9], None, 9), look([5, 505], [700, 100], None, 309)]), 0.0);
+        assert!(others([look([5, 5], [9, 9], None, 9), look([105, 5], [700, 100], None, 309)]) > OTHERS);
     }
 }

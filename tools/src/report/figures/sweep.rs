@@ -20,7 +20,18 @@ pub fn sweep(record: &SweepRecord, all: bool) -> String {
 /// What a reader should know, with the first reason why a point has no energy.
 fn warnings(record: &SweepRecord) -> Vec<String> {
     let problem = record.points.iter().find_map(|point| Some((&point.point.name, point.measured.as_ref()?.problem.as_ref()?)));
-    record.warnings.iter().cloned().chain(problem.map(|(name, why)| format!("no watts of {name}: {why}"))).collect()
+    let beside: Vec<f64> = record.points.iter().filter_map(other_cpus).collect();
+    let most = beside.iter().copied().reduce(f64::max).map(|most| {
+        let points = counted(beside.len() as u64, "point was", "points were");
+        format!("{points} measured beside other programs, which used up to {most:.2} CPUs: --strict measures only while there are none")
+    });
+    let no_watts = problem.map(|(name, why)| format!("no watts of {name}: {why}"));
+    record.warnings.iter().cloned().chain(no_watts).chain(most).collect()
+}
+
+/// CPUs that other programs used at this point, if it is worth telling.
+fn other_cpus(record: &PointRecord) -> Option<f64> {
+    record.measured.as_ref().map(|measured| measured.other_cpus).filter(|&cpus| cpus > 0.0)
 }
 
 /// A point in a line.
@@ -73,12 +84,13 @@ fn watts(record: &PointRecord) -> Option<f64> {
     Some(record.measured.as_ref()?.energy.as_ref()?.watts.mean)
 }
 
-fn table<'r>(points: impl IntoIterator<Item = &'r PointRecord>) -> Table {
+fn table<'r>(points: impl IntoIterator<Item = &'r PointRecord> + Clone) -> Table {
     fn of(record: &PointRecord, value: fn(&PointMeasured) -> Option<f64>, cell: fn(f64) -> Cell) -> Cell {
         Cell::of(record.measured.as_ref().and_then(value), cell)
     }
     let millijoules = |joules: f64| Cell::number(1e3 * joules);
-    Table::of(
+    let beside: Vec<Option<f64>> = points.clone().into_iter().map(other_cpus).collect();
+    let mut table = Table::of(
         points,
         &[
             ("point", &|record| Cell::word(&record.point.name)),
@@ -89,7 +101,14 @@ fn table<'r>(points: impl IntoIterator<Item = &'r PointRecord>) -> Table {
             ("uJs", &|record| of(record, |measured| Some(1e6 * measured.energy.as_ref()?.energy_delay_joule_seconds.mean), Cell::number)),
             ("spread", &|record| of(record, |measured| Some(measured.spread), Cell::share)),
         ],
-    )
+    );
+    if beside.iter().any(Option::is_some) {
+        table.add(
+            "other CPUs",
+            beside.into_iter().map(|cpus| Cell::of(cpus, |cpus| Cell { text: format!("{cpus:.2}"), value: Some(cpus) })),
+        );
+    }
+    table
 }
 
 fn frontier(record: &SweepRecord) -> Figure {
