@@ -217,6 +217,8 @@ mod tests {
             ("ryzen-2400g", "amd-ryzen-2400g", "Ryzen 5 2400G"),
             ("i7-4790", "intel-i7-4790", "i7-4790 CPU"),
             ("core-ultra", "intel-core-ultra", "Ultra 7 155H"),
+            ("steam-deck", "steam-deck", "DMI says vendor \"Valve\", product \"Galileo\""),
+            ("framework-desktop", "framework-desktop", "DMI says vendor \"Framework\", product"),
         ];
         for (machine, board, reason) in machines {
             let found = fixture(machine);

@@ -76,6 +76,7 @@ macro_rules! profiles {
 const SHIPPED: &[(&str, &str)] = profiles!(
     "amd-a10-7850k",
     "amd-ryzen-2400g",
+    "framework-desktop",
     "intel-core-ultra",
     "intel-i7-4790",
     "jetson-orin",
@@ -87,6 +88,7 @@ const SHIPPED: &[(&str, &str)] = profiles!(
     "snapdragon-845",
     "snapdragon-db410c",
     "snapdragon-rb5",
+    "steam-deck",
     "generic",
 );
 
