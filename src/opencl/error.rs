@@ -14,8 +14,8 @@ use opencl3::error_codes::{
 pub enum OpenClError {
     /// No OpenCL library can be opened.
     #[error(
-        "no OpenCL library (libOpenCL.so.1, libOpenCL.so) on this system; install ocl-icd-libopencl1 and the GPU's driver, or name the driver's \
-         library in OPENCL_DYLIB_PATH"
+        "no OpenCL library (libOpenCL.so.1, libOpenCL.so) can be opened; install ocl-icd-libopencl1 and the GPU's driver, or name the driver's \
+         library in OPENCL_DYLIB_PATH (static programs open none)"
     )]
     NoLibrary,
     /// The library that `OPENCL_DYLIB_PATH` names can't be used.

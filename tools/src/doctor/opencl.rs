@@ -184,7 +184,10 @@ fn library(subject: &Subject<'_>, nodes: &[PathBuf]) -> Finding {
         let path = subject.place(&path);
         // A library that exists but can't be opened is for another architecture, or one of its own libraries is missing.
         if subject.probe.opencl == Some(OpenClProbe::NoLibrary) {
-            return Finding::warning(format!("{path} exists, but can't be used"), format!("ldd {path}    # shows what it lacks"));
+            return Finding::warning(
+                format!("{path} exists, but can't be used"),
+                format!("ldd {path}    # shows what it lacks (a static socbfs opens none)"),
+            );
         }
         return Finding::ok(path);
     }
