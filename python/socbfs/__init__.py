@@ -8,16 +8,15 @@ array([0, 0, 1, 2], dtype=int32)
 
 from __future__ import annotations
 
-import html
 import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Callable, Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
 
 import numpy as np
 
-from ._arguments import _PART, _clock, _parts, _Requested, _seconds, _vertices, _waiting, _without_mask
+from ._arguments import _PART, _clock, _parts, _Requested, _seconds, _table, _vertices, _waiting, _without_mask
 from ._grid import Grid, GridTree
 from ._labels import _Column, _columns, _edges, _Labels, _named, _number, _numbered
 from ._socbfs import Core as _Core
@@ -197,7 +196,8 @@ class Tree(_Requested):
         beside.set(ylabel="vertices of the frontier (line)", yscale="log")
         seen = [Patch(facecolor=colour, label=direction) for direction, colour in colours.items() if direction in account["direction"]]
         seen += [Patch(facecolor="white", edgecolor="grey", hatch=mark, label=place) for place, mark in marks.items() if place in account["place"]]
-        ax.legend(handles=seen, loc="upper right")
+        # Below the axes, where no line crosses it.
+        ax.legend(handles=seen, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=len(seen), frameon=False)
         return ax
 
     @cached_property
@@ -339,9 +339,9 @@ class Graph:
         return cls._made(_Core.from_pairs, (pairs, len(labels.listed), directed), settings, left(), labels=labels)
 
     @classmethod
-    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
-        """From a file in any format that `socbfs convert --help` lists, compressed or not."""
-        return cls._made(_Core.from_file, (os.fspath(path), directed), _settings(device, policy, board, threads, at), _clock(timeout)())
+    def from_file(cls, path: Union[str, os.PathLike], directed: bool = False, *, format: Optional[str] = None, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
+        """From a file, compressed or not. `format`: its name in docs/formats.md, if name and content of the file do not determine it."""
+        return cls._made(_Core.from_file, (os.fspath(path), format, directed), _settings(device, policy, board, threads, at), _clock(timeout)())
 
     @classmethod
     def from_networkx(cls, graph: NetworkXGraph, *, threads: int = 0, device: Optional[str] = None, policy: Optional[str] = None, board: Union[str, os.PathLike, None] = None, at: Optional[str] = None, timeout: Optional[float] = None) -> "Graph":
@@ -452,8 +452,7 @@ class Graph:
             **({} if policy is None else {"policy": policy}),
             "last search": last,
         }
-        cells = "".join(f'<tr><th style="text-align: left">{name}</th><td style="text-align: left">{html.escape(text)}</td></tr>' for name, text in rows.items())
-        return f"<table><caption>socbfs.Graph</caption>{cells}</table>"
+        return _table("socbfs.Graph", rows)
 
     def bfs(self, root: Union[Hashable, Iterable[Hashable]], *, parents: bool = True, levels: bool = False, sources: bool = False, depth: Optional[int] = None, target: Optional[Hashable] = None, timeout: Optional[float] = None) -> Tree:
         """Searches from `root`, or from several sources at once: the distance of a vertex is that from the nearest.
@@ -466,19 +465,16 @@ class Graph:
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         left = _clock(timeout)
-        labels = self._labels
+        labels, asked = self._labels, root  # type: Optional[_Labels], Any
         several = root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes))
         if several and (labels is None or root not in self):
-            many = _vertices(cast(Iterable[Hashable], root), self.vertices, left, labels)
-            given: Union[int, np.ndarray] = many
-            first = next(iter(_named(many[:1].tolist(), labels)), -1 if labels is None else None)
-            origin = f"from {len(many)} sources"
+            given: Union[int, np.ndarray] = _vertices(asked, self.vertices, left, labels)
+            first = next(iter(_named(given[:1].tolist(), labels)), -1 if labels is None else None)
+            origin = f"from {len(given)} sources"
         else:
-            first = cast(Hashable, root)
-            given = cast(int, root) if labels is None else self.index(first)
-            origin = f"from {root}"
-        to = target if labels is None or target is None else self.index(target)
-        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, cast(Optional[int], to), left())
+            first, given, origin = asked, asked if labels is None else self.index(asked), f"from {root}"
+        to: Any = target if labels is None or target is None else self.index(target)
+        *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, to, left())
         tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
         self._last = origin, deep, seconds, fallen_back
         return Tree(first, tree, found, deep, seconds, end, self._core, fallen_back, nearest, account, labels)

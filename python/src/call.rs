@@ -3,6 +3,7 @@
 use std::{
     any::Any,
     cell::UnsafeCell,
+    error::Error,
     mem::{self, ManuallyDrop},
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
@@ -41,6 +42,21 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a call that ends early waits for its work to end too. A driver, for example, may not return for minutes.
 const GRACE: Duration = Duration::from_millis(150);
 
+/// Flags of the command that are arguments of Python, too.
+const ARGUMENTS: [&str; 6] = ["device", "threads", "policy", "board", "at", "format"];
+
+/// A message of the libraries, which name flags: `--device cpu` is `device=cpu` here.
+fn in_python(text: &str) -> String {
+    let argument = |text: String, name: &&str| {
+        text.replace(&format!("--{name} "), &format!("{name}=")).replace(&format!("--{name}"), &format!("{name}="))
+    };
+    ARGUMENTS.iter().fold(text.to_owned(), argument)
+}
+
+fn said(error: &(dyn Error + 'static)) -> String {
+    in_python(&with_causes("", error))
+}
+
 /// An error as a Python exception.
 pub(crate) struct Failure(pub(crate) PyErr);
 
@@ -69,7 +85,7 @@ impl From<PyErr> for Failure {
 
 impl From<GraphError> for Failure {
     fn from(error: GraphError) -> Self {
-        let text = with_causes("", &error);
+        let text = said(&error);
         Self(match error {
             GraphError::OutOfMemory(_) => PyMemoryError::new_err(text),
             GraphError::EdgesChanged => PyRuntimeError::new_err(text),
@@ -81,13 +97,13 @@ impl From<GraphError> for Failure {
 
 impl From<RowsError> for Failure {
     fn from(error: RowsError) -> Self {
-        Self(PyValueError::new_err(with_causes("", &error)))
+        Self(PyValueError::new_err(said(&error)))
     }
 }
 
 impl From<InputError> for Failure {
     fn from(error: InputError) -> Self {
-        let text = with_causes("", &error);
+        let text = said(&error);
         Self(match &*error.fault {
             _ if error.is_out_of_memory() => PyMemoryError::new_err(text),
             Fault::Open { reason, .. } if reason.kind() == std::io::ErrorKind::NotFound => PyFileNotFoundError::new_err(text),
@@ -103,15 +119,15 @@ impl From<RuntimeError> for Failure {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Search(error) => error.into(),
-            RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(with_causes("", &error))),
-            error => Self(PyRuntimeError::new_err(with_cure(&error, error.cure()))),
+            RuntimeError::TooManyThreads(_) => Self(PyValueError::new_err(said(&error))),
+            error => Self(PyRuntimeError::new_err(in_python(&with_cure(&error, error.cure())))),
         }
     }
 }
 
 impl From<SearchError> for Failure {
     fn from(error: SearchError) -> Self {
-        let text = with_causes("", &error);
+        let text = said(&error);
         Self(match error {
             error if error.is_out_of_memory() => PyMemoryError::new_err(text),
             SearchError::RootOutOfRange { .. } | SearchError::TargetOutOfRange { .. } => PyIndexError::new_err(text),

@@ -34,7 +34,7 @@ use socbfs_boards::{
     board::Goal,
     runtime::{Origin, Profile, RuntimeError, Setting},
 };
-use socbfs_io::ReadOptions;
+use socbfs_io::{ReadOptions, UnknownFormat};
 use socbfs_power::{Meter, Selection, SystemFiles, Window};
 
 use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, process, take_messages};
@@ -399,10 +399,18 @@ impl Core {
     }
 
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf, directed: bool, settings: Settings, timeout: Option<f64>) -> PyResult<Self> {
+    fn from_file(
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<&str>,
+        directed: bool,
+        settings: Settings,
+        timeout: Option<f64>,
+    ) -> PyResult<Self> {
         at_once(|| {
+            let format = format.map(str::parse).transpose().map_err(|error: UnknownFormat| PyValueError::new_err(error.to_string()))?;
             Self::build(py, settings, timeout, move |stopper| {
-                let edges = socbfs_io::read(&path, &ReadOptions { stopper: stopper.clone(), ..ReadOptions::default() })?;
+                let edges = socbfs_io::read(&path, &ReadOptions { format, stopper: stopper.clone(), ..ReadOptions::default() })?;
                 Ok(Layout::build(&edges, &BuildOptions { directed, stopper: stopper.clone(), ..BuildOptions::default() })?)
             })
         })
