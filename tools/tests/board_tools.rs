@@ -71,6 +71,52 @@ fn the_json_of_a_board_has_the_record_of_every_scale() {
 }
 
 #[test]
+fn the_table_of_boards_is_made_of_the_records_beside_it() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../boards/results");
+    let files = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut records: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|extension| extension == "json")).collect();
+    records.sort();
+    assert!(!records.is_empty());
+    for file in &records {
+        let record: Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+        assert_eq!(
+            (&record["schema"], &record["valid"], &record["complete"]),
+            (&"socbfs-board".into(), &true.into(), &true.into()),
+            "{file:?}"
+        );
+        let roots = |run: &Value| run["roots"].as_array().unwrap().iter().all(|root| root["validation"]["passed"] == true);
+        assert!(record["runs"].as_array().unwrap().iter().all(roots), "{file:?}");
+        assert!(!record["environment"]["build"]["commit"].as_str().unwrap().ends_with('+'), "{file:?} is of a changed checkout");
+    }
+    let table = |records: &[&str]| {
+        let output = run(&[&["report", "--figure", "boards", "--markdown"], records].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).to_owned()
+    };
+    let names: Vec<&str> = records.iter().map(|file| file.to_str().unwrap()).collect();
+    let made = table(&names);
+    let page = fs::read_to_string(folder.join("README.md")).unwrap();
+    assert!(page.contains(made.trim()), "boards/results/README.md is to have:\n{made}");
+
+    // A row for each board, with the speed of its fastest scale.
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("small.json");
+    assert!(report(&["--scales", "7..=8", "--json", path.to_str().unwrap()]).status.success());
+    let rows = table(&[names[0], path.to_str().unwrap()]);
+    let rows: Vec<Vec<&str>> = rows.lines().filter(|line| line.starts_with('|')).map(|line| line.split(" | ").collect()).collect();
+    assert_eq!((rows.len(), rows[0].len()), (4, 10), "{rows:?}");
+    let record: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+    let teps = |run: &Value| run["summary"]["teps"]["harmonic_mean"].as_f64().unwrap() / 1e6;
+    let most = record["runs"].as_array().unwrap().iter().map(teps).fold(0.0, f64::max);
+    let shown: f64 = rows[3][4].split(' ').next().unwrap().replace(',', "").parse().unwrap();
+    assert!((shown / most - 1.0).abs() < 0.002, "{shown} for {most}");
+    assert_eq!((rows[3][5], rows[3][6], rows[3][7]), ("n/a", "n/a", "3"));
+    // Among other records, the table comes first.
+    let both = run(&["report", names[0], path.to_str().unwrap()]);
+    assert!(text(&both.stdout).starts_with("Boards side by side"), "{}", text(&both.stdout));
+}
+
+#[test]
 fn scales_too_large_for_memory_are_omitted_and_reported() {
     let output = report(&["--scales", "7,31"]);
     assert_eq!(output.status.code(), Some(0));

@@ -7,7 +7,7 @@ use clap::Args;
 use crate::{
     bench::read_record,
     report::{figures, html},
-    shell::{Failure, Output, print_documents, read, worse_of},
+    shell::{Failure, Output, print, print_documents, read, worse_of},
 };
 use socbfs::files;
 
@@ -16,13 +16,14 @@ Examples:
   socbfs analyze kronecker:18 --json a.json
   socbfs report a.json --html a.html
   socbfs report odroid.json jetson.json --html both.html
+  socbfs report boards/results/*.json --figure boards --markdown
   socbfs report a.json --figure redundant --svg redundant.svg";
 
 /// Show recorded results: figures, tables, a page
 ///
 /// Reads records that `analyze`, `bench`, `bench --report board` or `policies` wrote with --json, on this machine or another. One record
-/// gives the page that the command itself writes with --html; several are put side by side. The page is a single file that needs no network
-/// and no scripts.
+/// gives the page that the command itself writes with --html; several are put side by side, those of boards also in one table (the figure
+/// `boards`). The page is a single file that needs no network and no scripts.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct ReportArgs {
@@ -42,6 +43,10 @@ pub(super) struct ReportArgs {
     #[arg(long)]
     wide: bool,
 
+    /// Print markdown, with all columns
+    #[arg(long, conflicts_with = "wide")]
+    markdown: bool,
+
     /// Write the chart of --figure (of the first graph that has it) as SVG
     #[arg(long, value_name = "FILE", requires = "figure")]
     svg: Option<PathBuf>,
@@ -50,24 +55,33 @@ pub(super) struct ReportArgs {
 pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     let page = arguments.html.as_deref().map(Output::open).transpose()?;
     let svg = arguments.svg.as_deref().map(Output::open).transpose()?;
-    let (mut documents, mut names) = (Vec::new(), BTreeSet::new());
+    let (mut documents, mut records) = (Vec::new(), Vec::new());
     for path in &arguments.records {
         let name = path.display().to_string();
         let text = read(path, files::Kind::Stream, files::RECORD).map_err(|failure| failure.or_cure(CURE))?;
         let record = read_record(&text).map_err(|error| Failure::because(&format!("can't read {name}"), &error).cure(CURE))?;
-        let mut document = figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?;
-        names.extend(document.sections.iter().flat_map(|section| &section.figures).map(|figure| figure.id));
-        if let Some(wanted) = &arguments.figure {
-            document.sections.iter_mut().for_each(|section| section.figures.retain(|figure| figure.id == wanted));
-        }
-        documents.push(document);
+        documents.push(figures::document(&name, &record).map_err(|error| Failure::because("", &error).cure(CURE))?);
+        records.push(record);
+    }
+    let wants_boards = arguments.figure.as_ref().map_or(records.len() > 1, |wanted| wanted == "boards");
+    documents.splice(0..0, figures::boards(&records).filter(|_| wants_boards));
+    let names: BTreeSet<_> =
+        documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures).map(|figure| figure.id).collect();
+    if let Some(wanted) = &arguments.figure {
+        documents
+            .iter_mut()
+            .flat_map(|document| &mut document.sections)
+            .for_each(|section| section.figures.retain(|figure| figure.id == wanted));
+        documents.retain(|document| document.sections.iter().any(|section| !section.figures.is_empty()));
     }
     let figures = || documents.iter().flat_map(|document| &document.sections).flat_map(|section| &section.figures);
     if let Some(wanted) = arguments.figure.as_ref().filter(|_| figures().next().is_none()) {
         let names = names.into_iter().collect::<Vec<_>>().join(", ");
         return Err(Failure::new(format!("these records have no figure {wanted}")).cure(format!("the records have {names}")));
     }
-    if page.is_none() && svg.is_none() {
+    if arguments.markdown {
+        print(&documents.iter().map(figures::markdown).collect::<String>())?;
+    } else if page.is_none() && svg.is_none() {
         return print_documents(&documents, arguments.wide);
     }
     let draw = |svg: Output| {

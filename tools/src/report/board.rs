@@ -4,7 +4,7 @@ use serde_json::Value;
 use socbfs_power::Watts;
 
 use super::{
-    cells::{Cell, Facts, NONE, Table, fact, number},
+    cells::{Cell, Facts, Table, fact, number},
     figures::{Chart, Document, Figure, Section, Series, begin, efficiency, markdown, of_run},
     graph500::INVALID,
     table::search,
@@ -37,15 +37,70 @@ fn warnings(record: &BoardRecord) -> Vec<String> {
     failed.chain(warnings).chain(left_out).collect()
 }
 
+fn machine(record: &BoardRecord) -> &str {
+    record.board.machine.as_deref().or(record.environment.cpu.model.as_deref()).unwrap_or("an unknown machine")
+}
+
 fn all_scales(record: &BoardRecord) -> Section {
-    let machine = record.board.machine.as_deref().or(record.environment.cpu.model.as_deref()).unwrap_or("an unknown machine");
-    Section { title: format!("socbfs on {machine}"), facts: facts(record), figures: vec![scales(record)] }
+    Section { title: format!("socbfs on {}", machine(record)), facts: facts(record), figures: vec![scales(record)] }
+}
+
+/// The document that compares several boards: of each the run with the highest speed.
+pub(super) fn side_by_side<'b>(boards: &'b [BoardRecord]) -> Document {
+    let fastest = |board: &'b BoardRecord| board.runs.iter().max_by(|a, b| speed(a).unwrap_or(0.0).total_cmp(&speed(b).unwrap_or(0.0)));
+    let sentence =
+        "Of each board the scale with the highest speed: Kronecker graphs, harmonic means; every tree was validated, or there is no speed.";
+    let table = Table::of(
+        boards.iter().filter_map(|board| Some((board, fastest(board)?))),
+        &[
+            ("board", &|(board, _)| Cell::word(machine(board))),
+            ("CPU and clocks", &|(board, _)| Cell::word(cpu(&board.environment))),
+            ("device and driver", &|(_, run)| Cell::word(devices(run))),
+            ("scale", &|(_, run)| Cell::name(run.graph.scale)),
+            ("MTEPS", &|(_, run)| rate(run)),
+            ("watts", &|(_, run)| watts(run)),
+            ("MTEPS/W", &|(_, run)| per_watt(run)),
+            ("validated", &|(_, run)| Cell::count(run.roots.iter().filter(|root| root.validation.passed).count() as u64)),
+            ("socbfs", &|(board, _)| Cell::word(&*board.environment.build.commit)),
+            ("date", &|(board, _)| Cell::word(board.environment.time.split('T').next().unwrap_or_default())),
+        ],
+    );
+    let figure = Figure::new("boards", "Graph500, Green Graph500", "Boards", sentence.to_owned()).table(table);
+    let section = Section { title: "Boards side by side".to_owned(), figures: vec![figure], ..Section::default() };
+    Document { title: section.title.clone(), sections: vec![section], ..Document::default() }
+}
+
+fn devices(run: &Record) -> String {
+    let used = run.search.devices.iter().map(|device| format!("{}, driver {}", device.used.name, device.used.driver));
+    ["CPU".to_owned()].into_iter().chain(used).collect::<Vec<_>>().join("; ")
+}
+
+/// The speed of a valid run in MTEPS.
+fn speed(run: &Record) -> Option<f64> {
+    run.summary.as_ref().filter(|_| run.valid).map(|summary| summary.teps.harmonic_mean / 1e6)
+}
+
+fn rate(run: &Record) -> Cell {
+    let spread = run.summary.as_ref().and_then(|summary| summary.teps.harmonic_stddev);
+    let spread = spread.map_or_else(String::new, |by| format!(" ± {}", number(by / 1e6)));
+    Cell::of(speed(run), |mteps| Cell { text: number(mteps) + &spread, value: Some(mteps) })
+}
+
+/// The power in the windows of a run, and the speed there.
+fn watts(run: &Record) -> Cell {
+    Cell::of(efficiency(run).ok(), |of| {
+        let teps = run.energy.measured.iter().flat_map(|measured| &measured.windows).map(|window| window.teps);
+        let there = stats::Summary::of(&teps.collect::<Vec<_>>()).map_or_else(String::new, |of| format!(" at {}", mteps(of.mean)));
+        Cell { text: number(of.watts.mean) + &there, value: Some(of.watts.mean) }
+    })
+}
+
+fn per_watt(run: &Record) -> Cell {
+    Cell::of(efficiency(run).ok(), |of| Cell::number(of.mteps_per_watt.mean))
 }
 
 fn scales(record: &BoardRecord) -> Figure {
     let runs = &record.runs;
-    let teps = |run: &Record| run.summary.as_ref().filter(|_| run.valid).map(|summary| summary.teps);
-    let speed = |run: &Record| teps(run).map(|teps| teps.harmonic_mean / 1e6);
     let line = |name: &str, of: &dyn Fn(&Record) -> Option<f64>| {
         Series::new(name, runs.iter().filter_map(|run| Some((f64::from(run.graph.scale), of(run)?))))
     };
@@ -56,16 +111,6 @@ fn scales(record: &BoardRecord) -> Figure {
     );
     let mut series = vec![line("MTEPS", &speed), line("MTEPS/W", &|run| efficiency(run).ok().map(|of| of.mteps_per_watt.mean))];
     series.retain(|series| series.name == "MTEPS" || !series.points.is_empty());
-    let watts = |run: &Record| {
-        let of = efficiency(run).ok()?.watts.mean;
-        let teps = run.energy.measured.iter().flat_map(|measured| &measured.windows).map(|window| window.teps);
-        let there = stats::Summary::of(&teps.collect::<Vec<_>>()).map_or_else(String::new, |of| format!(" at {}", mteps(of.mean)));
-        Some(Cell { text: number(of) + &there, value: Some(of) })
-    };
-    let rate = |teps: stats::RateSummary| {
-        let spread = teps.harmonic_stddev.map_or_else(String::new, |by| format!(" ± {}", number(by / 1e6)));
-        Cell { text: number(teps.harmonic_mean / 1e6) + &spread, value: Some(teps.harmonic_mean / 1e6) }
-    };
     let sentence = [vec![best], notes(record)].concat().join(" ");
     Figure::new("scales", "Graph500, Green Graph500", "Speed and efficiency by scale", sentence)
         .chart(Chart::lines("scale (log2 of the vertices)", "million edges/s, per watt", series).log_y())
@@ -73,9 +118,9 @@ fn scales(record: &BoardRecord) -> Figure {
             runs,
             &[
                 ("scale", &|run| Cell::count(u64::from(run.graph.scale))),
-                ("MTEPS", &|run| Cell::of(teps(run), rate)),
-                ("watts", &|run| watts(run).unwrap_or_else(|| Cell::word(NONE))),
-                ("MTEPS/W", &|run| Cell::of(efficiency(run).ok(), |of| Cell::number(of.mteps_per_watt.mean))),
+                ("MTEPS", &|run| rate(run)),
+                ("watts", &|run| watts(run)),
+                ("MTEPS/W", &|run| per_watt(run)),
             ],
         ))
 }

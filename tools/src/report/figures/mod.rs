@@ -230,13 +230,21 @@ pub fn document(name: &str, record: &Value) -> Result<Document, FigureError> {
     Ok(Document { name: name.to_owned(), ..made })
 }
 
+/// The document that compares the boards among `records`; nothing if there is none. ([`document`] says what is wrong with a record.)
+pub fn boards(records: &[Value]) -> Option<Document> {
+    let boards: Vec<BoardRecord> =
+        records.iter().filter(|record| record["schema"] == BOARD_SCHEMA).filter_map(|record| read(record).ok()).collect();
+    (!boards.is_empty()).then(|| super::board::side_by_side(&boards))
+}
+
+fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
+    // From text: see `calibrate::read_line`. This text is not the reader's file, so its lines mean nothing.
+    let read = serde_json::from_str(&record.to_string());
+    read.map_err(|error: serde_json::Error| broken(error.to_string().split(" at line ").next().unwrap_or_default()))
+}
+
 /// Makes a document without a name. The error is what the record is or has.
 fn made(record: &Value) -> Result<Document, String> {
-    fn read<T: DeserializeOwned>(record: &Value) -> Result<T, String> {
-        // From text: see `calibrate::read_line`. This text is not the reader's file, so its lines mean nothing.
-        let read = serde_json::from_str(&record.to_string());
-        read.map_err(|error: serde_json::Error| broken(error.to_string().split(" at line ").next().unwrap_or_default()))
-    }
     let broken = |reason: String| broken(&reason);
     let impossible = |reason: String| format!("is not the record of a run as it was measured: {reason}");
     let schema = record.get("schema").and_then(Value::as_str);
