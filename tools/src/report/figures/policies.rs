@@ -389,8 +389,8 @@ fn surf(graphs: &[&PolicyComparison]) -> Option<Figure> {
     let sentence = best.map_or_else(
         || "No policy has directions to compare on every graph.".to_owned(),
         |(name, share)| {
-            let over = counted(graphs.len() as u64, "graph", "graphs");
-            format!("{name} takes the faster direction most often: at {:.1} % of the levels in the mean over {over}.", 100.0 * share.mean)
+            let over = if graphs.len() == 1 { String::new() } else { format!(" in the mean over {} graphs", graphs.len()) };
+            format!("{name} takes the faster direction most often: at {:.1} % of the levels{over}.", 100.0 * share.mean)
         },
     );
     let bars = |name, of: fn(&Directions) -> f64| Series::spread(name, shares(of).map(|(_, share)| bar(&share, 100.0)));
@@ -400,7 +400,7 @@ fn surf(graphs: &[&PolicyComparison]) -> Option<Figure> {
         Figure::new("surf", "SURF 2022, tables 3 and 4", "Right directions and time saved, by policy", sentence)
             .chart(Chart::bars(
                 "policy",
-                "%, mean and standard deviation over graphs",
+                if graphs.len() == 1 { "%" } else { "%, mean and standard deviation over graphs" },
                 shares(Directions::accuracy).map(|(name, _)| name.to_owned()),
                 vec![bars("accuracy", Directions::accuracy), bars("reduced time", Directions::reduced_time)],
             ))

@@ -90,28 +90,25 @@ fn anchor(section: &str, figure: &str) -> String {
     format!("{}-{figure}", section.chars().map(plain).collect::<String>())
 }
 
+/// Links to the figures. One whose title stands twice has that of its section, too.
 fn contents(documents: &[Document], first: Option<&Section>) -> Markup {
+    let mut all: Vec<(&str, &Figure)> =
+        first.into_iter().flat_map(|first| first.figures.iter().map(|figure| (&*first.title, figure))).collect();
+    for title in titles(documents) {
+        let of = titled(documents, title);
+        let of_id = |id| of.iter().flat_map(|(_, section)| &section.figures).find(|figure| figure.id == id);
+        all.extend(ids(&of).into_iter().filter_map(of_id).map(|figure| (title, figure)));
+    }
+    let is_alone = |title: &str| all.iter().filter(|(_, figure)| figure.title == title).count() == 1;
     html! {
         nav aria-label="Contents" {
             ul {
-                @if let Some(first) = first {
-                    @for figure in &first.figures { (link(&first.title, figure)) }
-                }
-                @for title in titles(documents) {
-                    @let of = titled(documents, title);
-                    @for id in ids(&of) {
-                        @if let Some(figure) = of.iter().flat_map(|(_, section)| &section.figures).find(|figure| figure.id == id) {
-                            (link(title, figure))
-                        }
-                    }
+                @for (section, figure) in &all {
+                    li { a href={ "#" (anchor(section, figure.id)) } { @if !is_alone(&figure.title) { (section) ": " } (figure.title) } }
                 }
             }
         }
     }
-}
-
-fn link(section: &str, figure: &Figure) -> Markup {
-    html! { li { a href={ "#" (anchor(section, figure.id)) } { (section) ": " (figure.title) } } }
 }
 
 fn sections(section: &Section, command: &str) -> Markup {
