@@ -472,7 +472,8 @@ class Graph:
             first = next(iter(_named(given[:1].tolist(), labels)), -1 if labels is None else None)
             origin = f"from {len(given)} sources"
         else:
-            first, given, origin = asked, asked if labels is None else self.index(asked), f"from {root}"
+            given = asked if labels is None else self.index(asked)
+            first, origin = asked if labels is None else labels.listed[given], f"from {root}"
         to: Any = target if labels is None or target is None else self.index(target)
         *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, to, left())
         tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
@@ -567,7 +568,7 @@ def _pairs(edges: "ArrayLike", left: Callable[[], object]) -> Tuple[np.ndarray, 
             raise ValueError(f"edges must be an array of shape (edges, 2), not (..., {given.shape[1:]})")
         # NumPy makes objects of integers beyond 64 bits.
         if given.dtype.kind not in "iu" and not (given.dtype.kind == "O" and all(isinstance(end, int) for end in given.flat)):
-            raise TypeError(f"vertices must be integers, not {given.dtype}: use edges.astype(numpy.uint32)")
+            raise TypeError(f"vertices must be integers, not {given.dtype}: use edges.astype(numpy.uint32), or Graph.from_pandas for labels")
         low, high = int(given.min()), int(given.max())
         if low < 0 or high >= 2**31 - 1:
             raise ValueError(f"vertices must be from 0 to 2**31 - 2, not {low if low < 0 else high}")

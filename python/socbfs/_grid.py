@@ -139,6 +139,8 @@ class Grid:
         the first of the message, which lies at the bottom of a map; in the image of a map row 0 is at the top.
         """
         info, left = message.info, _clock(timeout)
+        if not 0 < info.resolution < math.inf:
+            raise ValueError(f"the resolution of the message is {info.resolution}: it must be the side of a cell in metres")
         data = _waiting(lambda: np.asarray(message.data, np.int8).reshape(info.height, info.width), left)
         is_free = (data >= 0) & (data < occupied) | (data < 0) & unknown
         grid = cls(is_free, connectivity=connectivity, cut_corners=cut_corners, threads=threads, timeout=left())
@@ -157,7 +159,11 @@ class Grid:
         size, left, low, yaw = self._placed()
         along = math.cos(yaw) * (x - left) + math.sin(yaw) * (y - low)
         across = math.cos(yaw) * (y - low) - math.sin(yaw) * (x - left)
-        return _cell((math.floor(across / size), math.floor(along / size)), self.shape)
+        # A point that is on a border but for its rounding is on it.
+        row, column = across / size + 1e-9, along / size + 1e-9
+        if not (0 <= row < self.shape[0] and 0 <= column < self.shape[1]):
+            raise IndexError(f"point ({x:g}, {y:g}) lies outside of the grid of {self.shape[0]} by {self.shape[1]} cells")
+        return int(row), int(column)
 
     def point(self, cell: Tuple[int, int]) -> Tuple[float, float]:
         """The middle of a cell in metres, x and y. ValueError unless the grid was made by `from_ros`."""
@@ -172,9 +178,10 @@ class Grid:
         It is in metres if the grid was made by `from_ros`, in cells otherwise. What is blocked is the square that contains the circle: the cells
         that a search with diagonal steps from all blocked cells reaches.
         """
-        steps = math.ceil(radius / (1 if self._frame is None else self._frame[0]))
-        if steps < 0:
-            raise ValueError(f"radius {radius} is negative")
+        if not 0 <= radius < math.inf:
+            raise ValueError(f"radius {radius} is not a number from 0")
+        # A quotient that is a whole number but for its rounding (messages have 32 bits) is that number.
+        steps = min(max(0, math.ceil(radius / (1 if self._frame is None else self._frame[0]) - 1e-6)), max(self.shape))
         left = _clock(timeout)
         free = self.free
         blocked = _waiting(lambda: np.argwhere(~free), left)
@@ -187,7 +194,10 @@ class Grid:
         return grid
 
     def plot(self, ax: Optional["Axes"] = None) -> "Axes":
-        """Draws the cells with matplotlib, row 0 at the top, blocked ones black. Returns the axes: `ax`, or those of a new figure."""
+        """Draws the cells with matplotlib, blocked ones black, row 0 at the top (`invert_yaxis()` of the axes turns a map of ROS upright).
+
+        Returns the axes: `ax`, or those of a new figure. ImportError without matplotlib.
+        """
         return _drawn(self.free, repr(self)[1:-1], ax, "gray", 1)
 
     def _repr_html_(self) -> str:

@@ -222,6 +222,8 @@ class backend:
         given = {**dict(zip(_own(name).__code__.co_varnames, args)), **kwargs}
         if name == "shortest_path" and given.get("source") is not None and given.get("target") is not None:
             return False  # NetworkX searches from both, and may find another path.
+        if name == "has_path" and (given.get("source") is None or given.get("target") is None):
+            return False  # For NetworkX None stands for every node there.
         return not given.get("usebounds") and all(given.get(refused) is None for refused in ("weight", "sort_neighbors", "sp", "e"))
 
     @staticmethod

@@ -42,15 +42,29 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a call that ends early waits for its work to end too. A driver, for example, may not return for minutes.
 const GRACE: Duration = Duration::from_millis(150);
 
-/// Flags of the command that are arguments of Python, too.
+/// Flags of the command that are arguments of Python, too, and what may follow them.
 const ARGUMENTS: [&str; 6] = ["device", "threads", "policy", "board", "at", "format"];
+const VALUES: [&str; 8] = ["cpu", "gpu", "auto", "NAME", "FILE", "N", "el", "metis"];
 
-/// A message of the libraries, which name flags: `--device cpu` is `device=cpu` here.
+/// A message of the libraries, which name flags: `--device cpu` is `device=cpu` here, and `--device` alone `device`.
 fn in_python(text: &str) -> String {
-    let argument = |text: String, name: &&str| {
-        text.replace(&format!("--{name} "), &format!("{name}=")).replace(&format!("--{name}"), &format!("{name}="))
-    };
-    ARGUMENTS.iter().fold(text.to_owned(), argument)
+    let (mut said, mut rest) = (String::new(), text);
+    while let Some((before, flag)) = rest.split_once("--") {
+        said += before;
+        let length = flag.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(flag.len());
+        let (name, after) = flag.split_at(length);
+        let is_word = said.is_empty() || said.ends_with([' ', '(']);
+        if !is_word || !ARGUMENTS.contains(&name) {
+            (said, rest) = (said + "--", flag);
+            continue;
+        }
+        said += name;
+        let value = after
+            .strip_prefix(' ')
+            .filter(|value| VALUES.contains(&value.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default()));
+        (said, rest) = value.map_or((said.clone(), after), |value| (said.clone() + "=", value));
+    }
+    said + rest
 }
 
 fn said(error: &(dyn Error + 'static)) -> String {

@@ -159,7 +159,9 @@ def test_threads_share_a_grid():
         (lambda grid: grid.bfs((0, 0), target=(9, 9)), IndexError, "outside"),
         (lambda grid: grid.cell(0, 0), ValueError, "Grid.from_ros"),
         (lambda grid: grid.point((0, 0)), ValueError, "Grid.from_ros"),
-        (lambda grid: grid.inflate(-1), ValueError, "negative"),
+        (lambda grid: grid.inflate(-0.1), ValueError, "-0.1 is not a number from 0"),
+        (lambda grid: grid.inflate(math.nan), ValueError, "nan is not a number from 0"),
+        (lambda grid: socbfs.Grid.from_ros(ros_message(np.zeros((2, 2), int), resolution=0.0)), ValueError, "side of a cell"),
         (lambda grid: grid.bfs((0, 0), depth=-1), ValueError, "depth"),
         (lambda grid: grid.bfs((0, 0), timeout=-1), ValueError, "timeout"),
         (lambda grid: grid.__setitem__(3, True), TypeError, "row and column"),
@@ -285,13 +287,16 @@ def test_messages_of_ros_are_searched_in_metres():
     assert grid.cell(-0.9, 2.1) == (0, 0) and grid.cell(0.9, 3.4) == (2, 3) and grid.point((2, 3)) == (0.75, 3.25)
     tree = grid.bfs(grid.cell(-0.9, 2.1), target=grid.cell(0.3, 2.4))
     assert tree.levels[0, 2] == 4 and [grid.point(cell) for cell in tree.path((0, 2))][-1] == (-0.75, 2.25)
-    with pytest.raises(IndexError, match="outside"):
-        grid.cell(-1.1, 2.1)
+    for point in [(-1.1, 2.1), (math.nan, 2.1), (1e300, 2.1)]:
+        with pytest.raises(IndexError, match="outside"):
+            grid.cell(*point)
     # Turned by a quarter about its corner, the first row leads upwards.
     turned = socbfs.Grid.from_ros(ros_message(cells, corner=(10, 0), yaw=math.pi / 2))
     assert turned.cell(9.9, 1.1) == (0, 2) and turned.point((0, 2)) == pytest.approx((9.75, 1.25))
     for cell in np.ndindex(cells.shape):
         assert turned.cell(*turned.point(cell)) == cell
+    # Its corner belongs to the first cell, whatever is rounded.
+    assert turned.cell(10, 0) == (0, 0) and turned.cell(9.5, 0) == (1, 0)
 
 
 def test_inflated_grids_keep_their_distance():
@@ -306,6 +311,9 @@ def test_inflated_grids_keep_their_distance():
     free = np.ones((20, 20), np.int8)
     free[10, 10] = 0
     grid = socbfs.Grid.from_ros(ros_message(100 - 100 * free, resolution=0.1)).inflate(0.25)
+    # As a message has it, in 32 bits: five cells of 0.04 m are 0.2 m.
+    fine = socbfs.Grid.from_ros(ros_message(100 - 100 * free, resolution=float(np.float32(0.04)))).inflate(0.2)
+    assert fine.free.sum() == 400 - 121
     assert not grid.free[7:14, 7:14].any() and grid.free.sum() == 400 - 49 and grid.point((0, 0)) == pytest.approx((-0.95, 2.05))
 
 

@@ -150,6 +150,8 @@ fn maps_of_ros_are_searched_in_metres() {
     assert_eq!((&record["sources"], &record["target"]), (&json!([{"row": 2, "column": 0}]), &json!({"row": 2, "column": 2})));
     let end = record["path_metres"][0].as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect::<Vec<_>>();
     assert!((end[0] - 9.75).abs() < 1e-9 && (end[1] - 1.25).abs() < 1e-9, "{end:?}");
+    // The corner of the map belongs to it, whatever is rounded.
+    assert!(good(&["grid", &turned, "--metres", "--sources", "9.5,0", "--target", "9.5,0"]).contains("0 steps, 0.00 m from (1, 0)"));
     // The robot has a radius: of the row beside the blocked cell nothing is left.
     let inflated = good(&["grid", &straight, "--metres", "--sources", "-0.9,3.4", "--inflate", "0.5"]);
     assert!(inflated.contains("3 x 4 cells (rows x columns), 6 free"), "{inflated}");
@@ -209,7 +211,7 @@ fn wrong_cells_and_flags_are_refused() {
         (&[&map, "--sources", "0,0", "--target", "3,0"], "error: cell (3, 0)"),
         (&[&map, "--sources", "0,0", "--target", "1,1"], "error: cell (1, 1) (row, column) is blocked"),
         (&[&map, "--sources", "0,0", "--metres"], "error: the map does not say where it lies in metres\n  help: name the .yaml file"),
-        (&[&map, "--sources", "0,0", "--inflate=-1"], "error: --inflate -1 is no radius"),
+        (&[&map, "--sources", "0,0", "--inflate", "-0.5"], "error: --inflate -0.5 is no radius"),
         (&[&map, "--sources", "0,0", "--inflate", "1"], "help: if the map has it free, choose a smaller radius of --inflate"),
         (&[&map, "--sources", "0,0", "--connectivity", "6"], "[possible values: 4, 8]"),
         (&[&map, "--sources", "0,0", "--around-corners"], "help: add --connectivity 8"),

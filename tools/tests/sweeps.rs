@@ -241,7 +241,7 @@ fn measured(teps: f64, watts: f64) -> PointMeasured {
         problem: None,
         celsius: [None; 2],
         waited_seconds: 0.0,
-        other_cpus: 0.0,
+        other_cpus: None,
     }
 }
 

@@ -353,6 +353,30 @@ impl Grid {
         }
         Ok(())
     }
+
+    /// The grid with the cells blocked, too, to which at most `radius` steps lead from a blocked cell, diagonal ones included: for a robot
+    /// with this radius, whose circle the square of these steps contains. The search is that of `options`, from the blocked cells beside
+    /// free ones.
+    ///
+    /// # Errors
+    /// As [`GridSearch::new`] and [`GridSearch::run`].
+    pub fn inflated(&self, radius: u32, options: &GridOptions) -> Result<Self, GridError> {
+        let cells =
+            |rows: Range<usize>, columns: Range<usize>| rows.flat_map(move |row| columns.clone().map(move |column| Cell::new(row, column)));
+        let all = || cells(0..self.rows(), 0..self.columns());
+        let near = |at: usize| at.saturating_sub(1)..at + 2;
+        let is_edge = |cell: &Cell| !self.is_free(*cell) && cells(near(cell.row), near(cell.column)).any(|cell| self.is_free(cell));
+        let edge: Vec<Cell> = all().filter(is_edge).collect();
+        let mut inflated = Self::free(self.rows(), self.columns())?;
+        all().filter(|&cell| !self.is_free(cell)).try_for_each(|cell| inflated.set(cell, false))?;
+        if !edge.is_empty() {
+            let options = GridOptions { connectivity: Connectivity::Eight, ..options.clone() };
+            let mut search = GridSearch::new(Self::free(self.rows(), self.columns())?, &options)?;
+            search.run_until(&edge, GridUntil { depth: Some(radius), target: None })?;
+            all().filter(|&cell| search.distance(cell).is_some()).try_for_each(|cell| inflated.set(cell, false))?;
+        }
+        Ok(inflated)
+    }
 }
 
 /// Number of bits set.

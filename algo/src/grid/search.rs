@@ -132,26 +132,6 @@ pub struct GridSearch {
     trace: Vec<GridLevel>,
 }
 
-impl Grid {
-    /// The grid with the cells blocked, too, to which at most `radius` steps lead from a blocked cell, diagonal ones included: for a robot
-    /// with this radius, whose circle the square of these steps contains.
-    ///
-    /// # Errors
-    /// [`GridError::Memory`], [`GridError::Threads`].
-    pub fn inflated(&self, radius: u32) -> Result<Self, GridError> {
-        let cells = || (0..self.rows()).flat_map(|row| (0..self.columns()).map(move |column| Cell::new(row, column)));
-        let blocked: Vec<Cell> = cells().filter(|&cell| !self.is_free(cell)).collect();
-        let mut inflated = Self::free(self.rows(), self.columns())?;
-        if !blocked.is_empty() {
-            let options = GridOptions { connectivity: Connectivity::Eight, ..GridOptions::default() };
-            let mut search = GridSearch::new(Self::free(self.rows(), self.columns())?, &options)?;
-            search.run_until(&blocked, GridUntil { depth: Some(radius), target: None })?;
-            cells().filter(|&cell| search.distance(cell).is_some()).try_for_each(|cell| inflated.set(cell, false))?;
-        }
-        Ok(inflated)
-    }
-}
-
 impl GridSearch {
     /// Allocates everything that searches need and starts the threads.
     ///

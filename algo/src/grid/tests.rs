@@ -277,7 +277,7 @@ proptest! {
     fn an_inflated_grid_keeps_its_distance(columns in 1_usize..80, radius in 0_usize..9, rare in proptest::collection::vec(0_u8..40, 80..1600)) {
         let rows = rare.len() / columns;
         let free: Vec<u8> = rare[..rows * columns].iter().map(|&rare| u8::from(rare != 0)).collect();
-        let inflated = Grid::from_cells(rows, columns, &free).unwrap().inflated(radius as u32).unwrap();
+        let inflated = Grid::from_cells(rows, columns, &free).unwrap().inflated(radius as u32, &GridOptions::default()).unwrap();
         for (row, column) in (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column))) {
             let near = |at: usize, most: usize| at.saturating_sub(radius)..(at + radius + 1).min(most);
             let wanted = near(row, rows).all(|row| near(column, columns).all(|column| free[row * columns + column] == 1));

@@ -281,7 +281,6 @@ pub(super) fn fitting_scale() -> u32 {
     default_scale(rayon::current_num_threads(), available_memory(Path::new(ROOT)))
 }
 
-/// The record of the graph of `source`, which has these counts.
 /// The record of searches whose energy has not been measured, with the number of roots that were requested.
 pub(super) fn record(
     environment: Environment,
@@ -322,6 +321,7 @@ pub(super) fn search_record(config: &Runtime, prepared: &Prepared<'_>) -> Search
     }
 }
 
+/// The record of the graph of `source`, which has these counts.
 pub(super) fn graph_record(source: &Source, counts: LayoutStats, directed: bool, acquisition_seconds: f64) -> GraphRecord {
     let (scale, edge_factor) = match source {
         Source::Generated(Generator::Kronecker { scale, edge_factor, .. }) => (*scale, *edge_factor),

@@ -40,7 +40,7 @@ pub(super) struct GridArgs {
     #[arg(value_name = "MAP")]
     map: PathBuf,
 
-    /// Cells to start from, all at once: with semicolons between them, or a file with a cell on each line
+    /// Cells to start from, all at once: with semicolons between them, or a file with a cell on each line (with --metres points X,Y)
     #[arg(long, value_name = "ROW,COLUMN;...|FILE", allow_hyphen_values = true)]
     sources: String,
 
@@ -64,8 +64,8 @@ pub(super) struct GridArgs {
     #[arg(long)]
     metres: bool,
 
-    /// Block the cells, too, that are nearer to a blocked one than this: a number of cells, or with --metres the radius of a robot
-    #[arg(long, value_name = "RADIUS")]
+    /// Block the cells, too, that are within this radius of a blocked one: a number of cells, or with --metres the radius of a robot
+    #[arg(long, value_name = "RADIUS", allow_hyphen_values = true)]
     inflate: Option<f64>,
 
     /// What cells are of which the map says neither that they are free nor that they are blocked
@@ -142,16 +142,19 @@ impl GridArgs {
     }
 
     /// The map as it is searched, and with `--metres` its frame.
-    fn map(&self) -> Result<(Grid, Option<Frame>, MapRecord), Failure> {
+    fn map(&self, options: &GridOptions) -> Result<(Grid, Option<Frame>, MapRecord), Failure> {
         let (begin, unknown_is_free) = (Instant::now(), self.unknown == Unknown::Free);
         let maps::Map { mut grid, format, unknown, frame } = maps::read(&self.map, unknown_is_free)?;
         let frame = self.metres.then(|| frame.ok_or_else(|| Failure::new(NO_FRAME).cure(FRAME_CURE))).transpose()?;
+        let mut inflated_cells = None;
         if let Some(radius) = self.inflate {
-            let cells = (radius / frame.map_or(1.0, |frame| frame.resolution)).ceil();
-            if !(0.0..f64::from(u32::MAX)).contains(&cells) {
+            if !(radius >= 0.0 && radius.is_finite()) {
                 return Err(Failure::new(format!("--inflate {radius} is no radius")).cure("give a number from 0"));
             }
-            grid = grid.inflated(cells as u32).map_err(|error| Failure::because("", &error))?;
+            // A quotient that is a whole number but for its rounding is that number. No map has as many cells as u32 counts.
+            let cells = (radius / frame.map_or(1.0, |frame| frame.resolution) - 1e-6).ceil().max(0.0) as u32;
+            grid = grid.inflated(cells, options).map_err(|error| Failure::because("", &error))?;
+            inflated_cells = Some(cells);
         }
         let map = MapRecord {
             file: self.map.clone(),
@@ -159,7 +162,7 @@ impl GridArgs {
             rows: grid.rows(),
             columns: grid.columns(),
             free: grid.free_cells(),
-            inflated: self.inflate,
+            inflated_cells,
             unknown,
             unknown_is_free,
             seconds: begin.elapsed().as_secs_f64(),
@@ -201,7 +204,9 @@ fn refused(error: &GridError, map: &MapRecord) -> Failure {
     let failure = Failure::because("", error);
     match error {
         GridError::Outside { .. } | GridError::NoSource => failure.cure(CELLS),
-        GridError::Blocked(_) if map.inflated.is_some() => failure.cure("if the map has it free, choose a smaller radius of --inflate"),
+        GridError::Blocked(_) if map.inflated_cells.is_some() => {
+            failure.cure("if the map has it free, choose a smaller radius of --inflate")
+        }
         GridError::Blocked(_) if map.unknown > 0 && !map.unknown_is_free => {
             failure.cure("if the map does not know the cell, --unknown free takes such cells as free")
         }
@@ -223,11 +228,11 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         return Err(Failure::new("--distances can't be in metres: diagonal steps count 1, and are longer")
             .cure("omit --metres, or --connectivity 8"));
     }
-    let (grid, frame, map) = arguments.map()?;
-    let shape = [map.rows, map.columns];
-    let (sources, target) = arguments.cells(frame, shape)?;
     let (cpus, threads) = (config.cpus.value.numbers().to_vec(), config.team().value);
     let options = GridOptions { connectivity, threads, cpus: cpus.clone(), simd: config.simd.value, ..GridOptions::default() };
+    let (grid, frame, map) = arguments.map(&options)?;
+    let shape = [map.rows, map.columns];
+    let (sources, target) = arguments.cells(frame, shape)?;
     let until = GridUntil { depth: arguments.depth, target };
     let refused = |error: GridError| refused(&error, &map);
     let mut search = GridSearch::new(grid, &options).map_err(refused)?;

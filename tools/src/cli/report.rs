@@ -21,7 +21,7 @@ Examples:
 
 /// Show recorded results: figures, tables, a page
 ///
-/// Reads records that `analyze`, `bench`, `bench --report board` or `policies` wrote with --json, on this machine or another. One record
+/// Reads records that `analyze`, `bench`, `run`, `policies` or `sweep` wrote with --json, on this machine or another. One record
 /// gives the page that the command itself writes with --html; several are put side by side, those of boards also in one table (the figure
 /// `boards`). The page is a single file that needs no network and no scripts.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(super) struct ReportArgs {
     wide: bool,
 
     /// Print markdown, with all columns
-    #[arg(long, conflicts_with = "wide")]
+    #[arg(long, conflicts_with_all = ["wide", "html", "svg"])]
     markdown: bool,
 
     /// Write the chart of --figure (of the first graph that has it) as SVG
@@ -80,8 +80,9 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
         return Err(Failure::new(format!("these records have no figure {wanted}")).cure(format!("the records have {names}")));
     }
     if arguments.markdown {
-        print(&documents.iter().map(figures::markdown).collect::<String>())?;
-    } else if page.is_none() && svg.is_none() {
+        return print(&documents.iter().map(figures::markdown).collect::<String>());
+    }
+    if page.is_none() && svg.is_none() {
         return print_documents(&documents, arguments.wide);
     }
     let draw = |svg: Output| {
@@ -94,4 +95,4 @@ pub(super) fn run(arguments: &ReportArgs) -> Result<(), Failure> {
     worse_of(drawn, written)
 }
 
-const CURE: &str = "write a record with --json FILE of `socbfs analyze`, `bench` or `policies`";
+const CURE: &str = "write a record with --json FILE of `socbfs analyze`, `bench`, `run`, `policies` or `sweep`";

@@ -236,7 +236,7 @@ fn recorded(search: &Search<'_>, outcome: &Outcome, validated: Duration, mut rec
     let levels = search.records().to_vec();
     record.roots.push(RootRecord::new(record.layout.order, outcome, None, validated.as_secs_f64(), levels));
     record.search.fallen_back = search.fallen_back().map(str::to_owned);
-    record.energy = EnergyRecord::unavailable("a search is too short to measure", None);
+    record.energy = EnergyRecord::unavailable("one search is too short to measure (--trace measures its levels)", None);
     record.sum_up();
     record
 }

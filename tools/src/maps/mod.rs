@@ -66,8 +66,9 @@ impl Frame {
     pub fn cell(&self, [x, y]: [f64; 2], rows: usize, columns: usize) -> Option<Cell> {
         let [left, bottom, yaw] = self.origin;
         let (x, y) = (x - left, y - bottom);
-        let right = ((yaw.cos() * x + yaw.sin() * y) / self.resolution).floor();
-        let up = ((yaw.cos() * y - yaw.sin() * x) / self.resolution).floor();
+        // A point that is on a border but for its rounding is on it.
+        let cells = |metres: f64| (metres / self.resolution + 1e-9).floor();
+        let (right, up) = (cells(yaw.cos() * x + yaw.sin() * y), cells(yaw.cos() * y - yaw.sin() * x));
         let is_inside = (0.0..columns as f64).contains(&right) && (0.0..rows as f64).contains(&up);
         is_inside.then(|| Cell::new(rows - 1 - up as usize, right as usize))
     }

@@ -155,7 +155,8 @@ fn entries(text: &str) -> Result<Vec<Entry>, Fault> {
             (0, ..) | (1, None, None) => return Err(Fault::in_line(line, "it is not `key: value`", CURE)),
             (1, None, Some(word)) => key = Some((line, word)),
             (1, Some((line, key)), value) => all.push(Entry { line, key, value, items: Vec::new() }),
-            (2, _, Some(word)) => all.iter_mut().last().into_iter().for_each(|entry| entry.items.push(word.clone())),
+            // A list or a map in a list is no number.
+            (2, _, value) => all.iter_mut().last().into_iter().for_each(|entry| entry.items.push(value.clone().unwrap_or_default())),
             _ => {}
         }
         depth += opened;

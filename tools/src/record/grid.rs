@@ -64,8 +64,8 @@ pub struct MapRecord {
     pub columns: usize,
     /// Free cells.
     pub free: u64,
-    /// The radius by which blocked cells were inflated before, in cells, or in metres with `--metres`.
-    pub inflated: Option<f64>,
+    /// The radius by which blocked cells were inflated before (`None`: they were not).
+    pub inflated_cells: Option<u32>,
     /// Cells of which the map does not say whether they are free.
     pub unknown: u64,
     /// Whether those were taken as free.

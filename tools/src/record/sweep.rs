@@ -73,6 +73,9 @@ pub struct PointRecord {
     pub thrown_away: Vec<String>,
 }
 
+/// CPUs that other programs may use while a point is measured without disturbing it.
+pub const OTHER_CPUS: f64 = 0.02;
+
 /// Searches at an operating point. Powers are in watts, energies in joules, times in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PointMeasured {
@@ -93,9 +96,9 @@ pub struct PointMeasured {
     pub celsius: [Option<f64>; 2],
     /// Seconds that the point waited for the machine to cool down.
     pub waited_seconds: f64,
-    /// CPUs that other programs used meanwhile (0: 0.02 or less). Such a point is not trusted with `--strict`.
+    /// CPUs that other programs used meanwhile (`None`: not known). With `--strict` no point has more than [`OTHER_CPUS`].
     #[serde(default)]
-    pub other_cpus: f64,
+    pub other_cpus: Option<f64>,
 }
 
 /// The best point of a goal.

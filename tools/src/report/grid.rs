@@ -46,7 +46,8 @@ fn write(out: &mut String, record: &GridRecord) -> fmt::Result {
                 Some((steps, Some(source))) => {
                     let steps = counted(steps as u64, "step", "steps");
                     let length = |path: &Vec<[f64; 2]>| {
-                        let metres: f64 = path.windows(2).map(|of| (of[1][0] - of[0][0]).hypot(of[1][1] - of[0][1])).sum();
+                        let metres: f64 =
+                            path.windows(2).map(|of| (of[1][0] - of[0][0]).hypot(of[1][1] - of[0][1])).fold(0.0, |sum, step| sum + step);
                         format!(", {metres:.2} m")
                     };
                     format!("{steps}{} from {target} to source {source}", record.path_metres.as_ref().map_or_else(String::new, length))

@@ -27,7 +27,7 @@ use super::{
 use crate::{
     bench::{EnergyError, TICKS_PER_SECOND, measure, slows, temperatures, window},
     calibrate::PowerWindows,
-    record::{EnergySummary, EnergyWindow, OperatingPoint, PointMeasured, RootRecord},
+    record::{EnergySummary, EnergyWindow, OTHER_CPUS, OperatingPoint, PointMeasured, RootRecord},
 };
 
 /// Windows of a point; their spread is that of the point.
@@ -40,8 +40,6 @@ const VALIDATED: usize = 2;
 const WARMER: f64 = 3.0;
 /// Longest wait for that.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// Share of a CPU that other programs may use while a point is measured.
-const OTHERS: f64 = 0.02;
 
 /// Why a sweep of this machine can't go on.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +159,8 @@ impl<'a> Live<'a> {
         let after = (hottest(&self.root), Witness::look(&self.root));
         let moved = self.clocks.as_ref().and_then(|clocks| clocks.moved(&point.clocks_khz));
         let other_cpus = before.1.other_cpus(&after.1);
-        let beside = (self.is_strict && other_cpus > 0.0).then(|| format!("other programs used {other_cpus:.2} CPUs"));
+        let beside =
+            other_cpus.filter(|&cpus| self.is_strict && cpus > OTHER_CPUS).map(|cpus| format!("other programs used {cpus:.2} CPUs"));
         if let Some(why) = moved.or_else(|| before.1.slowed(&after.1)).or(beside) {
             return Ok(Tried::ThrownAway(why));
         }
@@ -238,7 +237,7 @@ fn measured(
         problem,
         celsius,
         waited_seconds,
-        other_cpus: 0.0,
+        other_cpus: None,
     }
 }
 
@@ -303,16 +302,12 @@ impl Witness {
         (after.throttled > self.throttled).then(|| "the chip was slowed by heat".to_owned())
     }
 
-    /// CPUs that other programs used between `self` and `after`; 0 if it is no more than [`OTHERS`], or not known.
-    fn other_cpus(&self, after: &Self) -> f64 {
+    /// CPUs that other programs used between `self` and `after`.
+    fn other_cpus(&self, after: &Self) -> Option<f64> {
         let seconds = after.at.duration_since(self.at).as_secs_f64();
-        let ticks = self.busy.zip(after.busy).map_or(0, |(before, after)| {
-            let [all, own] = [0, 1].map(|which: usize| after[which].saturating_sub(before[which]));
-            all.saturating_sub(own)
-        });
+        let [all, own] = [0, 1].map(|which| Some(after.busy?[which].saturating_sub(self.busy?[which])));
         // Both numbers are rounded to a tick of each CPU.
-        let others = (ticks as f64 - 2.0) / TICKS_PER_SECOND / seconds;
-        if others > OTHERS { others } else { 0.0 }
+        Some((all?.saturating_sub(own?).saturating_sub(2)) as f64 / TICKS_PER_SECOND / seconds)
     }
 }
 
@@ -365,14 +360,14 @@ mod tests {
         };
         let others = |[before, after]: [Witness; 2]| before.other_cpus(&Witness { at: before.at + Duration::from_secs(10), ..after });
         // A driver's threads and interrupts take half of the time.
-        assert_eq!(others([look([5, 5], [9, 9], Some(9), 9), look([5, 5], [700, 100], Some(509), 309)]), 0.0);
+        assert_eq!(others([look([5, 5], [9, 9], Some(9), 9), look([5, 5], [700, 100], Some(509), 309)]), Some(0.0));
         for ticks in [[105, 5], [5, 105]] {
             let used = others([look([5, 5], [9, 9], Some(9), 9), look(ticks, [700, 100], Some(509), 309)]);
-            assert!((used - 0.098).abs() < 1e-9, "{used}");
+            assert!((used.unwrap() - 0.098).abs() < 1e-9, "{used:?}");
         }
         // A container shows no thread of the kernel.
         fs::remove_dir_all(root.path().join("proc")).unwrap();
-        assert_eq!(others([look([5, 5], [9, 9], None, 9), look([5, 505], [700, 100], None, 309)]), 0.0);
-        assert!(others([look([5, 5], [9, 9], None, 9), look([105, 5], [700, 100], None, 309)]) > OTHERS);
+        assert_eq!(others([look([5, 5], [9, 9], None, 9), look([5, 505], [700, 100], None, 309)]), Some(0.0));
+        assert!(others([look([5, 5], [9, 9], None, 9), look([105, 5], [700, 100], None, 309)]).unwrap() > OTHER_CPUS);
     }
 }

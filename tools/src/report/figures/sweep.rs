@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Cell, Chart, Document, Figure, Section, Series, Table, begin, text as shown};
-use crate::record::{BestPoint, PointMeasured, PointRecord, SweepRecord};
+use crate::record::{BestPoint, OTHER_CPUS, PointMeasured, PointRecord, SweepRecord};
 use socbfs::words::{counted, general, mteps, seconds};
 use socbfs_boards::board::Goal;
 use socbfs_power::{Joules, Watts};
@@ -31,7 +31,7 @@ fn warnings(record: &SweepRecord) -> Vec<String> {
 
 /// CPUs that other programs used at this point, if it is worth telling.
 fn other_cpus(record: &PointRecord) -> Option<f64> {
-    record.measured.as_ref().map(|measured| measured.other_cpus).filter(|&cpus| cpus > 0.0)
+    record.measured.as_ref()?.other_cpus.filter(|&cpus| cpus > OTHER_CPUS)
 }
 
 /// A point in a line.
