@@ -70,7 +70,8 @@ fn a_bundle_measures_on_a_machine_without_cargo() {
 
     // A quick run has all parts.
     let on_pocl = ["--quick", "--any-device", "--device", POCL];
-    let output = measure(&folder, &on_pocl).output().unwrap();
+    // Beside other tests, and with kernels that PoCL has not compiled before, no part is to be cut short.
+    let output = measure(&folder, &[&on_pocl[..], &["--seconds", "3000"]].concat()).output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
     let (page, all) = results(&folder, "gpu-results");
