@@ -12,7 +12,7 @@ import os
 import statistics
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Callable, Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
+from typing import TYPE_CHECKING, Callable, Dict, Hashable, Iterable, Iterator, List, Optional, Protocol, Sequence, Tuple, TypedDict, Union, cast
 
 import numpy as np
 
@@ -465,16 +465,16 @@ class Graph:
         if depth is not None and not 0 <= depth < 2**32:
             raise ValueError(f"depth must be from 0 to {2**32 - 1}, not {depth}")
         left = _clock(timeout)
-        labels, asked = self._labels, root  # type: Optional[_Labels], Any
+        labels = self._labels
         several = root.ndim > 0 if isinstance(root, np.ndarray) else isinstance(root, Iterable) and not isinstance(root, (str, bytes))
         if several and (labels is None or root not in self):
-            given: Union[int, np.ndarray] = _vertices(asked, self.vertices, left, labels)
+            given: Union[int, np.ndarray] = _vertices(root, self.vertices, left, labels)  # type: ignore[arg-type]
             first = next(iter(_named(given[:1].tolist(), labels)), -1 if labels is None else None)
             origin = f"from {len(given)} sources"
         else:
-            given = asked if labels is None else self.index(asked)
-            first, origin = asked if labels is None else labels.listed[given], f"from {root}"
-        to: Any = target if labels is None or target is None else self.index(target)
+            given = root if labels is None else self.index(root)  # type: ignore[assignment, arg-type]
+            first, origin = root if labels is None else labels.listed[given], f"from {root}"  # type: ignore[index]
+        to: Optional[int] = target if labels is None or target is None else self.index(target)  # type: ignore[assignment]
         *arrays, deep, seconds, end, fallen_back, account = self._core.bfs(given, parents, levels, sources, depth, to, left())
         tree, found, nearest = (None if array is None else array.view(np.int32) for array in arrays)
         self._last = origin, deep, seconds, fallen_back

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Callable, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -132,18 +132,21 @@ class Grid:
         self._core = _GridCore(_cells(free, left), connectivity, cut_corners, threads, left())
 
     @classmethod
-    def from_ros(cls, message: Any, *, occupied: int = 20, unknown: bool = False, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> "Grid":
+    def from_ros(cls, message: object, *, occupied: int = 20, unknown: bool = False, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> "Grid":
         """From a `nav_msgs/OccupancyGrid`: `cell` and `point` lead from metres to cells and back.
 
         Free are the cells that are occupied by less than `occupied` per cent, and with `unknown=True` those of which nothing is known. Row 0 is
         the first of the message, which lies at the bottom of a map; in the image of a map row 0 is at the top.
         """
-        info, left = message.info, _clock(timeout)
+        info, left = message.info, _clock(timeout)  # type: ignore[attr-defined]
         if not 0 < info.resolution < math.inf:
             raise ValueError(f"the resolution of the message is {info.resolution}: it must be the side of a cell in metres")
-        data = _waiting(lambda: np.asarray(message.data, np.int8).reshape(info.height, info.width), left)
-        is_free = (data >= 0) & (data < occupied) | (data < 0) & unknown
-        grid = cls(is_free, connectivity=connectivity, cut_corners=cut_corners, threads=threads, timeout=left())
+
+        def cells() -> np.ndarray:
+            data = np.asarray(message.data, np.int8).reshape(info.height, info.width)  # type: ignore[attr-defined]
+            return (data >= 0) & (data < occupied) | (data < 0) & unknown
+
+        grid = cls(_waiting(cells, left), connectivity=connectivity, cut_corners=cut_corners, threads=threads, timeout=left())
         corner, turn = info.origin.position, info.origin.orientation
         yaw = math.atan2(2 * (turn.w * turn.z + turn.x * turn.y), 1 - 2 * (turn.y**2 + turn.z**2))
         grid._frame = info.resolution, corner.x, corner.y, yaw
@@ -183,11 +186,11 @@ class Grid:
         # A quotient that is a whole number but for its rounding (messages have 32 bits) is that number.
         steps = min(max(0, math.ceil(radius / (1 if self._frame is None else self._frame[0]) - 1e-6)), max(self.shape))
         left = _clock(timeout)
-        free = self.free
-        blocked = _waiting(lambda: np.argwhere(~free), left)
+        free = _waiting(lambda: self.free, left)
+        blocked = np.concatenate([np.argwhere(~free[part]) + (part.start, 0) for part in _parts(len(free), left, max(1, _PART // free.shape[1]))])
         if len(blocked):
             levels = Grid(np.ones(free.shape, bool), connectivity=8, threads=self._threads).bfs(blocked, depth=steps, timeout=left()).levels
-            free = levels == np.iinfo(levels.dtype).max
+            free = _waiting(lambda: levels == np.iinfo(levels.dtype).max, left)
         diagonal, cut_corners = self._diagonal
         grid = Grid(free, connectivity=8 if diagonal else 4, cut_corners=cut_corners, threads=self._threads, timeout=left())
         grid._frame = self._frame

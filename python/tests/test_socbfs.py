@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import xml.etree.ElementTree
 
 import numpy as np
@@ -646,6 +647,10 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
     cells, roots = np.ones((10_000, 10_000), bool), [0] * 20_000_000
     grid, narrow = socbfs.Grid(cells), socbfs.Grid(np.ones((2, 2), bool))
     threading.Thread(target=lambda: grid.bfs((0, 0)), daemon=True).start()
+    walls = socbfs.Grid(np.arange(10_000) % 100 * cells > 0)
+    at, turn = types.SimpleNamespace(x=0.0, y=0.0), types.SimpleNamespace(x=0.0, y=0.0, z=0.0, w=1.0)
+    info = types.SimpleNamespace(width=10_000, height=10_000, resolution=0.05, origin=types.SimpleNamespace(position=at, orientation=turn))
+    message = types.SimpleNamespace(info=info, data=np.zeros(100_000_000, np.int8))
 
     class Pairs:
         """A graph of NetworkX, as far as it is looked at."""
@@ -689,18 +694,20 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
         "Grid.__init__": lambda **options: [socbfs.Grid(cells, **options) for _ in range(20)],
         "Grid.__init__ of integers": lambda _cells=cells.astype(np.int64), **options: [socbfs.Grid(_cells, **options) for _ in range(20)],
         "Grid.__init__ of a list": lambda _cells=[[1] * 10_000] * 10_000, **options: socbfs.Grid(_cells, **options),
+        "Grid.from_ros": lambda **options: [socbfs.Grid.from_ros(message, **options) for _ in range(20)],
         "Grid.free": lambda: [grid.free for _ in range(20)],
         "Grid.assign": lambda: [grid.assign(cells) for _ in range(200)],
         "Grid.__setitem__": change,
         "Grid.bfs": lambda **options: grid.bfs((0, 0), **options),
         "Grid.bfs of a list": lambda _roots=[(0, 0)] * 20_000_000, **options: narrow.bfs(_roots, **options),
         "Grid.bfs of an array": lambda _roots=np.zeros((40_000_000, 2), np.int64), **options: narrow.bfs(_roots, **options),
+        "Grid.inflate": lambda **options: [walls.inflate(30, **options) for _ in range(20)],
     }
     # Those that do the same work however large the graph is, those in loops of Python, and those that other tests let wait for a driver.
     at_once = {
         "Graph.__init__", "Graph.__repr__", "Graph.vertices", "Graph.edges", "Graph.directed", "Graph.labels",
         "Graph.index", "Graph.__len__", "Graph.__contains__", "Graph.degree", "Tree.account", "Tree.path", "Tree.plot",
-        "Grid.__repr__", "Grid.shape", "GridTree.path", "Energy.__init__", "Energy.__enter__", "Energy.__exit__", "Energy.scope", "devices",
+        "Grid.__repr__", "Grid.shape", "Grid.cell", "Grid.point", "Grid.plot", "GridTree.path", "GridTree.plot", "Energy.__init__", "Energy.__enter__", "Energy.__exit__", "Energy.scope", "devices",
     }
     untried = set(public_calls()) - at_once - set(calls)
     assert not untried, f"add these to `calls`, and see that call.rs or parts of the work answer Ctrl-C: {untried}"
