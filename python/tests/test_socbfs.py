@@ -694,13 +694,13 @@ def test_every_call_answers_ctrl_c_and_timeouts(tmp_path):
         "Grid.__init__": lambda **options: [socbfs.Grid(cells, **options) for _ in range(20)],
         "Grid.__init__ of integers": lambda _cells=cells.astype(np.int64), **options: [socbfs.Grid(_cells, **options) for _ in range(20)],
         "Grid.__init__ of a list": lambda _cells=[[1] * 10_000] * 10_000, **options: socbfs.Grid(_cells, **options),
-        "Grid.from_ros": lambda **options: [socbfs.Grid.from_ros(message, **options) for _ in range(20)],
         "Grid.free": lambda: [grid.free for _ in range(20)],
         "Grid.assign": lambda: [grid.assign(cells) for _ in range(200)],
         "Grid.__setitem__": change,
         "Grid.bfs": lambda **options: grid.bfs((0, 0), **options),
         "Grid.bfs of a list": lambda _roots=[(0, 0)] * 20_000_000, **options: narrow.bfs(_roots, **options),
         "Grid.bfs of an array": lambda _roots=np.zeros((40_000_000, 2), np.int64), **options: narrow.bfs(_roots, **options),
+        "Grid.from_ros": lambda **options: [socbfs.Grid.from_ros(message, **options) for _ in range(20)],
         "Grid.inflate": lambda **options: [walls.inflate(30, **options) for _ in range(20)],
     }
     # Those that do the same work however large the graph is, those in loops of Python, and those that other tests let wait for a driver.
