@@ -62,7 +62,7 @@ fn in_python(text: &str) -> String {
         let value = after
             .strip_prefix(' ')
             .filter(|value| VALUES.contains(&value.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default()));
-        (said, rest) = value.map_or((said.clone(), after), |value| (said.clone() + "=", value));
+        (said, rest) = (said + if value.is_some() { "=" } else { "" }, value.unwrap_or(after));
     }
     said + rest
 }

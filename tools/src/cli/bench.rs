@@ -187,7 +187,7 @@ fn closed(record: &mut Option<Arc<Record>>, why: Option<&str>) -> bool {
 
 impl Record {
     /// Sets what follows from the roots.
-    pub(super) fn sum_up(&mut self) {
+    fn sum_up(&mut self) {
         self.valid = self.roots.iter().all(|root| root.validation.passed);
         self.summary = Summary::new(&self.roots, self.graph.counts.edges);
         self.warnings = warnings(self);

@@ -13,7 +13,7 @@ use crate::shell::ClusterArgs;
 use crate::{
     analysis::{Levels, count_as_policies},
     bench::{LevelEnergies, LevelEnergyError, measure_level_energies},
-    record::{ChosenPolicy, EnergyRecord, Environment, LayoutRecord, Record, RootRecord},
+    record::{ChosenPolicy, EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord},
     report::{self, ArrayFormat, Column, write_array},
     shell::{
         Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source, take_stdout,
@@ -183,7 +183,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let recorded = environment.map(|environment| {
         let graph = graph_record(&source, layout.stats().clone(), layout.directed(), acquisition_seconds);
         let layout_record = LayoutRecord::new(&layout, arguments.layout.order);
-        recorded(&search, &outcome, validated, record(environment, graph, layout_record, settings, (1, Vec::new())))
+        recorded(&search, &outcome, validated, (environment, graph, layout_record, settings))
     });
 
     // The tree that was validated: that of a later search may be another one.
@@ -231,14 +231,13 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     worse_of(worse_of(worse_of(worse_of(written, levels), nearest), recorded), printed)
 }
 
-/// `record` with the search whose tree has passed.
-fn recorded(search: &Search<'_>, outcome: &Outcome, validated: Duration, mut record: Record) -> Record {
-    let levels = search.records().to_vec();
-    record.roots.push(RootRecord::new(record.layout.order, outcome, None, validated.as_secs_f64(), levels));
-    record.search.fallen_back = search.fallen_back().map(str::to_owned);
-    record.energy = EnergyRecord::unavailable("one search is too short to measure (--trace measures its levels)", None);
-    record.sum_up();
-    record
+/// The record of a search whose tree has passed, which took this time.
+fn recorded(search: &Search<'_>, outcome: &Outcome, took: Duration, of: (Environment, GraphRecord, LayoutRecord, SearchRecord)) -> Record {
+    let (environment, graph, layout, settings) = of;
+    let root = RootRecord::new(layout.order, outcome, None, took.as_secs_f64(), search.records().to_vec());
+    let settings = SearchRecord { fallen_back: search.fallen_back().map(str::to_owned), ..settings };
+    let energy = EnergyRecord::unavailable("one search is too short to measure (--trace measures its levels)", None);
+    Record { energy, ..record(environment, graph, layout, settings, (1, vec![root])) }
 }
 
 /// Longest time for which a search is repeated until the energy of its levels is known.
