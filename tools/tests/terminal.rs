@@ -58,13 +58,12 @@ fn pieces(written: &str) -> Vec<String> {
     plain.split(['\n', '\r']).map(str::to_owned).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// The text lines of a session that ended well. No line is wider than 80 characters, except warnings, commands and addresses of pages.
+/// The text lines of a session that ended well. No line is wider than 80 characters, except commands and addresses of pages.
 fn lines(arguments: &[&str]) -> Vec<String> {
     let (code, written) = session(arguments, [80, 24]);
     assert_eq!(code, Some(0), "{arguments:?}: {written}");
     let lines = pieces(&written);
-    for line in lines.iter().filter(|line| !line.starts_with("warning: ") && !line.contains("sudo ") && !line.starts_with("    \"https://"))
-    {
+    for line in lines.iter().filter(|line| !line.contains("sudo ") && !line.starts_with("    \"https://")) {
         assert!(line.chars().count() <= 80, "{} characters in {arguments:?}: {line}", line.chars().count());
     }
     lines
@@ -172,6 +171,17 @@ fn progress_keeps_to_one_line_of_the_terminal() {
     assert!(text.contains("graph 1 of 2: kronecker scale=6 ") && text.contains("graph 2 of 2: grid width=9 "), "{text}");
     let quiet = ["policies", "-q", "kronecker:6", "grid:9x9", "--only", "tc", "--roots", "1", "--turns", "1", "--device", "cpu"];
     assert_eq!(said(socbfs(&quiet)), "");
+}
+
+#[test]
+fn errors_are_no_wider_than_the_terminal() {
+    let wrong = ["run", "kronecker:8", "--root", "1", "--policy", "none-of-these"];
+    let (code, written) = session(&wrong, [60, 20]);
+    let lines = pieces(&written);
+    assert!(code == Some(2) && lines.len() > 2 && lines.iter().all(|line| line.chars().count() <= 60), "{lines:#?}");
+    let output = socbfs(&wrong).output().unwrap();
+    let whole = String::from_utf8(output.stderr).unwrap();
+    assert!(whole.lines().count() < lines.len() && whole.split_whitespace().eq(written.split_whitespace()), "{whole}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ mod validate;
 
 use std::{
     borrow::Cow,
-    io::{Write, stdout},
+    io::{Write, stderr, stdout},
 };
 
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand, error::ErrorKind};
@@ -143,9 +143,11 @@ fn exit_code() -> u8 {
             // Without a subcommand, the help goes to standard error. It has nothing of the command line.
             let is_help = !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
             let shorter = if is_help { Cow::Borrowed(&*text) } else { cut(&text, LONGEST) };
-            if matches!((&shorter, shown::text(&shorter)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
+            let is_wide = !is_help && matches!(shown::fitting(&shorter, stderr()), Cow::Owned(_));
+            if is_wide || matches!((&shorter, shown::text(&shorter)), (Cow::Owned(_), _) | (_, Cow::Owned(_))) {
                 // The message is too long or has control characters: a script may have put foreign text on the command line.
                 say(&shorter);
+                tell_variables();
                 return code;
             }
             let printed = error.print().and_then(|()| stdout().flush());
@@ -283,7 +285,7 @@ fn log_to_stderr(cli: &Cli) -> Result<(), Failure> {
             log::Level::Warn => "warning".to_owned(),
             other => other.as_str().to_ascii_lowercase(),
         };
-        writeln!(out, "{level}: {}", shown::line(&record.args().to_string()))
+        writeln!(out, "{}", shown::fitting(&shown::line(&format!("{level}: {}", record.args())), stderr()))
     });
     builder.init();
     Ok(())

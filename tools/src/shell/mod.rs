@@ -62,5 +62,5 @@ pub(crate) fn tell_variables() {
 
 /// Prints a line on standard error. `eprintln!` would panic if the reader of standard error has gone.
 pub(crate) fn say(line: &str) {
-    let _ = writeln!(stderr(), "{}", shown::text(line));
+    let _ = writeln!(stderr(), "{}", shown::fitting(&shown::text(line), stderr()));
 }

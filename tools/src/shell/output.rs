@@ -101,7 +101,13 @@ pub(crate) fn results() -> &'static File {
 
 /// Prints a result on standard output.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    to_stdout(|out| out.write_all(shown::text(text).as_bytes()))
+    print_safe(&shown::text(text))
+}
+
+fn print_safe(text: &str) -> Result<(), Failure> {
+    let fits = |line| if str::starts_with(line, "warning: ") { shown::fitting(line, results()) } else { line.into() };
+    let fitting: String = text.split_inclusive('\n').map(fits).collect();
+    to_stdout(|out| out.write_all(fitting.as_bytes()))
 }
 
 /// Prints a result as one line of JSON on standard output.
@@ -129,7 +135,7 @@ pub(crate) fn print_coloured(write: impl FnOnce(bool) -> String) -> Result<(), F
     for colour in COLOURS.into_iter().chain([PLAIN]) {
         safe = safe.replace(&*shown::text(colour), colour);
     }
-    to_stdout(|out| out.write_all(safe.as_bytes()))
+    print_safe(&safe)
 }
 
 /// Whether a terminal gets colours with these values of NO_COLOR (<https://no-color.org>) and TERM.

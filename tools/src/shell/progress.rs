@@ -1,4 +1,4 @@
-//! Progress on standard error of work that takes longer than a second: a bar on a terminal, else a line every ten seconds.
+//! Progress on standard error: a bar on a terminal before a second of silence has passed, else a line every ten seconds.
 
 use std::{
     cell::RefCell,
@@ -19,8 +19,8 @@ use socbfs::words::seconds;
 use socbfs_boards::runtime::Step;
 use socbfs_io as input;
 
-/// Time before a bar appears: shorter work shows none.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time without a bar before one appears, over all pieces of work: shorter work shows none.
+const PATIENCE: Duration = Duration::from_millis(700);
 
 /// Time between two drawings of a bar.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,7 +30,7 @@ const LINE: Duration = Duration::from_secs(10);
 
 static ENABLED: AtomicBool = AtomicBool::new(true);
 
-/// Which of how many graphs is worked on, and when the last line was written.
+/// Which of how many graphs is worked on, and when the last line was written, or a bar drawn.
 static PLACE: Mutex<(String, Option<Instant>)> = Mutex::new((String::new(), None));
 
 /// The bars on the terminal: work shows one beside that of the work that it is a part of.
@@ -94,7 +94,7 @@ impl Bar {
             let (bar, on_terminal) = (progress.bar.clone(), stderr().is_terminal());
             PLACE.lock().unwrap_or_else(PoisonError::into_inner).1.get_or_insert_with(Instant::now);
             let draw = move || {
-                if on_terminal && stopped.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                if on_terminal && stopped.recv_timeout(left_of(PATIENCE)) == Err(RecvTimeoutError::Timeout) {
                     let mut on_terminal = ON_TERMINAL.lock().unwrap_or_else(PoisonError::into_inner);
                     if ENABLED.load(Ordering::Relaxed) {
                         bar.set_draw_target(ProgressDrawTarget::stderr());
@@ -105,9 +105,11 @@ impl Bar {
                     // indicatif could tick by itself, but panics if it can't start its thread.
                     while stopped.recv_timeout(tick) == Err(RecvTimeoutError::Timeout) {
                         bar.tick();
+                        shown_now();
                     }
+                    shown_now();
                 }
-                while !on_terminal && stopped.recv_timeout(until_line()) == Err(RecvTimeoutError::Timeout) {
+                while !on_terminal && stopped.recv_timeout(left_of(LINE)) == Err(RecvTimeoutError::Timeout) {
                     line(&bar);
                 }
             };
@@ -154,10 +156,14 @@ fn style(bar: &ProgressBar, total: u64) {
     }
 }
 
-/// The time until the next line is due.
-fn until_line() -> Duration {
+/// What is left of `time` since something was shown.
+fn left_of(time: Duration) -> Duration {
     let last = PLACE.lock().unwrap_or_else(PoisonError::into_inner).1;
-    last.map_or(LINE, |last| LINE.saturating_sub(last.elapsed()))
+    last.map_or(time, |last| time.saturating_sub(last.elapsed()))
+}
+
+fn shown_now() {
+    PLACE.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Instant::now());
 }
 
 /// Writes what a bar would show.
@@ -170,7 +176,7 @@ fn line(bar: &ProgressBar) {
         }
     }
     say(&words);
-    PLACE.lock().unwrap_or_else(PoisonError::into_inner).1 = Some(Instant::now());
+    shown_now();
 }
 
 /// Returns a function that shows each step of preparing a search.

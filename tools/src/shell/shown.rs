@@ -1,9 +1,12 @@
 //! Text that is safe for a terminal: text from a file, a name, a record or a board can't move the cursor, set a title, or hide anything.
 //! Everything that is printed or logged passes through here.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, os::fd::AsFd};
 
 use socbfs::words::{LONGEST, cut};
+use terminal_size::{Width, terminal_size_of};
+
+use crate::report::wrapped;
 
 /// Escapes control characters, except line feeds and tabs, and characters that change the direction of writing.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {
@@ -41,6 +44,20 @@ pub(crate) fn line(message: &str) -> String {
     text(&cut(message, LONGEST)).replace('\n', "\n    ")
 }
 
+/// Breaks lines at blanks where `place` is a terminal that they do not fit.
+pub(crate) fn fitting(text: &str, place: impl AsFd) -> Cow<'_, str> {
+    terminal_size_of(place).map_or(Cow::Borrowed(text), |(Width(columns), _)| broken(text, columns.into()))
+}
+
+fn broken(text: &str, columns: usize) -> Cow<'_, str> {
+    let fits = |line: &str| line.chars().count() <= columns;
+    if text.lines().all(fits) {
+        return Cow::Borrowed(text);
+    }
+    let fit = |line| if fits(line) { line.into() } else { wrapped(line, columns.max(16) - 4).join("\n    ") };
+    Cow::Owned(text.split('\n').map(fit).collect::<Vec<_>>().join("\n"))
+}
+
 fn is_active(c: char) -> bool {
     let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
     turns || c.is_control() && c != '\n' && c != '\t'
@@ -62,6 +79,14 @@ mod tests {
         assert_eq!(line("error: a\nerror: b"), "error: a\n    error: b");
         let long = line(&format!("error: {}the end", "x".repeat(1 << 20)));
         assert!(long.len() < 2100 && long.ends_with("the end"), "{}", long.len());
+    }
+
+    #[test]
+    fn lines_that_do_not_fit_are_broken_at_blanks() {
+        let text = "  help: a file of lines, such as /a/path/that/is/very/long/indeed\n    short  table\n";
+        let wanted = "  help: a file\n    of lines, such\n    as\n    /a/path/that/is/very/long/indeed\n    short  table\n";
+        assert_eq!(broken(text, 20), wanted);
+        assert_eq!(broken(text, 80), text);
     }
 
     #[test]
