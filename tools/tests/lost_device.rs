@@ -180,6 +180,25 @@ fn a_device_that_computes_nothing_is_not_used() {
     assert!(code == Some(0) && names_a_device(&error) && error.contains("continuing on the CPU alone"), "{code:?} {error}");
 }
 
+/// A tree that fails validation has a record, which says so.
+#[test]
+fn a_tree_that_a_driver_damages_is_recorded() {
+    let Some(user) = User::new("a_tree_that_a_driver_damages_is_recorded") else { return };
+    let (lie, record) = (user.path("lie"), user.path("record.json"));
+    let run = ["run", "kronecker:8", "--root", "1", "--device", POCL, "--policy", "tg", "--memory-way", "copy", "--json", &record];
+    // Most data that arrive are those of checks before the search.
+    let damaged = (60..200).find_map(|piece| {
+        fs::write(&lie, format!("{piece} 1")).unwrap();
+        let output = user.socbfs(&run).env("SOCBFS_TEST_LIE_FILE", &lie).output().unwrap();
+        (output.status.code() == Some(1)).then_some(output)
+    });
+    let output = damaged.expect("no lie damaged the parents");
+    let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    let violation = record["roots"][0]["validation"]["violation"].as_str().unwrap();
+    assert!(record["valid"] == false && record["summary"].is_null() && output.stdout.is_empty(), "{record:#}");
+    assert!(text(&output.stderr).contains(&format!("the tree from root 1 failed validation: {violation}")), "{violation}");
+}
+
 /// Sends SIGINT and returns the exit code (`None` if the process does not end).
 fn interrupted(mut child: Child) -> Option<i32> {
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();

@@ -16,12 +16,12 @@ use crate::{
     record::{ChosenPolicy, EnergyRecord, Environment, GraphRecord, LayoutRecord, Record, RootRecord, SearchRecord},
     report::{self, ArrayFormat, Column, write_array},
     shell::{
-        Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source, take_stdout,
-        with_graph_help, without_effect, worse_of,
+        Bar, Failure, LayoutArgs, Measured, Output, READ, SearchArgs, SensorArgs, Source, invalid, print, progress, read, source,
+        take_stdout, with_graph_help, without_effect, worse_of,
     },
 };
 use socbfs::{
-    Outcome, Search, Vertex, files,
+    EdgeList, Outcome, Search, Vertex, files,
     words::{counted, seconds},
 };
 use socbfs_boards::runtime::{Prepared, Runtime};
@@ -156,6 +156,7 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let sources = arguments.sources.resolve()?;
     let [parents, levels, nearest] = arguments.outputs(true)?;
     let json = arguments.json.as_deref().map(Output::open).transpose()?;
+    let in_place = take_stdout([&json]);
     if !arguments.trace {
         without_effect(matches, &["energy"], "a search is too short to measure", "--trace measures the energy of its levels")?;
     }
@@ -169,22 +170,16 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
     let settings = search_record(&config, &prepared);
     let Prepared { mut search, choice, .. } = prepared;
     config.check_roots(sources.get(..1).unwrap_or_default())?;
-    let outcome = search.run(&sources)?;
-    let begin = Instant::now();
-    match validate_forest(&edges, arguments.layout.directed, &sources, search.parents()) {
-        Ok(_) => {}
-        Err(ValidateError::Violation(violation)) => {
-            return Err(invalid(outcome.root, &violation.to_string()));
-        }
-        Err(other) => return Err(other.into()),
-    }
-
-    let validated = begin.elapsed();
+    let (outcome, violation, took) = validated(&mut search, &edges, arguments.layout.directed, &sources)?;
     let recorded = environment.map(|environment| {
         let graph = graph_record(&source, layout.stats().clone(), layout.directed(), acquisition_seconds);
         let layout_record = LayoutRecord::new(&layout, arguments.layout.order);
-        recorded(&search, &outcome, validated, (environment, graph, layout_record, settings))
+        recorded(&search, &outcome, (violation.clone(), took), (environment, graph, layout_record, settings))
     });
+    let recorded = || json.zip(recorded).map_or(Ok(()), |(json, record)| json.finish_json(|out| report::json(&record, out)));
+    if let Some(violation) = violation {
+        return worse_of(recorded(), Err(invalid(outcome.root, &violation)));
+    }
 
     // The tree that was validated: that of a later search may be another one.
     let written =
@@ -226,15 +221,38 @@ pub(super) fn run(arguments: &RunArgs, matches: &ArgMatches) -> Result<(), Failu
         text.push('\n');
         text.push_str(&report::chosen(&ChosenPolicy::from(&choice)));
     }
-    let printed = if take_stdout([&json]) { Ok(()) } else { print(&text) };
-    let recorded = json.zip(recorded).map_or(Ok(()), |(json, record)| json.finish_json(|out| report::json(&record, out)));
-    worse_of(worse_of(worse_of(worse_of(written, levels), nearest), recorded), printed)
+    let printed = if in_place { Ok(()) } else { print(&text) };
+    worse_of(worse_of(worse_of(worse_of(written, levels), nearest), recorded()), printed)
 }
 
-/// The record of a search whose tree has passed, which took this time.
-fn recorded(search: &Search<'_>, outcome: &Outcome, took: Duration, of: (Environment, GraphRecord, LayoutRecord, SearchRecord)) -> Record {
-    let (environment, graph, layout, settings) = of;
-    let root = RootRecord::new(layout.order, outcome, None, took.as_secs_f64(), search.records().to_vec());
+/// Searches from `sources`. Returns also what is wrong with the tree, if anything is, and how long its validation took.
+fn validated(
+    search: &mut Search<'_>,
+    edges: &EdgeList,
+    directed: bool,
+    sources: &[Vertex],
+) -> Result<(Outcome, Option<String>, Duration), Failure> {
+    let progress = Bar::still("Searching", 0);
+    let outcome = search.run(sources)?;
+    drop(progress);
+    let _progress = Bar::start("Validating", 0);
+    let begin = Instant::now();
+    let violation = match validate_forest(edges, directed, sources, search.parents()) {
+        Ok(_) => None,
+        Err(ValidateError::Violation(violation)) => Some(violation.to_string()),
+        Err(other) => return Err(other.into()),
+    };
+    Ok((outcome, violation, begin.elapsed()))
+}
+
+/// The record of a search, of which validation found this, in this time.
+fn recorded(
+    search: &Search<'_>,
+    outcome: &Outcome,
+    (violation, took): (Option<String>, Duration),
+    (environment, graph, layout, settings): (Environment, GraphRecord, LayoutRecord, SearchRecord),
+) -> Record {
+    let root = RootRecord::new(layout.order, outcome, violation, took.as_secs_f64(), search.records().to_vec());
     let settings = SearchRecord { fallen_back: search.fallen_back().map(str::to_owned), ..settings };
     let energy = EnergyRecord::unavailable("one search is too short to measure (--trace measures its levels)", None);
     Record { energy, ..record(environment, graph, layout, settings, (1, vec![root])) }
@@ -254,7 +272,7 @@ fn energies(
         Ok(meter) => meter,
         Err(none) => return Ok(Err(none)),
     };
-    let progress = progress::Bar::still("Measuring energy by level", LONGEST.as_secs());
+    let progress = Bar::still("Measuring energy by level", LONGEST.as_secs());
     let measured = measure_level_energies(search, sources, &meter, LONGEST, &mut |passed| progress.between(passed.as_secs() as usize));
     match measured {
         Ok(energies) => Ok(Ok(energies)),
