@@ -1,11 +1,11 @@
 //! Compares policies with the per-level oracle: their decisions, and what these cost.
 
-use crate::record::{Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, RootEvaluation};
+use crate::record::{Directions, Evaluation, GIVEN_UP, GivenUp, Judged, LevelTable, RootEvaluation, told_apart};
 use std::time::{Duration, Instant};
 
 use super::levels::{self, Turns};
 use socbfs::{
-    Run,
+    LevelRecord, Outcome, Run,
     bfs::{Direction, LevelPlan, Strategy},
     graph::Vertex,
     search::{Search, SearchError},
@@ -81,6 +81,9 @@ const HOPELESS: Duration = Duration::from_secs(1);
 /// No policy counts as slow by searches that take less than this: a disturbance may last as long, and its searches cost little anyway.
 const DISTURBED: Duration = Duration::from_millis(20);
 
+/// So many times as many turns have those that the first turns can't tell apart: the spread of their medians is half as wide.
+const MORE: usize = 4;
+
 /// Judges `contestants` by searches from `roots`. In each turn every policy searches once. `tell` is called between searches with the share
 /// that is done, and what comes next. The search's policy is left changed.
 ///
@@ -114,10 +117,15 @@ pub fn evaluate(
         let mut order: Vec<usize> = (0..everyone.len()).collect();
         let patience = how.contest.checked_div(count as u32).map_or(how.contest, |each| each.saturating_mul(place as u32 + 1));
         let turns = how.turns.max(1);
-        for turn in 0..turns {
-            tell(share(0.3 + 0.7 * turn as f64 / turns as f64), format!("root {} of {count}, turn {} of {turns}", place + 1, turn + 1));
+        for turn in 0..MORE * turns {
+            let (open, most) = if turn < turns { (vec![true; everyone.len()], turns) } else { (unclear(&samples, turn), MORE * turns) };
+            if !open.contains(&true) {
+                break;
+            }
+            let part = share(0.3 + 0.7 * turn.min(turns) as f64 / turns as f64);
+            tell(part, format!("root {} of {count}, turn {} of {most}", place + 1, turn + 1));
             for &at in &order {
-                let is_over = turn > 0 && (samples[at].is_slow || spent[at] > patience || samples[at].elapsed.len() < turn);
+                let is_over = !open[at] || turn > 0 && (samples[at].is_slow || spent[at] > patience || samples[at].elapsed.len() < turn);
                 if is_over || (at > 0 && given_up[at - 1].is_some()) {
                     continue;
                 }
@@ -143,13 +151,7 @@ pub fn evaluate(
                 };
                 let outcome = search.run(Run { uncounted: true, ..root.into() })?;
                 spent[at] += begin.elapsed();
-                let samples = &mut samples[at];
-                let least = before.elapsed.min(outcome.elapsed);
-                samples.is_slow |= least > DISTURBED && slow_ns.is_some_and(|ns| least.as_nanos() as f64 > ns);
-                samples.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
-                samples.total.push(outcome.elapsed.as_nanos() as f64);
-                samples.decision.push(search.records().iter().map(|record| record.decision_ns).sum::<u64>() as f64);
-                samples.plans = Replay::of(search.records()).plans().to_vec();
+                samples[at].add(&before, &outcome, slow_ns, search.records());
             }
             // A driver's threads may still be busy with work of the previous policy, so the next turn runs in reverse order.
             order.reverse();
@@ -170,6 +172,21 @@ pub fn evaluate(
     Ok((Evaluation { roots: all }, given_up.into_iter().flatten().collect()))
 }
 
+/// Which of these may differ by chance alone from the next in the order of their times, after so many turns. The first is the oracle, with
+/// which all are compared.
+fn unclear(samples: &[Samples], turns: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..samples.len()).filter(|&at| samples[at].elapsed.len() == turns && !samples[at].is_slow).collect();
+    order.sort_by(|&one, &other| median(&samples[one].elapsed).total_cmp(&median(&samples[other].elapsed)));
+    let mut unclear = vec![false; samples.len()];
+    for pair in order.windows(2) {
+        let [one, other] = [pair[0], pair[1]].map(|at| &samples[at]);
+        if one.plans != other.plans && !told_apart(one.elapsed.iter().zip(&other.elapsed)) {
+            (unclear[0], unclear[pair[0]], unclear[pair[1]]) = (true, true, true);
+        }
+    }
+    unclear
+}
+
 /// The results of one policy's turns.
 #[derive(Debug, Clone, Default)]
 struct Samples {
@@ -182,6 +199,16 @@ struct Samples {
 }
 
 impl Samples {
+    /// Adds a search and the one before it, which count as slow if both took more than `slow_ns`.
+    fn add(&mut self, before: &Outcome, outcome: &Outcome, slow_ns: Option<f64>, records: &[LevelRecord]) {
+        let least = before.elapsed.min(outcome.elapsed);
+        self.is_slow |= least > DISTURBED && slow_ns.is_some_and(|ns| least.as_nanos() as f64 > ns);
+        self.elapsed.push((outcome.elapsed - outcome.mapping).as_nanos() as f64);
+        self.total.push(outcome.elapsed.as_nanos() as f64);
+        self.decision.push(records.iter().map(|record| record.decision_ns).sum::<u64>() as f64);
+        self.plans = Replay::of(records).plans().to_vec();
+    }
+
     fn judge(self, table: &LevelTable, oracle: &[LevelPlan], against: &[f64]) -> Judged {
         let ratios: Vec<f64> = self.elapsed.iter().zip(against).map(|(own, oracle)| own / oracle.max(1.0)).collect();
         Judged {
@@ -206,6 +233,22 @@ mod tests {
         search::SearchOptions,
     };
     use socbfs_io::generate::Generator;
+
+    #[test]
+    fn policies_that_differ_by_chance_alone_take_more_turns() {
+        let sampled =
+            |plan: Strategy, elapsed: &[f64]| Samples { plans: vec![plan.plan()], elapsed: elapsed.to_vec(), ..Samples::default() };
+        let [one, other] = [[5.0, 5.2, 5.1, 5.3, 5.0], [5.1, 5.1, 5.2, 5.0, 5.2]];
+        let of = |third: Samples| {
+            unclear(&[sampled(Strategy::Tg, &[1.0; 5]), sampled(Strategy::Tc, &one), third, sampled(Strategy::Bg, &[9.0; 5])], 5)
+        };
+        assert_eq!(of(sampled(Strategy::Bc, &other)), [true, true, true, false]);
+        assert_eq!(of(Samples { is_slow: true, ..sampled(Strategy::Bc, &other) }), [false; 4]);
+        // Nothing differs, it is slower each time, or its time is spent.
+        assert_eq!(of(sampled(Strategy::Tc, &other)), [false; 4]);
+        assert_eq!(of(sampled(Strategy::Bc, &[6.0; 5])), [false; 4]);
+        assert_eq!(of(sampled(Strategy::Bc, &other[..4])), [false; 4]);
+    }
 
     #[test]
     fn a_policy_that_a_graph_makes_hopeless_is_stopped_and_named() {

@@ -64,7 +64,8 @@ pub(super) struct PoliciesArgs {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
     roots: u16,
 
-    /// Searches of each policy from each root, and of each strategy at each level
+    /// Searches of each policy from each root, and of each strategy at each level; up to four times as many of policies that these do not
+    /// tell apart
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..))]
     turns: u16,
 

@@ -111,6 +111,14 @@ pub struct Judged {
     pub as_oracle: usize,
 }
 
+/// Whether two policies, with their times of each turn, differ by more than chance: the sign test, wrong once in twenty times. Fewer than
+/// five turns can't tell, and do not ask for more.
+pub fn told_apart<'a>(turns: impl Iterator<Item = (&'a f64, &'a f64)>) -> bool {
+    let (less, count) = turns.fold((0, 0), |(less, count), (one, other)| (less + usize::from(one < other), count + 1));
+    let lead = (2 * less).abs_diff(count);
+    count < 5 || lead * lead > 4 * count
+}
+
 /// Directions compared with the faster one of each level.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Directions {
@@ -186,5 +194,16 @@ mod tests {
                 as_oracle: 0,
             }
         }
+    }
+    #[test]
+    fn times_are_told_apart_by_the_turns_in_which_one_is_less() {
+        let apart = |ones: &[f64]| told_apart(ones.iter().zip(&[1.0; 16]));
+        assert!(apart(&[0.9; 7]) && apart(&[1.1; 7]) && apart(&[0.9; 4]));
+        assert!(!apart(&[0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 1.1]) && !apart(&[0.9, 1.1, 0.9, 1.1, 0.9, 1.1]));
+        let mut most = [0.9; 16];
+        most[3..6].fill(1.2);
+        assert!(apart(&most));
+        most[6] = 1.2;
+        assert!(!apart(&most));
     }
 }

@@ -1,7 +1,7 @@
 //! Policies side by side in numbers, of which figures and sentences are made.
 
 use super::cells::Cell;
-use crate::record::{Directions, GIVEN_UP, Judged, OUTLIER_FACTOR, PolicyComparison, PolicyGraph, QUIET, RootEvaluation};
+use crate::record::{Directions, GIVEN_UP, Judged, OUTLIER_FACTOR, PolicyComparison, PolicyGraph, QUIET, RootEvaluation, told_apart};
 use socbfs::stats::Summary;
 
 /// Name of the record format.
@@ -109,8 +109,8 @@ const TOLERATED: (f64, f64) = (0.02, 0.1);
 /// One outlier in so many searches says nothing of the machine.
 const MOST_OUTLIERS: usize = 64;
 
-/// What the times of a graph say of its policies and of the machine: that policies are hopeless here, that they beat the oracle by more
-/// than the spread of the turns, or that many searches are outliers.
+/// What the times of a graph say of its policies and of the machine: that policies are hopeless here, that the turns do not tell some of
+/// them apart, that they beat the oracle by more than the spread of the turns, or that many searches are outliers.
 pub(super) fn remarks(graph: &PolicyComparison) -> Vec<(String, Cell)> {
     let lines = lines(graph);
     let named = |names: Vec<&str>, say: &dyn Fn(String) -> String| (!names.is_empty()).then(|| say(names.join("; ")));
@@ -133,8 +133,30 @@ pub(super) fn remarks(graph: &PolicyComparison) -> Vec<(String, Cell)> {
     }
     let outliers = (late > searches / MOST_OUTLIERS)
         .then(|| format!("{late} of {searches} searches took more than {OUTLIER_FACTOR} times the median: the machine is noisy; {QUIET}"));
-    let all = [("hopeless here", slow), ("noise", beaten), ("noise", outliers)];
+    let all = [("hopeless here", slow), ("within the spread", alike(graph, &lines)), ("noise", beaten), ("noise", outliers)];
     all.into_iter().filter_map(|(name, said)| Some((name.to_owned(), Cell::word(said?)))).collect()
+}
+
+/// Groups of policies, in the order of their times: the turns, each summed over the roots, do not tell the first of a group from the
+/// others.
+fn alike(graph: &PolicyComparison, lines: &[Line]) -> Option<String> {
+    let times = |at: usize| -> Vec<f64> {
+        let roots = graph.evaluation.roots.iter().map(|root| &root.policies.get(at).unwrap_or(&root.oracle).turns_ns);
+        let turns = 0..roots.clone().map(Vec::len).min().unwrap_or(0);
+        turns.map(|turn| roots.clone().map(|times| times[turn]).sum()).collect()
+    };
+    let mut order: Vec<(&Line, Vec<f64>)> = lines.iter().enumerate().map(|(at, line)| (line, times(at))).collect();
+    order.sort_by(|(one, _), (other, _)| one.ns.total_cmp(&other.ns));
+    let mut groups: Vec<Vec<&str>> = Vec::new();
+    let mut first: &[f64] = &[];
+    for (line, times) in &order {
+        match groups.last_mut() {
+            Some(group) if !told_apart(first.iter().zip(times)) => group.push(&line.name),
+            _ => (first, _) = (times, groups.push(vec![&line.name])),
+        }
+    }
+    let named: Vec<String> = groups.iter().filter(|group| group.len() > 1).map(|group| group.join(", ")).collect();
+    (!named.is_empty()).then(|| format!("{}: more turns did not tell the first from the others", named.join("; ")))
 }
 
 #[cfg(test)]
@@ -277,6 +299,20 @@ mod tests {
         }
         let (text, _) = said(2.0, &[2.0, 2.0, 4.1]);
         assert!(text.contains("1 of 3 searches took more than 2 times the median: the machine is noisy; end other"), "{text}");
+    }
+
+    #[test]
+    fn policies_that_the_turns_do_not_tell_apart_are_named() {
+        let mut found = graph("a", &[("tc", 3.0), ("tg", 9.0), ("auto", 2.9), ("bc", 3.1)]);
+        let root = &mut found.compared.evaluation.roots[0];
+        root.oracle.turns_ns = vec![1e6; 8];
+        for (judged, ms) in root.policies.iter_mut().zip([3.0, 9.0, 2.9, 3.1]) {
+            judged.turns_ns = (0..8).map(|turn| 1e6 * (ms + 0.2 * f64::from(turn % 2))).collect();
+        }
+        // Each is faster than the other in half of the turns.
+        root.policies[0].turns_ns.rotate_left(1);
+        let facts = remarks(&found.compared).into_iter().map(|(name, cell)| format!("{name}: {}", cell.text)).collect::<Vec<_>>();
+        assert_eq!(facts, ["within the spread: auto, tc: more turns did not tell the first from the others"]);
     }
 
     #[test]
