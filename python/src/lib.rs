@@ -744,7 +744,8 @@ fn planted_panic(py: Python<'_>, lasts: bool) -> PyResult<()> {
     at_once(|| if lasts { lasting(py, None, false, |_| panic!("planted")) } else { panic!("planted") })
 }
 
-#[pymodule]
+// Free-threaded builds of Python are not tested: they switch their lock on.
+#[pymodule(gil_used = true)]
 fn _socbfs(module: &Bound<'_, PyModule>) -> PyResult<()> {
     take_messages();
     // The module needs symbols of the interpreter, also where it tries the drivers.
