@@ -304,9 +304,11 @@ class backend:
         graph = _converted(G)
         if not graph.has(source):
             raise networkx.NetworkXError(f"The node {source} is not in the graph.")
-        if not 0 <= distance < 2**32 - 1:
-            return set()
-        return graph.named(graph.levels(source, int(distance)) == distance)
+        try:
+            may_be = 0 <= distance < 2**32 - 1
+        except TypeError:  # NetworkX only asks whether it equals the number of a layer
+            may_be = False
+        return graph.named(graph.levels(source, int(distance)) == distance) if may_be else set()
 
     @staticmethod
     def has_path(G: _Given, source: object, target: object) -> bool:

@@ -69,7 +69,7 @@ FUNCTIONS = {
     "bfs_predecessors": search,
     "bfs_successors": search,
     "bfs_layers": lambda *given: {"sources": (one if given[0].random() < 0.5 else some)(*given)},
-    "descendants_at_distance": lambda *given: {"source": one(*given), "distance": given[0].choice((-1, 0, 1, 1.5, 2, 3))},
+    "descendants_at_distance": lambda *given: {"source": one(*given), "distance": given[0].choice((-1, 0, 1, 1.5, 2, 3, "a"))},
     "has_path": lambda *given: {"source": one(*given), "target": one(*given)},
     "single_source_shortest_path": lambda *given: {"source": one(*given), **cut(*given)},
     "single_source_shortest_path_length": lambda *given: {"source": one(*given), **cut(*given)},
