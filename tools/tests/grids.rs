@@ -175,6 +175,8 @@ fn maps_of_ros_are_searched_in_metres() {
             code == Some(2) && stderr.contains("error: the map does not say where it lies in metres"),
             "{origin} {resolution}: {stderr}"
         );
+        let wrong = if resolution == "0.5" { "c.yaml:3: the origin is not a list of three" } else { "c.yaml:2: the resolution is not a" };
+        assert!(stderr.contains(wrong), "{origin} {resolution}: {stderr}");
     }
 }
 

@@ -79,6 +79,7 @@ impl Occupancy {
                 let share = value.and_then(|value| value.parse().ok()).filter(|share| (0.0..=1.0).contains(share));
                 share.ok_or_else(|| bad("a number from 0 to 1"))
             };
+            let no_place = |must: &str| log::warn!("{}:{line}: the {key} is not {must}, so the map has no metres", path.display());
             match &*key {
                 "image" => {
                     let name = value.filter(|name| !name.is_empty()).ok_or_else(|| bad("the name of a PGM or PNG file"))?;
@@ -93,8 +94,15 @@ impl Occupancy {
                     occupancy.is_raw = mode.ok_or_else(|| bad("trinary, scale or raw"))? == "raw";
                 }
                 // Without a place in metres, a map is searched in cells.
-                "resolution" => resolution = value.and_then(number).filter(|metres| *metres > 0.0),
-                "origin" => origin = items.iter().map(|item| number(item)).collect::<Option<Vec<f64>>>(),
+                "resolution" => {
+                    resolution = value.and_then(number).filter(|metres| *metres > 0.0);
+                    resolution.map_or_else(|| no_place("a number above 0"), drop);
+                }
+                "origin" => {
+                    let numbers = items.iter().map(|item| number(item)).collect::<Option<Vec<f64>>>();
+                    origin = numbers.and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
+                    origin.map_or_else(|| no_place("a list of three numbers, x, y and yaw"), drop);
+                }
                 _ => log::warn!("{}:{line}: the key {} is not known, and skipped", path.display(), shown(key.as_bytes())),
             }
             seen.push(key);
@@ -104,7 +112,6 @@ impl Occupancy {
             return Err(Fault::new(reason, "cells are free below the one and blocked above the other: exchange them"));
         }
         let image = image.ok_or_else(|| Fault::new("it names no image", "add a line such as `image: map.pgm`"))?;
-        let origin = origin.and_then(|numbers| <[f64; 3]>::try_from(numbers).ok());
         occupancy.frame = resolution.zip(origin).map(|(resolution, origin)| Frame { resolution, origin });
         Ok((image, occupancy))
     }
