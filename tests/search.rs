@@ -37,12 +37,14 @@ fn policies() -> Vec<Policy> {
 fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
-    let build = |order| Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
+    let build = |order, blocks| Layout::build(&list, &BuildOptions { directed, order, blocks, ..BuildOptions::default() }).unwrap();
     let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
-    let (orders, threads, policies) = ([Order::Original, Order::Degree, Order::Rcm], [1, 2, 3], policies());
-    let lengths = [orders.len(), threads.len(), simds.len(), policies.len()];
-    for (a, &order) in orders.iter().enumerate() {
-        let layout = build(order);
+    let orders =
+        [Order::Original, Order::Degree, Order::Rcm].into_iter().flat_map(|order| [false, true].map(|blocks| (order, Some(blocks))));
+    let (layouts, threads, policies) = (orders.collect::<Vec<_>>(), [1, 2, 3], policies());
+    let lengths = [layouts.len(), threads.len(), simds.len(), policies.len()];
+    for (a, &(order, blocks)) in layouts.iter().enumerate() {
+        let layout = build(order, blocks);
         assert_eq!(layout.order(), order);
         for (b, &threads) in threads.iter().enumerate() {
             for (c, &simd) in simds.iter().enumerate() {
@@ -55,7 +57,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
         }
     }
     // The automatic choice is one of the orders above, so one search with default options is enough.
-    let layout = build(Order::Auto);
+    let layout = build(Order::Auto, None);
     assert_ne!(layout.order(), Order::Auto);
     reference.compare(&layout, &SearchOptions::default());
 }

@@ -25,7 +25,7 @@ use super::{
 use socbfs::{
     DeviceUse, GpuEngineError, GpuSetup,
     bfs::{Direction, Engine, GpuKernel, LevelPlan, LevelStats, LevelWork, Placement},
-    graph::{NONE, Vertex},
+    graph::{Lists, NONE, Vertex},
     kernels::{BottomUp, SimdKernels},
     memory::{self, OutOfMemory, Owner, Shared, Slab, as_wide_atomics},
     opencl::DeviceError,
@@ -366,8 +366,7 @@ impl<'p, R: Ranks> RankEngine<'p, R> {
             parent: Shared::new(&mut self.state.parent),
             columns: part.columns.numbers(),
             originals: part.columns.originals(),
-            offsets: &part.lists.offsets,
-            targets: &part.lists.targets,
+            lists: Lists::new(&part.lists, None),
             degrees: &[],
             to_original: &part.to_original,
             none: (64 * part.words) as Vertex,

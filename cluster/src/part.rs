@@ -294,7 +294,7 @@ impl Part {
         let (lists, sources) = (&self.lists, 64 * self.words);
         let rows = 0..lists.vertices() as Vertex;
         self.by_source = grouped(rows.flat_map(|row| lists.neighbours(row).iter().map(move |&source| [source, row])), sources)?;
-        self.columns = Columns::new(lists, lists.vertices(), sources as Vertex, self.order, &self.to_original)?;
+        self.columns = Columns::new(lists, false, lists.vertices(), sources as Vertex, self.order, &self.to_original)?;
         Ok(())
     }
 

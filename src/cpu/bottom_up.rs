@@ -10,9 +10,10 @@
 
 use std::ops::Range;
 
+use super::top_down::look_ahead;
 use crate::{
-    graph::Vertex,
-    memory::{Shared, Slab, prefetch},
+    graph::{Adjacency, Lists, Vertex},
+    memory::{Shared, Slab},
 };
 
 /// A bottom-up level.
@@ -34,10 +35,8 @@ pub struct BottomUp<'a> {
     pub columns: &'a [Slab<Vertex>],
     /// The neighbours in `columns`, by original number.
     pub originals: &'a [Slab<Vertex>],
-    /// Offsets of the adjacency.
-    pub offsets: &'a [u32],
-    /// Targets of the adjacency.
-    pub targets: &'a [Vertex],
+    /// Adjacency.
+    pub lists: Lists<'a>,
     /// Mean (out-)degree of the vertices of each word; if empty, arcs are not counted.
     pub degrees: &'a [u32],
     /// Internal to original numbers; empty where they are the same.
@@ -118,13 +117,18 @@ pub(super) trait Probe {
     ///
     /// # Safety
     /// The CPU has the instructions; `list` holds vertices.
-    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex>;
-}
+    #[inline(always)]
+    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
+        // SAFETY: lists hold vertices.
+        list.iter().copied().find(|&neighbour| unsafe { level.is_visited(neighbour) })
+    }
 
-/// How far ahead offsets are prefetched while lists are searched, in vertices.
-const AHEAD_OFFSETS: usize = 32;
-/// How far ahead lists are prefetched.
-const AHEAD_LIST: usize = 12;
+    /// The bits of those of 64 parents that are not [`NONE`](crate::graph::NONE).
+    ///
+    /// # Safety
+    /// The CPU has the instructions, and there are 64 parents.
+    unsafe fn reached(parents: *const Vertex) -> u64;
+}
 
 /// Runs the level over `words`, and counts what it finds. `remaining` has room for all vertices of `words`.
 ///
@@ -163,27 +167,44 @@ pub(super) unsafe fn bottom_up<P: Probe>(level: &BottomUp<'_>, words: Range<usiz
         }
     }
     let remaining = &remaining[..count];
-    for (i, &v) in remaining.iter().enumerate() {
-        // SAFETY: `remaining` holds vertices of this thread's words; prefetching any address is harmless.
-        unsafe {
-            if let Some(&ahead) = remaining.get(i + AHEAD_OFFSETS) {
-                prefetch(level.offsets.as_ptr().add(ahead as usize));
+    // SAFETY: `remaining` holds vertices of this thread's words, and lists hold vertices.
+    unsafe {
+        match level.lists {
+            Lists::Numbers(lists) => {
+                search_lists(level, remaining, lists, columns, |list| P::list(level, list));
             }
-            if let Some(&ahead) = remaining.get(i + AHEAD_LIST) {
-                let start = *level.offsets.get_unchecked(ahead as usize) as usize;
-                prefetch(level.targets.as_ptr().wrapping_add(start + columns));
-                prefetch(level.targets.as_ptr().wrapping_add(start + columns + 16));
-            }
-            let begin = *level.offsets.get_unchecked(v as usize) as usize;
-            let end = *level.offsets.get_unchecked(v as usize + 1) as usize;
-            let list = level.targets.get_unchecked((begin + columns).min(end)..end);
-            if let Some(parent) = P::list(level, list) {
-                level.set_parent(v as usize, parent);
-                *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
+            Lists::Blocks(lists) => {
+                search_lists(level, remaining, lists, 0, |blocks| blocks.iter().find_map(|block| block.first(block.met(level.visited))))
             }
         }
     }
     debug_assert!(remaining.iter().all(|&v| words.contains(&((v >> 6) as usize))));
     // SAFETY: the words were all written above.
     unsafe { level.count(words) }
+}
+
+/// Searches the lists of `remaining`, beyond their first entries, of which there are `tested`.
+///
+/// # Safety
+/// `remaining` holds vertices of the calling thread's words. `find` may be called with any part of a list.
+#[inline(always)]
+unsafe fn search_lists<T>(
+    level: &BottomUp<'_>,
+    remaining: &[Vertex],
+    (offsets, entries): Adjacency<'_, T>,
+    tested: usize,
+    find: impl Fn(&[T]) -> Option<Vertex>,
+) {
+    for (i, &v) in remaining.iter().enumerate() {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            look_ahead((offsets, entries), remaining, i, tested);
+            let begin = *offsets.get_unchecked(v as usize) as usize;
+            let end = *offsets.get_unchecked(v as usize + 1) as usize;
+            if let Some(parent) = find(entries.get_unchecked((begin + tested).min(end)..end)) {
+                level.set_parent(v as usize, parent);
+                *level.next.get().add((v >> 6) as usize) |= 1 << (v & 63);
+            }
+        }
+    }
 }

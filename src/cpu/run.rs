@@ -11,13 +11,13 @@ use crossbeam_utils::CachePadded;
 use super::{
     CpuEngine,
     bottom_up::{BottomUp, FoundCounts},
-    top_down::{self, TopDown},
+    top_down::{self, Entry, TopDown},
     tuning::{CUT_ARCS, DEEP, HUB_LISTS, MEDIUM_LISTS, MOST_AT_ONCE, SHARED_UNVISITED, SHARED_UNVISITED_AWAKE, SHARED_WORDS},
 };
 use crate::{
     bfs::LevelWork,
     engine::Frontier,
-    graph::Vertex,
+    graph::{Adjacency, Lists, Vertex},
     memory::Shared,
     threads::{Pieces, SharedBuffers, share_and_sum},
 };
@@ -46,10 +46,11 @@ impl CpuEngine<'_> {
             // SAFETY: `parent` covers all vertices and "no neighbour", the bitmap covers all vertices, the queue holds vertices, `next` has
             // room for more than all of them (four entries more), and no helper is working.
             let found = unsafe {
-                if layout.rows().is_empty() {
-                    top_down::expand(layout.csr(), layout.original_numbers(), visited, parent, queue, next)
-                } else {
-                    top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next)
+                let originals = layout.original_numbers();
+                match layout.lists() {
+                    _ if !layout.rows().is_empty() => top_down::expand_rows(layout.rows(), layout.csr(), parent, queue, next),
+                    Lists::Numbers(lists) => top_down::expand(lists, originals, visited, parent, queue, next),
+                    Lists::Blocks(lists) => top_down::expand(lists, originals, visited, parent, queue, next),
                 }
             };
             if found == 0 {
@@ -130,16 +131,31 @@ impl CpuEngine<'_> {
             let finished = self.state.frontier.len() == 0;
             return LevelWork { levels, found, finished, conversion_ns, threads: 1, ..LevelWork::default() };
         }
+        let layout = self.layout;
+        let (found, threads) = match layout.lists() {
+            Lists::Numbers(lists) => self.share_top_down(len, lists),
+            Lists::Blocks(lists) => self.share_top_down(len, lists),
+        };
+        std::mem::swap(&mut self.state.queue, &mut self.state.next);
+        (self.state.bitmap_is_current, self.lacks_frontier) = (is_whole, !is_whole);
+        self.state.previous_frontier = len as u64;
+        self.state.frontier = Frontier::Queue { len: found };
+        LevelWork { levels: 1, found: found as u64, finished: found == 0, conversion_ns, threads, ..LevelWork::default() }
+    }
+
+    /// Runs a top-down level with a queue of `len` vertices on all threads. Returns the length of the next queue, and the number of threads
+    /// that took part.
+    fn share_top_down<T: Entry + Sync>(&mut self, len: usize, lists: Adjacency<'_, T>) -> (usize, u32) {
         // Each on its own cache line, since every thread writes them.
         let (tail, used) = (CachePadded::new(AtomicUsize::new(0)), CachePadded::new(AtomicUsize::new(0)));
         let arrived = AtomicU32::new(0);
         let queue = &self.state.queue[..len];
-        let starts = top_down::starts(self.layout.csr(), queue, &mut self.starts);
-        let arcs = starts.last().map_or(0, |&arcs| arcs as usize);
+        let starts = top_down::starts(lists.0, queue, &mut self.starts);
+        let entries = starts.last().map_or(0, |&entries| entries as usize);
         let (size, words) = (self.team.size(), self.excluded.len());
         let (visited, search) = (Shared::new(&mut self.state.visited[self.state.current]), self.search);
         let level = TopDown {
-            csr: self.layout.csr(),
+            lists,
             to_original: self.layout.original_numbers(),
             parent: Shared::new(&mut self.state.parent),
             visited,
@@ -150,7 +166,7 @@ impl CpuEngine<'_> {
             pieces: if starts.is_empty() {
                 Pieces::new(len, (len / (8 * size)).clamp(16, 1024), size)
             } else {
-                Pieces::new(arcs, (arcs / (8 * size)).max(CUT_ARCS), size)
+                Pieces::new(entries, (entries / (8 * size)).max(CUT_ARCS), size)
             },
             starts,
             most: self.chunks.len(),
@@ -165,7 +181,7 @@ impl CpuEngine<'_> {
             // SAFETY: this is the only thread of this number, and it requests its filter here alone.
             let filter = unsafe { filters.of(thread) };
             // A filter learns what other threads have found where copying the bitmap costs little, and in any case at the first level.
-            if filter[words] != search || 8 * words as u64 <= edges {
+            if filter[words] != search || 8 * words as u64 <= self.state.frontier_edges {
                 // SAFETY: the bitmap has so many words, and none is written in this step.
                 filter[..words].copy_from_slice(unsafe { std::slice::from_raw_parts(visited.get(), words) });
                 filter[words] = search;
@@ -173,14 +189,8 @@ impl CpuEngine<'_> {
             level.expand_pieces(filter);
         });
         self.team.run(&|_| level.settle_partitions());
-        std::mem::swap(&mut self.state.queue, &mut self.state.next);
-        (self.state.bitmap_is_current, self.lacks_frontier) = (is_whole, !is_whole);
-        let found = tail.into_inner().into_inner();
         // A late helper may enter twice, and is then counted twice.
-        let threads = arrived.into_inner().min(size as u32);
-        self.state.previous_frontier = len as u64;
-        self.state.frontier = Frontier::Queue { len: found };
-        LevelWork { levels: 1, found: found as u64, finished: found == 0, conversion_ns, threads, ..LevelWork::default() }
+        (tail.into_inner().into_inner(), arrived.into_inner().min(size as u32))
     }
 
     pub(super) fn run_bottom_up(&mut self) -> LevelWork {
@@ -223,7 +233,6 @@ impl CpuEngine<'_> {
         let unvisited = self.searched().saturating_sub(self.state.visited_count);
         let [first, second] = &mut self.state.visited;
         let (now, next) = if self.state.current == 0 { (first, second) } else { (second, first) };
-        let lists = self.layout.incoming();
         let level = BottomUp {
             visited: now,
             own: &now[..self.excluded.len()],
@@ -231,8 +240,7 @@ impl CpuEngine<'_> {
             parent: Shared::new(&mut self.state.parent),
             columns: self.layout.columns(),
             originals: self.layout.column_originals(),
-            offsets: &lists.offsets,
-            targets: &lists.targets,
+            lists: self.layout.incoming_lists(),
             degrees: &self.degrees,
             to_original: self.layout.original_numbers(),
             none: self.layout.padded() as Vertex,

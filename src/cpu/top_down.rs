@@ -14,7 +14,7 @@ use std::{
 };
 
 use crate::{
-    graph::{Csr, NONE, ROW_CONTINUES, Vertex},
+    graph::{Adjacency, Block, Csr, NONE, ROW_CONTINUES, Vertex},
     memory::{Shared, prefetch},
     threads::Pieces,
 };
@@ -23,6 +23,8 @@ use crate::{
 const BUFFER: usize = 512;
 /// Entries of a chunk.
 pub(super) const CHUNK: usize = 256;
+/// The most vertices that are new in a run of a list.
+const NEW: usize = 256;
 /// The most partitions, a power of two.
 const MOST_PARTITIONS: usize = 64;
 /// Vertices of a block, as a power of two: those of a cache line of the bitmap, so that partitions share no line.
@@ -36,31 +38,89 @@ const AHEAD_ROW: usize = 40;
 /// How far ahead the parents of the neighbours in a row are prefetched.
 const AHEAD_ROW_PARENTS: usize = 16;
 
-/// Writes the vertices of `targets` at the places `list` that are not in `bitmap` to `out`, from place `count` on; returns the place after
-/// them. It has no branch: the processor can't predict which vertices are new.
-///
-/// # Safety
-/// `targets` has these places, `bitmap` a bit for every vertex at them, and `out` room for one vertex more than are not in it.
-#[inline(always)]
-unsafe fn unmet(bitmap: &[u64], targets: *const Vertex, list: Range<usize>, out: &mut [Vertex], mut count: usize) -> usize {
-    for k in list {
+/// An entry of a list: a neighbour, or a block of neighbours.
+pub(super) trait Entry: Copy {
+    /// The most neighbours of an entry.
+    const MOST: usize;
+
+    /// Enters the neighbours in `list` that are not in `bitmap` into it, writes them to `out`, from place `count` on, and calls `visit`
+    /// with each. Returns the place after them.
+    ///
+    /// # Safety
+    /// `bitmap` has a bit for every neighbour, and `out` room for one vertex more than are not in it. No neighbour is in `list` twice.
+    unsafe fn enter(bitmap: &mut [u64], list: &[Self], out: &mut [Vertex], count: usize, visit: impl FnMut(Vertex)) -> usize;
+}
+
+impl Entry for Vertex {
+    const MOST: usize = 1;
+
+    /// The first loop has no branch: the processor can't predict which vertices are new. (Both go by places: the compiler unrolls them.)
+    #[inline(always)]
+    unsafe fn enter(bitmap: &mut [u64], list: &[Self], out: &mut [Vertex], count: usize, mut visit: impl FnMut(Vertex)) -> usize {
+        let mut end = count;
         // SAFETY: as promised by the caller.
         unsafe {
-            let v = *targets.add(k);
-            *out.get_unchecked_mut(count) = v;
-            count += usize::from(*bitmap.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
+            for at in 0..list.len() {
+                let v = *list.get_unchecked(at);
+                *out.get_unchecked_mut(end) = v;
+                end += usize::from(*bitmap.get_unchecked((v >> 6) as usize) >> (v & 63) & 1 == 0);
+            }
+            for at in count..end {
+                let v = *out.get_unchecked(at);
+                *bitmap.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
+                visit(v);
+            }
+        }
+        end
+    }
+}
+
+impl Entry for Block {
+    const MOST: usize = 32;
+
+    #[inline(always)]
+    unsafe fn enter(bitmap: &mut [u64], list: &[Self], out: &mut [Vertex], mut count: usize, mut visit: impl FnMut(Vertex)) -> usize {
+        for block in list {
+            // SAFETY: as promised by the caller.
+            let mut new = unsafe { block.enter(bitmap) };
+            while let Some(v) = block.first(new) {
+                // SAFETY: as promised by the caller.
+                unsafe { *out.get_unchecked_mut(count) = v };
+                count += 1;
+                new &= new - 1;
+                visit(v);
+            }
+        }
+        count
+    }
+}
+
+/// Prefetches what the vertices after place `at` of `queue` need of their lists, beyond the first entries, of which there are `tested`.
+///
+/// # Safety
+/// The queue holds vertices, which have lists.
+#[inline(always)]
+pub(super) unsafe fn look_ahead<T>((offsets, entries): Adjacency<'_, T>, queue: &[Vertex], at: usize, tested: usize) {
+    if let Some(&ahead) = queue.get(at + AHEAD_OFFSETS) {
+        prefetch(offsets.as_ptr().wrapping_add(ahead as usize));
+    }
+    if let Some(&ahead) = queue.get(at + AHEAD_LIST) {
+        // SAFETY: as promised by the caller.
+        let start = entries.as_ptr().wrapping_add(unsafe { *offsets.get_unchecked(ahead as usize) } as usize + tested);
+        prefetch(start);
+        if size_of::<T>() == size_of::<Vertex>() {
+            prefetch(start.cast::<u8>().wrapping_add(64));
         }
     }
-    count
 }
 
 /// A top-down level run by one thread over a visited bitmap. Returns the length of the next queue, whose vertices are then in the bitmap.
 ///
 /// # Safety
-/// `parent` has an entry and `visited` a bit for every vertex of `csr`; `queue` holds vertices of it; `next` has room for every vertex plus
-/// one; nothing else accesses them. No list has repeats.
-pub(super) unsafe fn expand(
-    csr: &Csr,
+/// `parent` has an entry and `visited` a bit for every vertex of `lists`; `queue` holds vertices of it; `next` has room for every vertex
+/// plus one; nothing else accesses them. No list has repeats.
+pub(super) unsafe fn expand<T: Entry>(
+    lists: Adjacency<'_, T>,
     to_original: &[Vertex],
     visited: &mut [u64],
     parent: &mut [Vertex],
@@ -68,25 +128,14 @@ pub(super) unsafe fn expand(
     next: &mut [Vertex],
 ) -> usize {
     let mut found = 0;
-    let (offsets, targets) = (csr.offsets.as_ptr(), csr.targets.as_ptr());
     for (i, &u) in queue.iter().enumerate() {
         // SAFETY: the queue and lists hold vertices, the bitmap covers all of them, and `next` has room for one more than can be found.
         unsafe {
-            if let Some(&ahead) = queue.get(i + AHEAD_OFFSETS) {
-                prefetch(offsets.add(ahead as usize));
-            }
-            if let Some(&ahead) = queue.get(i + AHEAD_LIST) {
-                prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize));
-                prefetch(targets.wrapping_add(*offsets.add(ahead as usize) as usize + 16));
-            }
-            let begin = found;
-            found = unmet(visited, targets, *offsets.add(u as usize) as usize..*offsets.add(u as usize + 1) as usize, next, found);
+            look_ahead(lists, queue, i, 0);
+            let list = *lists.0.get_unchecked(u as usize) as usize..*lists.0.get_unchecked(u as usize + 1) as usize;
             let original = if to_original.is_empty() { u } else { *to_original.get_unchecked(u as usize) };
-            for k in begin..found {
-                let v = *next.get_unchecked(k);
-                *visited.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
-                *parent.get_unchecked_mut(v as usize) = original;
-            }
+            let visit = |v: Vertex| *parent.get_unchecked_mut(v as usize) = original;
+            found = T::enter(visited, lists.1.get_unchecked(list), next, found, visit);
         }
     }
     found
@@ -152,9 +201,9 @@ pub unsafe fn expand_rows(rows: &[[Vertex; 4]], csr: &Csr, parent: &mut [Vertex]
 
 /// A top-down level run by a team.
 #[derive(Debug)]
-pub(super) struct TopDown<'a> {
+pub(super) struct TopDown<'a, T> {
     /// Adjacency.
-    pub(super) csr: &'a Csr,
+    pub(super) lists: Adjacency<'a, T>,
     /// Internal to original numbers; empty where they are the same.
     pub(super) to_original: &'a [Vertex],
     /// Parents (original numbers) by internal vertex.
@@ -169,10 +218,10 @@ pub(super) struct TopDown<'a> {
     pub(super) capacity: usize,
     /// Number of entries in `next` so far.
     pub(super) tail: &'a AtomicUsize,
-    /// The work handed out in the first step: entries of the queue, or arcs if there are `starts`.
+    /// The work handed out in the first step: entries of the queue, or of their lists if there are `starts`.
     pub(super) pieces: Pieces,
-    /// Number of arcs that leave the entries before each one, and all entries at the end, if lists may be cut; empty if pieces are whole
-    /// lists.
+    /// Number of entries in the lists before that of each entry of the queue, and in all at the end, if lists may be cut; empty if pieces
+    /// are whole lists.
     pub(super) starts: &'a [u64],
     /// Chunks of vertices that threads met, each with its parent.
     pub(super) met: Shared<[Vertex; 2]>,
@@ -194,15 +243,15 @@ pub(super) fn partitions(threads: usize) -> (usize, Pieces) {
 
 /// Fills `room` with the prefix sums for [`TopDown::starts`] if the frontier is so small that one of its vertices may occupy a thread for
 /// long; returns an empty slice for a larger one. `queue` is the frontier.
-pub(super) fn starts<'a>(csr: &Csr, queue: &[Vertex], room: &'a mut [u64]) -> &'a [u64] {
+pub(super) fn starts<'a>(offsets: &[u32], queue: &[Vertex], room: &'a mut [u64]) -> &'a [u64] {
     let Some(starts) = room.get_mut(..queue.len() + 1) else { return &[] };
-    let mut arcs = 0;
+    let mut sum = 0;
     for (start, &v) in starts.iter_mut().zip(queue) {
-        *start = arcs;
-        arcs += u64::from(csr.degree(v));
+        *start = sum;
+        sum += u64::from(offsets[v as usize + 1] - offsets[v as usize]);
     }
     if let Some(end) = starts.last_mut() {
-        *end = arcs;
+        *end = sum;
     }
     starts
 }
@@ -211,29 +260,23 @@ pub(super) fn starts<'a>(csr: &Csr, queue: &[Vertex], room: &'a mut [u64]) -> &'
 struct Met {
     /// The place of the next entry of each partition; at the beginning of a chunk if the partition has no chunk that is not full.
     places: [usize; MOST_PARTITIONS],
-    new: [Vertex; 64],
+    new: [Vertex; NEW],
 }
 
-impl TopDown<'_> {
+impl<T: Entry> TopDown<'_, T> {
     /// One thread's share of the first step. All threads together expand every frontier vertex once. `filter` has a bit for every vertex,
     /// set only if the vertex is visited.
     pub(super) fn expand_pieces(&self, filter: &mut [u64]) {
-        let (mut met, offsets) = (Met { places: [0; MOST_PARTITIONS], new: [0; 64] }, &self.csr.offsets);
+        let mut met = Met { places: [0; MOST_PARTITIONS], new: [0; NEW] };
         while let Some(piece) = self.pieces.next() {
             if !self.starts.is_empty() {
-                self.expand_arcs(piece.start as u64..piece.end as u64, filter, &mut met);
+                self.expand_entries(piece.start as u64..piece.end as u64, filter, &mut met);
                 continue;
             }
             for i in piece {
-                if let Some(&ahead) = self.queue.get(i + AHEAD_OFFSETS) {
-                    prefetch(&raw const offsets[ahead as usize]);
-                }
-                if let Some(&ahead) = self.queue.get(i + AHEAD_LIST) {
-                    let start = self.csr.targets.as_ptr().wrapping_add(offsets[ahead as usize] as usize);
-                    prefetch(start);
-                    prefetch(start.wrapping_add(16));
-                }
-                self.expand(self.queue[i], self.csr.neighbours(self.queue[i]), filter, &mut met);
+                // SAFETY: the queue holds vertices.
+                unsafe { look_ahead(self.lists, self.queue, i, 0) };
+                self.expand(self.queue[i], self.list(self.queue[i]), filter, &mut met);
             }
         }
         for (partition, place) in met.places.into_iter().enumerate().filter(|place| place.1 % CHUNK != 0) {
@@ -242,40 +285,44 @@ impl TopDown<'_> {
         }
     }
 
-    /// Expands a piece of the arcs: parts of the lists in which it begins and ends, and all lists between.
-    fn expand_arcs(&self, arcs: Range<u64>, filter: &mut [u64], met: &mut Met) {
-        let first = self.starts.partition_point(|&start| start <= arcs.start) - 1;
+    /// The list of `u`.
+    fn list(&self, u: Vertex) -> &[T] {
+        &self.lists.1[self.lists.0[u as usize] as usize..self.lists.0[u as usize + 1] as usize]
+    }
+
+    /// Expands a piece of the lists: parts of the lists in which it begins and ends, and all lists between.
+    fn expand_entries(&self, entries: Range<u64>, filter: &mut [u64], met: &mut Met) {
+        let first = self.starts.partition_point(|&start| start <= entries.start) - 1;
         for (&u, around) in self.queue[first..].iter().zip(self.starts[first..].windows(2)) {
-            let (start, end) = (around[0], around[1].min(arcs.end));
-            if start >= arcs.end {
+            let (start, end) = (around[0], around[1].min(entries.end));
+            if start >= entries.end {
                 break;
             }
-            let part = (arcs.start.max(start) - start) as usize..(end - start) as usize;
-            self.expand(u, self.csr.neighbours(u).get(part).unwrap_or_default(), filter, met);
+            let part = (entries.start.max(start) - start) as usize..(end - start) as usize;
+            self.expand(u, self.list(u).get(part).unwrap_or_default(), filter, met);
         }
     }
 
     /// Expands (a part of) the list of `u`.
     #[inline(always)]
-    fn expand(&self, u: Vertex, list: &[Vertex], filter: &mut [u64], met: &mut Met) {
+    fn expand(&self, u: Vertex, list: &[T], filter: &mut [u64], met: &mut Met) {
         let original = if self.to_original.is_empty() { u } else { self.to_original[u as usize] };
-        let partitions = self.partitions.0 - 1;
-        for run in list.chunks(met.new.len()) {
-            // SAFETY: lists hold vertices, each of which has a bit, and there is room for the whole run. Each partition has a place, which
-            // lies in a chunk that this thread has opened.
-            unsafe {
-                let count = unmet(filter, run.as_ptr(), 0..run.len(), &mut met.new, 0);
-                for &v in met.new.get_unchecked(..count) {
-                    *filter.get_unchecked_mut((v >> 6) as usize) |= 1 << (v & 63);
-                    let partition = (v >> BLOCK) as usize & partitions;
-                    let place = met.places.get_unchecked_mut(partition);
+        let (partitions, Met { places, new }) = (self.partitions.0 - 1, met);
+        for run in list.chunks(NEW / T::MOST) {
+            let visit = |v: Vertex| {
+                let partition = (v >> BLOCK) as usize & partitions;
+                // SAFETY: each partition has a place, which lies in a chunk that this thread has opened.
+                unsafe {
+                    let place = places.get_unchecked_mut(partition);
                     if *place % CHUNK == 0 {
                         *place = self.open(partition);
                     }
                     *self.met.get().add(*place) = [v, original];
                     *place += 1;
                 }
-            }
+            };
+            // SAFETY: lists hold vertices, each of which has a bit and is in the list once, and there is room for the whole run.
+            unsafe { T::enter(filter, run, new, 0, visit) };
         }
     }
 
@@ -335,7 +382,7 @@ impl TopDown<'_> {
 mod tests {
     use super::*;
     use crate::{
-        graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+        graph::{Blocks, BuildOptions, EdgeList, Layout, Listing, Order},
         threads::Team,
     };
 
@@ -347,7 +394,13 @@ mod tests {
         let edges: Vec<[Vertex; 2]> = (0..3).flat_map(|hub| (10..N).map(move |v| [hub, v])).chain([[3, 4], [4, 5], [10, 11]]).collect();
         let edges = EdgeList::new(N as usize, edges, Listing::Once).unwrap();
         let layout = Layout::build(&edges, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
-        let csr = layout.csr();
+        let (csr, blocks) = (layout.csr(), Blocks::new(layout.csr()).unwrap());
+        lead_to_the_same(&layout, (&csr.offsets, &csr.targets));
+        lead_to_the_same(&layout, (&blocks.offsets, &blocks.blocks));
+    }
+
+    fn lead_to_the_same<T: Entry + Sync>(layout: &Layout, lists: Adjacency<'_, T>) {
+        let (csr, n) = (layout.csr(), layout.vertices());
         let queue = [6, 0, 1, 4, 7, 2, 10, 11, 9];
         for (size, most) in [1, 3].into_iter().flat_map(|size| [1, 5, 64, 10_000].map(|most| (size, most))) {
             let team = Team::new(size, &[]).unwrap();
@@ -355,16 +408,16 @@ mod tests {
                 let mut parent = vec![NONE; layout.padded() + 2];
                 queue.iter().for_each(|&v| parent[v as usize] = 50);
                 parent[20] = 8;
-                let (mut next, mut room) = (vec![0; N as usize], vec![0; queue.len() + 1]);
-                let starts = if is_cut { starts(csr, &queue, &mut room) } else { &[] };
-                let arcs = queue.iter().map(|&v| csr.degree(v) as usize).sum::<usize>();
-                assert!(!is_cut || starts[queue.len()] == arcs as u64);
+                let (mut next, mut room) = (vec![0; n], vec![0; queue.len() + 1]);
+                let starts = if is_cut { starts(lists.0, &queue, &mut room) } else { &[] };
+                let entries = queue.iter().map(|&v| (lists.0[v as usize + 1] - lists.0[v as usize]) as usize).sum::<usize>();
+                assert!(!is_cut || starts[queue.len()] == entries as u64);
                 let mut visited = vec![0; layout.padded() / 64];
-                (0..N as usize).filter(|&v| parent[v] != NONE).for_each(|v| visited[v / 64] |= 1 << (v % 64));
+                (0..n).filter(|&v| parent[v] != NONE).for_each(|v| visited[v / 64] |= 1 << (v % 64));
                 let (tail, used) = (AtomicUsize::new(0), AtomicUsize::new(0));
                 let (mut met, mut chunks) = (vec![[0; 2]; CHUNK * 100], vec![[0; 2]; 100]);
                 let level = TopDown {
-                    csr,
+                    lists,
                     to_original: &[],
                     parent: Shared::new(&mut parent),
                     visited: Shared::new(&mut visited),
@@ -377,7 +430,7 @@ mod tests {
                     capacity: next.len(),
                     next: Shared::new(&mut next),
                     tail: &tail,
-                    pieces: Pieces::new(if is_cut { arcs } else { queue.len() }, most, size),
+                    pieces: Pieces::new(if is_cut { entries } else { queue.len() }, most, size),
                     starts,
                 };
                 team.run(&|thread| {
@@ -389,15 +442,15 @@ mod tests {
                 team.run(&|_| level.settle_partitions());
                 let mut found = next[..tail.into_inner()].to_vec();
                 found.sort_unstable();
-                let wanted: Vec<Vertex> = [3, 5].into_iter().chain((12..N).filter(|&v| v != 20)).collect();
+                let wanted: Vec<Vertex> = [3, 5].into_iter().chain((12..n as Vertex).filter(|&v| v != 20)).collect();
                 assert_eq!(found, wanted, "{size} threads, {most} at a time");
                 for v in wanted {
                     let by = parent[v as usize];
                     assert!([0, 1, 2, 4].contains(&by) && csr.neighbours(by).contains(&v), "{v} by {by}");
                 }
-                assert!(parent[20] == 8 && (0..N as usize).all(|v| (visited[v / 64] >> (v % 64) & 1 == 1) == (parent[v] != NONE)));
+                assert!(parent[20] == 8 && (0..n).all(|v| (visited[v / 64] >> (v % 64) & 1 == 1) == (parent[v] != NONE)));
             }
         }
-        assert!(starts(csr, &queue, &mut [0; 9]).is_empty(), "there is no room for so many");
+        assert!(starts(lists.0, &queue, &mut [0; 9]).is_empty(), "there is no room for so many");
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use rayon::prelude::*;
 
 use super::{
-    Columns, Csr, EdgeList, EdgeStream, GraphError, Listing, MAX_VERTICES, NONE, Stopper, Vertex,
+    Blocks, Columns, Csr, EdgeList, EdgeStream, GraphError, Listing, Lists, MAX_VERTICES, NONE, Stopper, Vertex,
     build::{Arcs, Naming, adjacency, by_degree, count_degrees, skew},
     leaves::{Leaves, first_place},
     rcm::{self, Renumbering},
@@ -57,6 +57,8 @@ pub struct BuildOptions {
     /// they are left out of the search and get their parents at its end. (A vertex whose single edge is listed more than once is always
     /// searched.)
     pub keep_leaves: bool,
+    /// Whether the CPU reads neighbours in blocks of bits (`None`: where a sample says that they pay). Graphs with rows have none.
+    pub blocks: Option<bool>,
     /// Ends the building early, with [`GraphError::Stopped`].
     pub stopper: Stopper,
 }
@@ -134,6 +136,8 @@ pub struct LayoutStats {
 pub struct Layout {
     csr: Csr,
     incoming: Option<Csr>,
+    blocks: Option<Blocks>,
+    incoming_blocks: Option<Blocks>,
     to_original: Slab<Vertex>,
     /// Original vertex to internal number. A vertex that was dropped has the number `padded + 1`; a leaf that is left out has a number of
     /// its own after that.
@@ -315,6 +319,8 @@ impl Layout {
         let mut layout = Self {
             csr,
             incoming,
+            blocks: None,
+            incoming_blocks: None,
             to_original,
             places,
             leaves,
@@ -348,7 +354,13 @@ impl Layout {
         if by_rows {
             layout.make_rows()?;
         } else {
-            layout.columns = Columns::new(layout.incoming(), layout.padded(), layout.padded() as Vertex, order, &layout.to_original)?;
+            if options.blocks.map_or_else(|| Blocks::pay(&layout.csr), Ok)? {
+                layout.blocks = Some(Blocks::new(&layout.csr)?);
+                layout.incoming_blocks = layout.incoming.as_ref().map(Blocks::new).transpose()?;
+                steps.done("blocks of neighbours");
+            }
+            let (padded, blocks) = (layout.padded(), layout.blocks.is_some());
+            layout.columns = Columns::new(layout.incoming(), blocks, padded, padded as Vertex, order, &layout.to_original)?;
         }
         steps.done("first neighbours");
         layout.construction = steps.begin.elapsed();
@@ -422,6 +434,7 @@ impl Layout {
     pub fn bytes(&self) -> u64 {
         self.csr.bytes()
             + self.incoming.as_ref().map_or(0, Csr::bytes)
+            + [&self.blocks, &self.incoming_blocks].into_iter().flatten().map(Blocks::bytes).sum::<u64>()
             + self.to_original.bytes()
             + self.places.bytes()
             + self.leaves.bytes()
@@ -504,6 +517,16 @@ impl Layout {
     /// Each list is sorted by descending degree of the neighbour.
     pub fn csr(&self) -> &Csr {
         &self.csr
+    }
+
+    /// [`csr`](Self::csr) as levels of the CPU read it: in blocks where they pay, else itself.
+    pub fn lists(&self) -> Lists<'_> {
+        Lists::new(&self.csr, self.blocks.as_ref())
+    }
+
+    /// [`incoming`](Self::incoming), as [`lists`](Self::lists).
+    pub fn incoming_lists(&self) -> Lists<'_> {
+        self.incoming.as_ref().map_or(self.lists(), |incoming| Lists::new(incoming, self.incoming_blocks.as_ref()))
     }
 
     /// In-adjacency in internal numbers: the same as [`Layout::csr`] if the graph is undirected.

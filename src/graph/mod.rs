@@ -1,5 +1,6 @@
 //! Edge lists, compressed sparse rows, and the layout that is searched.
 
+mod blocks;
 pub mod buckets;
 pub mod build;
 mod columns;
@@ -13,6 +14,7 @@ mod rows;
 mod stop;
 mod stream;
 
+pub use blocks::{Adjacency, Block, Blocks, Lists};
 pub use buckets::check_range;
 pub use columns::Columns;
 pub use csr::Csr;

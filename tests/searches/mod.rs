@@ -304,7 +304,9 @@ pub fn check(device: &Arc<Device>, n: usize, edges: &[[u32; 2]], directed: bool,
     let lengths =
         [variety.orders.len(), variety.groups.len(), variety.parts.len(), ways.len(), variety.run_arcs.len(), variety.threads.len()];
     for (a, &order) in variety.orders.iter().enumerate() {
-        let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
+        // The CPU's levels read blocks in every other order.
+        let blocks = Some((a + turn_of_commit()) % 2 == 1);
+        let layout = Layout::build(&list, &BuildOptions { directed, order, blocks, ..BuildOptions::default() }).unwrap();
         for (b, &group) in variety.groups.iter().enumerate() {
             for (c, &parts) in variety.parts.iter().enumerate() {
                 for (d, &&way) in ways.iter().enumerate() {

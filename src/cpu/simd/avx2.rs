@@ -1,16 +1,14 @@
 //! The kernels for AVX2: 8 vertices at a time.
 
-use std::{arch::x86_64::*, ops::Range};
+use std::arch::x86_64::*;
 
 use super::{
-    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    Settle, SimdKernels, Visited,
-    scalar::settle_by,
-    sse2,
+    super::bottom_up::{BottomUp, Probe},
+    SimdKernels, sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: sse2::map_back };
+pub(super) const KERNELS: SimdKernels = kernels!(Avx2, sse2::map_back, "avx2,popcnt,bmi1");
 
 struct Avx2;
 
@@ -96,37 +94,18 @@ impl Probe for Avx2 {
         }
         None
     }
-}
 
-#[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Avx2>(level, words, remaining) }
-}
-
-#[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
-    let mut count = 0;
-    for word in words {
+    #[inline(always)]
+    unsafe fn reached(parents: *const Vertex) -> u64 {
         let mut open = 0u64;
-        let parents = &work.parent[word * 64..][..64];
-        // SAFETY: 64 parents were sliced; this thread owns the word (caller).
+        // SAFETY: there are 64 parents (caller).
         unsafe {
             let none = _mm256_set1_epi32(-1);
             for block in 0..8 {
-                let parents = _mm256_loadu_si256(parents.as_ptr().add(8 * block).cast());
+                let parents = _mm256_loadu_si256(parents.add(8 * block).cast());
                 open |= u64::from(lanes_of(_mm256_cmpeq_epi32(parents, none))) << (8 * block);
             }
-            let bits = !open | work.excluded[word];
-            *work.words.get().add(word) = bits;
-            count += u64::from(bits.count_ones());
         }
+        !open
     }
-    count
-}
-
-#[target_feature(enable = "avx2,popcnt,bmi1")]
-unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { settle_by(work, words, visited) }
 }

@@ -4,12 +4,13 @@
 use std::{arch::x86_64::*, ops::Range};
 
 use super::{
-    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    NOT_MET, Settle, SimdKernels, Visited, sse2,
+    super::bottom_up::{BottomUp, Probe},
+    NOT_MET, Settle, SimdKernels, sse2,
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: sse2::map_back };
+pub(super) const KERNELS: SimdKernels =
+    SimdKernels { settle, ..kernels!(Avx512, sse2::map_back, "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1") };
 
 struct Avx512;
 
@@ -68,32 +69,20 @@ impl Probe for Avx512 {
         }
         None
     }
-}
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Avx512>(level, words, remaining) }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]
-unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
-    let mut count = 0;
-    for word in words {
-        let mut bits = work.excluded[word];
-        let parents = &work.parent[word * 64..][..64];
-        // SAFETY: 64 parents were sliced; this thread owns the word (caller).
+    #[inline(always)]
+    unsafe fn reached(parents: *const Vertex) -> u64 {
+        let mut bits = 0;
+        // SAFETY: there are 64 parents (caller).
         unsafe {
             let none = _mm512_set1_epi32(-1);
             for block in 0..4 {
-                let parents = _mm512_loadu_epi32(parents.as_ptr().add(16 * block).cast());
+                let parents = _mm512_loadu_epi32(parents.add(16 * block).cast());
                 bits |= u64::from(_mm512_cmpneq_epi32_mask(parents, none)) << (16 * block);
             }
-            *work.words.get().add(word) = bits;
         }
-        count += u64::from(bits.count_ones());
+        bits
     }
-    count
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,popcnt,bmi1")]

@@ -2,16 +2,16 @@
 //! tested one by one; the ends of lists, the choice of parents and stores use vectors, and the masks of 16 vertices are turned into bits
 //! together.
 
-use std::{arch::aarch64::*, ops::Range};
+use std::arch::aarch64::*;
 
 use super::{
-    super::bottom_up::{BottomUp, FoundCounts, Probe, bottom_up},
-    Settle, SimdKernels, Visited,
-    scalar::{self, Scalar, settle_by},
+    super::bottom_up::{BottomUp, Probe},
+    SimdKernels,
+    scalar::{self, Scalar},
 };
 use crate::graph::Vertex;
 
-pub(super) const KERNELS: SimdKernels = SimdKernels { bottom_up: level, visited, settle, map_back: scalar::map_back };
+pub(super) const KERNELS: SimdKernels = kernels!(Neon, scalar::map_back, "neon");
 
 struct Neon;
 
@@ -109,44 +109,19 @@ impl Probe for Neon {
     }
 
     #[inline(always)]
-    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
-        // SAFETY: the caller's promise, passed on. (Most lists end at their first or second vertex.)
-        unsafe { Scalar::list(level, list) }
-    }
-}
-
-#[target_feature(enable = "neon")]
-unsafe fn level(level: &BottomUp<'_>, words: Range<usize>, remaining: &mut [Vertex]) -> FoundCounts {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { bottom_up::<Neon>(level, words, remaining) }
-}
-
-#[target_feature(enable = "neon")]
-unsafe fn visited(work: &Visited<'_>, words: Range<usize>) -> u64 {
-    let mut count = 0;
-    for word in words {
+    unsafe fn reached(parents: *const Vertex) -> u64 {
         let mut open = 0u64;
-        let parents = &work.parent[word * 64..][..64];
-        // SAFETY: 64 parents were sliced; this thread owns the word (caller).
+        // SAFETY: there are 64 parents (caller).
         unsafe {
             let none = vdupq_n_u32(u32::MAX);
             let open_lanes = |first: usize| {
-                let lanes = |four: usize| vceqq_u32(vld1q_u32(parents.as_ptr().add(first + 4 * four)), none);
+                let lanes = |four: usize| vceqq_u32(vld1q_u32(parents.add(first + 4 * four)), none);
                 [lanes(0), lanes(1), lanes(2), lanes(3)]
             };
             for half in 0..2 {
                 open |= u64::from(bits_of(open_lanes(32 * half), open_lanes(32 * half + 16))) << (32 * half);
             }
-            let bits = !open | work.excluded[word];
-            *work.words.get().add(word) = bits;
-            count += u64::from(bits.count_ones());
         }
+        !open
     }
-    count
-}
-
-#[target_feature(enable = "neon")]
-unsafe fn settle(work: &Settle<'_>, words: Range<usize>) -> [u64; 2] {
-    // SAFETY: the caller's promise, passed on.
-    unsafe { settle_by(work, words, visited) }
 }

@@ -20,7 +20,7 @@ use super::{
     MapBack, NOT_MET, Settle, Simd, SimdKernels, Visited,
 };
 use crate::{
-    graph::{NONE, Vertex},
+    graph::{Block, Blocks, Csr, Lists, NONE, Vertex},
     memory::{Pod, Shared, Slab},
 };
 
@@ -108,6 +108,8 @@ struct State {
     originals: Vec<Slab<Vertex>>,
     offsets: Guarded<u32>,
     targets: Guarded<Vertex>,
+    /// Offsets and blocks of the same lists.
+    blocks: (Guarded<u32>, Guarded<Block>),
     to_original: Guarded<Vertex>,
     degrees: Guarded<u32>,
 }
@@ -139,9 +141,11 @@ impl State {
         for list in lists {
             offsets.push(offsets[offsets.len() - 1] + list.len() as u32);
         }
+        let slab = |numbers: &[u32]| Slab::copy_of(numbers, "lists").unwrap();
+        let blocks = Blocks::new(&Csr { offsets: slab(&offsets), targets: slab(&lists.concat()) }).unwrap();
         let column = |k: usize, entry: &dyn Fn(Option<Vertex>) -> Vertex| {
             let entries: Vec<Vertex> = (0..padded).map(|v| entry(lists.get(v).and_then(|list| list.get(k)).copied())).collect();
-            Slab::copy_of(&entries, "a column").unwrap()
+            slab(&entries)
         };
         let original = |entry: Option<Vertex>| match entry {
             Some(neighbour) if to_original.is_empty() => neighbour,
@@ -155,6 +159,7 @@ impl State {
             originals: (0..columns).map(|k| column(k, &original)).collect(),
             offsets: Guarded::new(&offsets),
             targets: Guarded::new(&lists.concat()),
+            blocks: (Guarded::new(&blocks.offsets), Guarded::new(&blocks.blocks)),
             to_original: Guarded::new(to_original),
             // Larger than the length of any list, so that the test notices a kernel that uses the length of a list instead. Empty in some
             // states.
@@ -172,13 +177,22 @@ impl State {
         Level { found: FoundCounts::default(), parent: self.parent.to_vec(), next: vec![u64::from(UNTOUCHED); self.words()] }
     }
 
-    /// The result of a level, computed by its definition.
-    fn model(&self, words: Range<usize>) -> Level {
+    /// The result of a level, computed by its definition. In blocks, vertices of one half word follow one another.
+    fn model(&self, words: Range<usize>, in_blocks: bool) -> Level {
         let mut level = self.before();
         for word in words {
             level.next[word] = self.visited[word];
             for v in (word * 64..word * 64 + 64).filter(|v| self.visited[word] >> (v % 64) & 1 == 0) {
-                let list = &self.targets[self.offsets[v] as usize..self.offsets[v + 1] as usize];
+                let mut list = self.targets[self.offsets[v] as usize..self.offsets[v + 1] as usize].to_vec();
+                if in_blocks {
+                    let whole = list.clone();
+                    let first = |w: Vertex| whole.iter().position(|&other| other / 32 == w / 32);
+                    let mut blocks = whole.clone();
+                    blocks.sort_by_key(|&w| (first(w), w));
+                    // Columns come before.
+                    list.truncate(self.columns.len());
+                    list.extend(blocks);
+                }
                 if let Some(&hit) = list.iter().find(|&&w| self.visited[w as usize / 64] >> (w % 64) & 1 == 1) {
                     level.parent[v] = self.to_original.get(hit as usize).copied().unwrap_or(hit);
                     level.next[word] |= 1 << (v % 64);
@@ -190,7 +204,7 @@ impl State {
         level
     }
 
-    fn run(&self, kernels: SimdKernels, words: Range<usize>) -> Level {
+    fn run(&self, kernels: SimdKernels, words: Range<usize>, in_blocks: bool) -> Level {
         let mut level = self.before();
         let mut remaining = vec![0; 64 * words.len()];
         let work = BottomUp {
@@ -200,8 +214,7 @@ impl State {
             parent: Shared::new(&mut level.parent),
             columns: &self.columns,
             originals: &self.originals,
-            offsets: &self.offsets,
-            targets: &self.targets,
+            lists: if in_blocks { Lists::Blocks((&self.blocks.0, &self.blocks.1)) } else { Lists::Numbers((&self.offsets, &self.targets)) },
             degrees: &self.degrees,
             to_original: &self.to_original,
             none: (64 * self.words()) as Vertex,
@@ -213,11 +226,13 @@ impl State {
 
     /// Compares every kind with the model over `words`.
     fn check(&self, words: Range<usize>, what: &dyn Debug) {
-        let wanted = self.model(words.clone());
-        each_kind(|simd, kernels| {
-            let got = self.run(kernels, words.clone());
-            assert_eq!(got, wanted, "{simd}: {what:?}");
-        });
+        for in_blocks in [false, true] {
+            let wanted = self.model(words.clone(), in_blocks);
+            each_kind(|simd, kernels| {
+                let got = self.run(kernels, words.clone(), in_blocks);
+                assert_eq!(got, wanted, "{simd}, in blocks: {in_blocks}, {what:?}");
+            });
+        }
     }
 }
 
@@ -267,7 +282,7 @@ fn bottom_up_finds_nothing_where_no_or_every_vertex_was_visited() {
         for (is_visited, next) in [(false, [0, 0, 0, !0 << 8]), (true, [!0; 4])] {
             let state = State::new(&lists, &vec![is_visited; vertices as usize], columns, &[]);
             let wanted = Level { found: FoundCounts::default(), parent: state.parent.to_vec(), next: next.to_vec() };
-            each_kind(|simd, kernels| assert_eq!(state.run(kernels, 0..4), wanted, "{simd}, all visited: {is_visited}"));
+            each_kind(|simd, kernels| assert_eq!(state.run(kernels, 0..4, false), wanted, "{simd}, all visited: {is_visited}"));
         }
     }
 }
