@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::searched::{Took, fastest, own_ns, probes, roots, timed};
+use super::searched::{ROOTS, Took, fastest, own_ns, probes, roots, timed};
 use socbfs::{
     SampledCosts,
     bfs::{Direction, LevelStats, Placement, Strategy},
@@ -64,7 +64,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
     let mut took = DirectionCosts::default();
     search.set_looks_ahead(false);
     let mut levels = Vec::new();
-    let searched = roots(search).into_iter().take(2).try_for_each(|root| -> Result<(), SearchError> {
+    let searched = roots(search, ROOTS).into_iter().take(2).try_for_each(|root| -> Result<(), SearchError> {
         levels.extend(fastest(search, &kinds, root)?.into_iter().flat_map(|(_, levels)| levels));
         Ok(())
     });
@@ -83,6 +83,9 @@ const LEAST_ARCS_ON_CPU: u64 = 1 << 13;
 /// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`]. Where gathers are slow, or lists are far
 /// from the processor, they are higher.
 const ON_CPU: [u32; 3] = [1000, 2000, 4000];
+
+/// Number of roots besides the one with most edges on the CPU: which costs are best depends on the root.
+const ROOTS_ON_CPU: usize = 15;
 
 /// After this time, no further root is searched on the CPU.
 const ENOUGH: Duration = Duration::from_millis(50);
@@ -103,7 +106,7 @@ pub fn measure_bottom_up_on_cpu(search: &mut Search<'_>) -> Result<Option<u32>, 
     }
     let kinds = ON_CPU.map(|permille| (Policy::Sampled(SampledCosts::default().times(permille)), LevelDevice::Cpu));
     let (begin, mut took) = (Instant::now(), [Duration::ZERO; ON_CPU.len()]);
-    for root in roots(search) {
+    for root in roots(search, ROOTS_ON_CPU) {
         if begin.elapsed() > ENOUGH {
             break;
         }

@@ -9,8 +9,8 @@ use socbfs::{
 };
 use socbfs_policy::{LevelDevice, Policy, expected_probes};
 
-/// Number of roots besides the one with most edges, spread over the vertices.
-const ROOTS: usize = 3;
+/// Number of roots besides the one with most edges for a measurement on a device.
+pub(super) const ROOTS: usize = 3;
 
 /// Searches from each root by each policy. The policies take turns, so that other load disturbs all of them; the fastest search counts.
 const TURNS: usize = 3;
@@ -19,13 +19,13 @@ const TURNS: usize = 3;
 /// a hundred times as long as the search.
 const LOST: u32 = 4;
 
-/// The vertex with most edges, and up to [`ROOTS`] others that have edges.
-pub(super) fn roots(search: &Search<'_>) -> Vec<Vertex> {
+/// The vertex with most edges, and up to `others` that have edges, spread over the vertices.
+pub(super) fn roots(search: &Search<'_>, others: usize) -> Vec<Vertex> {
     let degrees = search.layout().input_degrees();
     let most = (0..degrees.len()).max_by_key(|&v| degrees[v]);
-    let step = (degrees.len() / ROOTS).max(1);
+    let step = (degrees.len() / others).max(1);
     let spread =
-        (0..ROOTS).filter_map(|i| (i * step..degrees.len()).find(|&v| degrees[v] > 0 && search.layout().to_internal(v as Vertex) != NONE));
+        (0..others).filter_map(|i| (i * step..degrees.len()).find(|&v| degrees[v] > 0 && search.layout().to_internal(v as Vertex) != NONE));
     let mut roots: Vec<Vertex> = most.into_iter().chain(spread).map(|v| v as Vertex).collect();
     roots.sort_unstable();
     roots.dedup();

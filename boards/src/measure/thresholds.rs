@@ -1,6 +1,6 @@
 //! Measures, on the graph that is searched, how much work a level needs for the GPU to be the faster device.
 
-use super::searched::{Took, fastest, median, own_ns, probes, roots, timed};
+use super::searched::{ROOTS, Took, fastest, median, own_ns, probes, roots, timed};
 use socbfs::{
     SampledCosts,
     bfs::{Direction, LevelRecord, Placement, Strategy},
@@ -92,7 +92,7 @@ impl Line {
 /// # Errors
 /// [`SearchError`] if the search was not set up with a device for the policy `selective`, or a device fails.
 pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> Result<Measured, SearchError> {
-    let roots = roots(search);
+    let roots = roots(search, ROOTS);
     let sampled = Policy::Sampled(SampledCosts::default());
     let changing = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
     let mut kinds = vec![(sampled.clone(), LevelDevice::Cpu), (sampled.clone(), runs), (changing, runs)];
