@@ -106,10 +106,7 @@ pub fn measure_bottom_up_on_cpu(search: &mut Search<'_>) -> Result<Option<u32>, 
     }
     let kinds = ON_CPU.map(|permille| (Policy::Sampled(SampledCosts::default().times(permille)), LevelDevice::Cpu));
     let (begin, mut took) = (Instant::now(), [Duration::ZERO; ON_CPU.len()]);
-    for root in roots(search, ROOTS_ON_CPU) {
-        if begin.elapsed() > ENOUGH {
-            break;
-        }
+    for root in roots(search, ROOTS_ON_CPU).into_iter().take_while(|_| begin.elapsed() <= ENOUGH) {
         for (took, (elapsed, _)) in took.iter_mut().zip(fastest(search, &kinds, root)?) {
             *took += elapsed;
         }
