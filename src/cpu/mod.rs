@@ -30,7 +30,7 @@ use self::{distances::Distances, sources::LeafSources, top_down::CHUNK};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
     engine::{Frontier, SearchState},
-    graph::{Layout, NONE, Place, Vertex},
+    graph::{Layout, Lists, NONE, Place, Vertex},
     memory::{OutOfMemory, Shared, Slab, prefetch},
     threads::{Team, share},
 };
@@ -60,8 +60,8 @@ pub struct CpuEngine<'g> {
     notes: Slab<u16>,
     /// A buffer for each thread: vertices that found no frontier neighbour in the columns.
     remaining: Vec<Slab<Vertex>>,
-    /// Mean degree of the vertices of each bitmap word in a layout that is mapped (else empty). It is exact for most words of an order by
-    /// degree, and for words whose vertices are found together.
+    /// Mean degree of the vertices of each bitmap word in a layout that is mapped or has blocks (else empty). It is exact for most words of
+    /// an order by degree, and for words whose vertices are found together.
     degrees: Slab<u32>,
     /// Bitmap words, except the first, whose vertices differ in degree (`None`: too many to check after a level).
     mixed: Option<Vec<u32>>,
@@ -124,10 +124,14 @@ impl<'g> CpuEngine<'g> {
         let most = vertices.saturating_mul(shares).min(layout.csr().arcs());
         let chunks = most.div_ceil(CHUNK) + shares * top_down::partitions(shares).0;
         let filters = (0..shares).map(|_| Slab::zeroed(words + 1, "bitmaps")).collect::<Result<_, _>>()?;
-        let mut degrees = Slab::zeroed(if layout.is_mapped() { words } else { 0 }, "bitmaps")?;
+        // A queue made from blocks is not in the order of degrees, so a sample of its vertices would see too few of high degree.
+        let has_means = layout.is_mapped() || matches!(layout.lists(), Lists::Blocks(_));
+        // In the order of the input a vertex of very high degree has others beside it, whose level is not its own.
+        let most = if layout.is_mapped() { u64::MAX } else { 64 * (layout.csr().arcs() / vertices.max(1)) as u64 };
+        let mut degrees = Slab::zeroed(if has_means { words } else { 0 }, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
             let range = word * 64..(word * 64 + 64).min(vertices);
-            let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).sum();
+            let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).filter(|&degree| degree <= most).sum();
             *mean = (arcs as f64 / range.len().max(1) as f64).round() as u32;
         }
         Ok(Self {
