@@ -40,9 +40,21 @@ mod graph {
         pub fn neighbours(&self, v: Vertex) -> &[Vertex] {
             &self.targets[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
         }
+    }
 
-        pub fn degree(&self, v: Vertex) -> u32 {
-            self.neighbours(v).len() as u32
+    pub type Adjacency<'a, T> = (&'a [u32], &'a [T]);
+
+    /// No model has one: threads share a level of blocks as they share one of numbers.
+    #[derive(Debug, Clone, Copy)]
+    pub enum Block {}
+
+    impl Block {
+        pub fn first(self, _: u32) -> Option<Vertex> {
+            match self {}
+        }
+
+        pub unsafe fn enter(self, _: &mut [u64]) -> u32 {
+            match self {}
         }
     }
 }
@@ -236,7 +248,7 @@ fn queue(threads: usize, both: bool, run: Run) {
         let met: Vec<_> = (0..CHUNK * threads).map(|_| Plain::new([NONE; 2])).collect();
         let chunks: Vec<_> = (0..threads).map(|_| Plain::new([NONE; 2])).collect();
         let level = TopDown {
-            csr: &csr,
+            lists: (&csr.offsets, &csr.targets),
             to_original: &[],
             parent: Shared::new(&parent),
             visited: Shared::new(&visited),
