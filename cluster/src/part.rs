@@ -12,7 +12,7 @@ use super::{
 use socbfs::{
     bfs::LevelStats,
     graph::{
-        Columns, Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex,
+        Columns, Csr, EdgeStream, GraphError, MAX_VERTICES, NONE, Order, Stopper, Vertex, accumulate,
         build::{Arcs, Collected, Degrees, Naming, by_degree, count_degrees, skew},
     },
     memory::{self, Slab},
@@ -542,11 +542,7 @@ impl Part {
 pub(super) fn grouped(pairs: impl DoubleEndedIterator<Item = [Vertex; 2]> + Clone, keys: usize) -> Result<Csr, memory::OutOfMemory> {
     let mut offsets: Slab<u32> = Slab::zeroed(keys + 1, "adjacency offsets")?;
     pairs.clone().for_each(|[key, _]| offsets[key as usize] += 1);
-    let mut sum = 0;
-    for offset in offsets.iter_mut() {
-        sum += *offset;
-        *offset = sum;
-    }
+    let sum = accumulate(&mut offsets);
     let mut targets = Slab::zeroed(sum as usize, "adjacency")?;
     // Each list is filled backwards: its end moves to its beginning.
     for [key, value] in pairs.rev() {

@@ -43,7 +43,7 @@ use self::call::{Failure, InternalError, Kept, Lock, at_once, forked, lasting, p
 const MOST_VERTICES: usize = i32::MAX as usize;
 /// Work on fewer vertices and arcs than this is over before Ctrl-C could be missed, also on a slow board (0.1 s).
 const SHORT: u64 = 4 << 20;
-/// Searches of a graph before a trial of costs ([`Runtime::tries_costs`]), which takes as long as some dozen of them: whoever searches a
+/// Searches of a graph before a trial of costs ([`Runtime::tries_costs`]), which takes as long as up to 192 of them: whoever searches a
 /// few times is not to wait for it.
 const BEFORE_TRIAL: usize = 48;
 

@@ -127,11 +127,11 @@ impl<'g> CpuEngine<'g> {
         // A queue made from blocks is not in the order of degrees, so a sample of its vertices would see too few of high degree.
         let has_means = layout.is_mapped() || matches!(layout.lists(), Lists::Blocks(_));
         // In the order of the input a vertex of very high degree has others beside it, whose level is not its own.
-        let most = if layout.is_mapped() { u64::MAX } else { 64 * (layout.csr().arcs() / vertices.max(1)) as u64 };
+        let heaviest = if layout.is_mapped() { u64::MAX } else { 64 * (layout.csr().arcs() / vertices.max(1)) as u64 };
         let mut degrees = Slab::zeroed(if has_means { words } else { 0 }, "bitmaps")?;
         for (word, mean) in degrees.iter_mut().enumerate() {
             let range = word * 64..(word * 64 + 64).min(vertices);
-            let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).filter(|&degree| degree <= most).sum();
+            let arcs: u64 = range.clone().map(|v| u64::from(layout.csr().degree(v as Vertex))).filter(|&degree| degree <= heaviest).sum();
             *mean = (arcs as f64 / range.len().max(1) as f64).round() as u32;
         }
         Ok(Self {

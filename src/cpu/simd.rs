@@ -218,12 +218,13 @@ unsafe fn visited_by<P: Probe>(work: &Visited<'_>, words: Range<usize>) -> u64 {
 }
 
 /// See [`SimdKernels::settle`]. The kernel `visited` makes the bitmaps while the parents are in the first-level cache.
-/// (A closure in its place is compiled without the instructions: a search of a uniform graph then takes 1.3 times as long.)
+/// (If `visited_by` is
+/// called here instead, the closure is compiled without the instructions: a search of a uniform graph takes 1.3 times as long.)
 ///
 /// # Safety
 /// As the kernels of [`SimdKernels`].
 #[inline(always)]
-pub(super) unsafe fn settle_by(work: &Settle<'_>, words: Range<usize>, visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64) -> [u64; 2] {
+unsafe fn settle_by(work: &Settle<'_>, words: Range<usize>, visited: unsafe fn(&Visited<'_>, Range<usize>) -> u64) -> [u64; 2] {
     /// Words at a time: they have 2 KiB of parents.
     const AT_ONCE: usize = 8;
     let mut counts = [0; 2];

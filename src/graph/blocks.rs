@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{Csr, Vertex};
+use super::{Csr, Vertex, accumulate};
 use crate::memory::{OutOfMemory, Pod, Shared, Slab};
 
 /// Vertices of a block, as a power of two.
@@ -143,11 +143,7 @@ impl Blocks {
             let first = part * rows;
             group(lists, first..first + counts.len(), |row, _, place| counts[row - first] = counts[row - first].max(place + 1)).map(drop)
         })?;
-        let mut sum = 0;
-        for offset in offsets.iter_mut() {
-            sum += *offset;
-            *offset = sum;
-        }
+        let sum = accumulate(&mut offsets);
         let mut blocks: Slab<Block> = Slab::zeroed(sum as usize, "blocks of neighbours")?;
         let out = Shared::new(&mut blocks);
         (0..vertices.div_ceil(rows)).into_par_iter().try_for_each(|part| {

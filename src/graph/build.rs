@@ -14,7 +14,7 @@ use std::{
 
 use rayon::prelude::*;
 
-use super::{Csr, EdgeStream, GraphError, NONE, Stopper, Vertex};
+use super::{Csr, EdgeStream, GraphError, NONE, Stopper, Vertex, accumulate};
 use crate::memory::{OutOfMemory, Shared, Slab, as_atomics, check_available, prefetch};
 
 /// Arcs of one bucket, which one thread sorts at a time: 64 Ki arcs take 768 KiB with their scratch space.
@@ -327,11 +327,7 @@ impl<'a> Collected<'a> {
         let mut offsets = Slab::zeroed(degree.len() + 1, "adjacency offsets")?;
         sort_buckets(&buckets, degree, core, &mut pairs, &mut offsets[1..], stopper)?;
         // Now the front of each bucket holds its lists, one after the other.
-        let mut sum = 0u32;
-        for offset in offsets.iter_mut() {
-            sum += *offset;
-            *offset = sum;
-        }
+        let sum = accumulate(&mut offsets);
         // They move together in place: new memory would have to be zeroed first, which takes longer.
         let mut targets = pairs.into_flattened();
         for (rows, &at) in buckets.rows.windows(2).zip(&buckets.arcs) {

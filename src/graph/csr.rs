@@ -3,6 +3,16 @@
 use super::Vertex;
 use crate::memory::{OutOfMemory, Slab};
 
+/// Adds to each number those before it, as offsets are made from the lengths of lists. Returns the sum of all.
+pub fn accumulate(lengths: &mut [u32]) -> u32 {
+    let mut sum = 0;
+    for length in lengths {
+        sum += *length;
+        *length = sum;
+    }
+    sum
+}
+
 /// Adjacency as two arrays: the neighbours of `v` are `targets[offsets[v]..offsets[v + 1]]`.
 #[derive(Debug, Default)]
 pub struct Csr {

@@ -17,7 +17,7 @@ mod stream;
 pub use blocks::{Adjacency, Block, Blocks, Lists};
 pub use buckets::check_range;
 pub use columns::Columns;
-pub use csr::Csr;
+pub use csr::{Csr, accumulate};
 pub use edges::{EdgeList, Listing, RowsError, SerializedRows};
 pub use edges::{arrays, check_offsets};
 pub use info::{DegreeQuantiles, GraphInfo, Remapping, info};

@@ -6,7 +6,7 @@
 
 use rayon::prelude::*;
 
-use super::{Csr, GraphError, NONE, Stopper, Vertex};
+use super::{Csr, GraphError, NONE, Stopper, Vertex, accumulate};
 use crate::memory::{Shared, Slab};
 
 /// Vertices of which two neighbours are tested by [`has_communities`].
@@ -90,11 +90,7 @@ impl Renumbering {
         let row = |new: usize| self.old.get(new).copied().unwrap_or(new as Vertex);
         let mut offsets: Slab<u32> = Slab::zeroed(lists.offsets.len(), "adjacency offsets")?;
         offsets[1..].par_iter_mut().enumerate().with_min_len(ROWS).for_each(|(new, entries)| *entries = lists.degree(row(new)));
-        let mut sum = 0;
-        for offset in offsets.iter_mut() {
-            sum += *offset;
-            *offset = sum;
-        }
+        accumulate(&mut offsets);
         let mut targets: Slab<Vertex> = Slab::zeroed(lists.arcs(), "adjacency")?;
         let out = Shared::new(&mut targets);
         (0..lists.vertices()).into_par_iter().with_min_len(ROWS).for_each(|new| {

@@ -77,7 +77,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
 }
 
 /// As [`LEAST_ARCS`] for the CPU, on which a trial of a small graph takes less than a millisecond. (With the usual costs, bips98_606, which
-/// has 37,000 arcs, takes 1.5 times as long on one thread.)
+/// has 30,000 arcs, takes 1.5 times as long on one thread.)
 const LEAST_ARCS_ON_CPU: u64 = 1 << 13;
 
 /// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`]. Where gathers are slow, or lists are far

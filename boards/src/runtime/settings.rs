@@ -363,7 +363,7 @@ mod tests {
         assert!(matches!(many.apply(), Err(RuntimeError::TooManyThreads(_))));
     }
 
-    /// Otherwise a first search would take as long as some dozen of them.
+    /// Otherwise a first search would take as long as up to 192 of them.
     #[test]
     fn a_search_may_go_without_the_trial_of_costs() {
         let layout = Layout::build(&Generator::graph500(12).generate(&|_| ()).unwrap(), &BuildOptions::default()).unwrap();

@@ -195,6 +195,7 @@ mod tests {
             }
         }
     }
+
     #[test]
     fn times_are_told_apart_by_the_turns_in_which_one_is_less() {
         let apart = |ones: &[f64]| told_apart(ones.iter().zip(&[1.0; 16]));
