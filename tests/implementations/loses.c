@@ -20,8 +20,9 @@
  *
  * With SOCBFS_TEST_AS_GPU every device is reported as a GPU.
  *
- * SOCBFS_TEST_LIE_FILE simulates a driver with a bug. It names a file with two numbers: the number of a piece of data among those
- * transferred to the host while the file exists, and the 32-bit word with which that piece is overwritten.
+ * SOCBFS_TEST_LIE_FILE simulates a driver with a bug. It names a file with two or three numbers: the number of a piece of data among those
+ * transferred to the host while the file exists, the 32-bit word with which that piece is overwritten, and the size in bytes of the pieces
+ * that are counted (otherwise all are).
  *
  * SOCBFS_TEST_DROP_FILE simulates a driver that ends a kernel which ran too long and reports no error. It names a file with the name of a
  * kernel, which is not run while the file exists. With "*" nothing runs, fills included, as if the device computed nothing.
@@ -255,11 +256,12 @@ static void arrived(void *start, size_t size) {
     const char *path = getenv("SOCBFS_TEST_LIE_FILE");
     FILE *file = path ? fopen(path, "r") : NULL;
     long piece = 0;
+    size_t counted = size;
     uint32_t value = 0, *words = start;
     if (!file) return;
-    int numbers = fscanf(file, "%ld %u", &piece, &value);
+    int numbers = fscanf(file, "%ld %u %zu", &piece, &value, &counted);
     fclose(file);
-    if (numbers != 2 || ++pieces != piece) return;
+    if (numbers < 2 || counted != size || ++pieces != piece) return;
     for (size_t i = 0; i < size / sizeof value; i++) words[i] = value;
 }
 
