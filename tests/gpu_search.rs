@@ -78,7 +78,7 @@ fn rules_equal_the_policies_that_they_spell_out() {
         ("remis-concurrent:40,300".to_owned(), format!("{large} then split 0.3 if frontier_vertices >= 40")),
     ];
     // With bounds at 0, `selective` compares the costs of `sampled`, on the device alone. It leaves out samples that hardly pay.
-    let selective = "rule:0.5 * (vertices / 64) + (0.25 + 0.35 * sampled_probes) * unvisited_vertices < frontier_edges then gpu else gpu";
+    let selective = "rule:1 * (vertices / 64) + (0.5 + 0.7 * sampled_probes) * unvisited_vertices < frontier_edges then gpu else gpu";
     let mut sampled = 0;
     let levels = |search: &mut Search<'_>, policy: &str, runs, root| {
         search.set_planner(policy.parse::<Policy>().unwrap().on(runs)).unwrap();

@@ -792,7 +792,7 @@ mod tests {
                  and not (frontier_vertices < previous_frontier_vertices and frontier_vertices < vertices / {beta})"
             );
             // The costs of `selective` are those of `sampled`. A bound at 0 halves the costs of both directions on the device.
-            let costs = "0.5 * (vertices / 64) + (0.25 + 0.35 * sampled_probes) * unvisited_vertices";
+            let costs = "1 * (vertices / 64) + (0.5 + 0.7 * sampled_probes) * unvisited_vertices";
             for (policy, rule) in [
                 (format!("alpha-beta:{share},{ratio}"), beamer(share, ratio)),
                 ("alpha-beta".to_owned(), beamer(15.0, 18)),

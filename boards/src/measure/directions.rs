@@ -80,9 +80,9 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
 /// has 30,000 arcs, takes 1.5 times as long on one thread.)
 const LEAST_ARCS_ON_CPU: u64 = 1 << 13;
 
-/// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`]. Where gathers are slow, or lists are far
-/// from the processor, they are higher.
-const ON_CPU: [u32; 3] = [1000, 2000, 4000];
+/// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`], the usual ones first. Where gathers are
+/// slow, or lists are far from the processor, they are higher.
+const ON_CPU: [u32; 3] = [1000, 500, 2000];
 
 /// Number of roots besides the one with most edges on the CPU: which costs are best depends on the root.
 const ROOTS_ON_CPU: usize = 15;
@@ -91,7 +91,7 @@ const ROOTS_ON_CPU: usize = 15;
 const ENOUGH: Duration = Duration::from_millis(50);
 
 /// Other costs than the usual ones must save this share of the time, so that a disturbance does not choose them.
-const LEAST_GAIN: f64 = 0.03;
+const LEAST_GAIN: f64 = 0.05;
 
 /// The cost of bottom-up levels on the CPU, as that of [`measure_bottom_up`] on a device: the one of a few with which searches of this
 /// graph take least time. `None` if the usual costs are as good, or if the graph is too small for directions to matter. The search's policy
@@ -167,11 +167,11 @@ mod tests {
         // 10 ns an arc top-down, and half of that bottom-up for work that should take as long.
         took.add(&model, &stats(8000), Direction::TopDown, 80_000.0);
         assert_eq!(took.permille(), None, "one direction says nothing");
-        took.add(&model, &stats(12_000), Direction::BottomUp, 50_000.0);
+        took.add(&model, &stats(12_000), Direction::BottomUp, 100_000.0);
         assert_eq!(took.permille(), Some(500));
         // A level at which no policy goes bottom-up, and one at which none goes top-down: neither counts.
-        took.add(&model, &stats(2000), Direction::TopDown, 1e9);
-        took.add(&model, &stats(60_000), Direction::BottomUp, 1e9);
+        took.add(&model, &stats(4000), Direction::TopDown, 1e9);
+        took.add(&model, &stats(120_000), Direction::BottomUp, 1e9);
         assert_eq!(took.permille(), Some(500));
         took.add(&model, &stats(10_000), Direction::BottomUp, 1e12);
         assert_eq!(took.permille(), Some(MOST_PERMILLE as u32), "bounded");
