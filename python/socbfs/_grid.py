@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Callable, List, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 _Range = Union[int, slice]
+#: Metres of a cell, the corner of cell (0, 0) in metres, and the angle of the rows. None: the grid does not lie anywhere.
+_Frame = Tuple[float, float, float, float]
 #: The direction (rows, columns) of each step.
 _TURN = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 
@@ -47,6 +49,7 @@ class GridTree(_Requested):
     #: Why the search ended: "complete", "depth" or "target".
     end: str
     _diagonal: Tuple[bool, bool] = field(default=(False, False), repr=False)
+    _frame: Optional[_Frame] = field(default=None, repr=False)
 
     def path(self, cell: Tuple[int, int]) -> List[Tuple[int, int]]:
         """The cells from `cell` (row, column) to the nearest source, both included; empty if it was not reached."""
@@ -78,15 +81,16 @@ class GridTree(_Requested):
         return path
 
     def plot(self, ax: Optional["Axes"] = None, *, cell: Optional[Tuple[int, int]] = None) -> "Axes":
-        """Draws the distances with matplotlib, row 0 at the top, and the path from `cell` to its nearest source.
+        """Draws the distances with matplotlib, as `Grid.plot` draws the cells, and the path from `cell` to its nearest source.
 
         Returns the axes: `ax`, or those of a new figure. ImportError without matplotlib.
         """
         far = np.iinfo(self.levels.dtype).max
-        ax = _drawn(np.ma.masked_equal(self.levels, far), f"{self.reached:,} cells, {self.depth:,} levels", ax)
+        ax = _drawn(np.ma.masked_equal(self.levels, far), f"{self.reached:,} cells, {self.depth:,} levels", ax, self._frame)
         if cell is not None:
             rows, columns = np.array(self.path(cell)).reshape(-1, 2).T
-            ax.plot(columns, rows, color="#e1232d")
+            x, y = (columns, rows) if self._frame is None else _metres(self._frame, rows + 0.5, columns + 0.5)
+            ax.plot(x, y, color="#e1232d")
         return ax
 
     def _repr_html_(self) -> str:
@@ -119,8 +123,7 @@ class Grid:
 
     __slots__ = ("_core", "_diagonal", "_threads", "_frame")
 
-    #: Metres of a cell, the corner of cell (0, 0) in metres, and the angle of its rows; None: the grid does not lie anywhere.
-    _frame: Optional[Tuple[float, float, float, float]]
+    _frame: Optional[_Frame]
 
     def __init__(self, free: "ArrayLike", *, connectivity: int = 4, cut_corners: bool = True, threads: int = 0, timeout: Optional[float] = None) -> None:
         if connectivity not in (4, 8):
@@ -152,7 +155,7 @@ class Grid:
         grid._frame = info.resolution, corner.x, corner.y, yaw
         return grid
 
-    def _placed(self) -> Tuple[float, float, float, float]:
+    def _placed(self) -> _Frame:
         if self._frame is None:
             raise ValueError("the grid does not lie anywhere in metres: make it by Grid.from_ros")
         return self._frame
@@ -170,10 +173,8 @@ class Grid:
 
     def point(self, cell: Tuple[int, int]) -> Tuple[float, float]:
         """The middle of a cell in metres, x and y. ValueError unless the grid was made by `from_ros`."""
-        size, left, low, yaw = self._placed()
-        row, column = _cell(cell, self.shape)
-        along, across = (column + 0.5) * size, (row + 0.5) * size
-        return left + math.cos(yaw) * along - math.sin(yaw) * across, low + math.sin(yaw) * along + math.cos(yaw) * across
+        frame, (row, column) = self._placed(), _cell(cell, self.shape)
+        return _metres(frame, row + 0.5, column + 0.5)
 
     def inflate(self, radius: float, *, timeout: Optional[float] = None) -> "Grid":
         """A copy in which cells are blocked, too, that are within `radius` of a blocked one: for a robot of this radius.
@@ -197,11 +198,12 @@ class Grid:
         return grid
 
     def plot(self, ax: Optional["Axes"] = None) -> "Axes":
-        """Draws the cells with matplotlib, blocked ones black, row 0 at the top (`invert_yaxis()` of the axes turns a map of ROS upright).
+        """Draws the cells with matplotlib, blocked ones black, row 0 at the top. If the grid was made by `from_ros`, its map is drawn in metres, y
+        upwards: row 0 is at the bottom.
 
         Returns the axes: `ax`, or those of a new figure. ImportError without matplotlib.
         """
-        return _drawn(self.free, repr(self)[1:-1], ax, "gray", 1)
+        return _drawn(self.free, repr(self)[1:-1], ax, self._frame, "gray", 1)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -250,20 +252,35 @@ class Grid:
         pairs = _sources(sources, self.shape, left)
         to = None if target is None else _cell(target, self.shape)
         short, long, ways, origins, (reached, levels, seconds, end) = self._core.bfs(pairs, steps, nearest, to, depth, left())
-        return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal)
+        return GridTree(short if long is None else long, ways, origins, reached, levels, seconds, end, self._diagonal, self._frame)
 
 
-def _drawn(cells: np.ndarray, title: str, ax: Optional["Axes"], colours: str = "viridis_r", most: Optional[int] = None) -> "Axes":
+def _metres(frame: _Frame, row: Any, column: Any) -> Tuple[Any, Any]:
+    """The point (x, y) that many rows and columns from the corner; numbers or arrays."""
+    size, left, low, yaw = frame
+    along, across = column * size, row * size
+    return left + math.cos(yaw) * along - math.sin(yaw) * across, low + math.sin(yaw) * along + math.cos(yaw) * across
+
+
+def _drawn(cells: np.ndarray, title: str, ax: Optional["Axes"], frame: Optional[_Frame], colours: str = "viridis_r", most: Optional[int] = None) -> "Axes":
     """The axes, with the cells drawn on them; those that are masked are grey. Unless `most` is given, a bar explains the colours."""
     try:
         import matplotlib
-        from matplotlib import pyplot
+        from matplotlib import pyplot, transforms
     except ImportError as problem:
         raise ImportError("plot draws with matplotlib, which is not installed: pip install matplotlib") from problem
     if ax is None:
         ax = pyplot.figure(layout="constrained").add_subplot()
     image = ax.imshow(cells, cmap=matplotlib.colormaps[colours].with_extremes(bad="#969696"), vmin=0, vmax=most, interpolation="nearest")
-    ax.set(xlabel="column", ylabel="row", title=title)
+    if frame is None:
+        ax.set(xlabel="column", ylabel="row")
+    else:
+        # The image has cell (0, 0) from -0.5 to 0.5. Limits from low to high undo that imshow turns the y axis.
+        size, left, low, yaw = frame
+        image.set_transform(transforms.Affine2D().translate(0.5, 0.5).scale(size).rotate(yaw).translate(left, low) + ax.transData)
+        x, y = _metres(frame, *np.array([(0, 0, 1, 1), (0, 1, 0, 1)]) * np.array(cells.shape)[:, None])
+        ax.set(xlim=(x.min(), x.max()), ylim=(y.min(), y.max()), xlabel="x in metres", ylabel="y in metres")
+    ax.set_title(title)
     if most is None:
         ax.figure.colorbar(image, ax=ax, label="distance in steps")
     return ax

@@ -329,3 +329,25 @@ def test_grids_are_shown():
     drawn = axes.images[0].get_array()
     assert drawn.mask.sum() == 5 and drawn[5, 0] == 0 and len(axes.lines[0].get_xdata()) == len(tree.path((5, 7)))
     assert grid.plot(axes) is axes and (axes.images[-1].get_array() == free).all()
+
+
+@pytest.mark.parametrize("yaw", [0.0, math.pi / 2, 0.4])
+def test_a_map_of_ros_is_drawn_as_the_robot_sees_it(yaw):
+    pytest.importorskip("matplotlib").use("Agg")
+    cells = np.array([[0, 100, 0, 0], [0, 0, 0, 100], [100, 0, 0, 0]])
+    grid = socbfs.Grid.from_ros(ros_message(cells, yaw=yaw))
+    axes = grid.plot()
+    axes.figure.canvas.draw()
+    shot = np.asarray(axes.figure.canvas.buffer_rgba())
+    for cell in np.ndindex(cells.shape):
+        x, y = axes.transData.transform(grid.point(cell)).round().astype(int)
+        assert (shot[-1 - y, x, :3] == (0 if cells[cell] else 255)).all(), cell
+    assert axes.get_ylim()[0] < axes.get_ylim()[1] and axes.get_xlabel() == "x in metres" and axes.get_aspect() == 1
+    if yaw == 0:
+        assert (axes.get_xlim(), axes.get_ylim()) == ((-1, 1), (2, 3.5))
+    # The distances lie where the cells do, and so does the path.
+    tree = grid.bfs((0, 0))
+    both = tree.plot(axes, cell=(2, 3))
+    points = np.array([grid.point(cell) for cell in tree.path((2, 3))])
+    assert np.allclose(both.lines[0].get_xydata(), points) and np.allclose(*(image.get_transform().get_matrix() for image in both.images))
+    assert np.allclose(grid.inflate(0).bfs((0, 0)).plot().images[0].get_extent(), both.images[0].get_extent())
