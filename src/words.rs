@@ -1,6 +1,6 @@
 //! Numbers and errors as text: C's `%g`, counts with their nouns, times and sizes with a fitting unit, an error with its causes.
 
-use std::{borrow::Cow, error::Error, fmt::Write};
+use std::{borrow::Cow, error::Error};
 
 /// `value` as C's `printf("%.{digits}g")` writes it (`%g` is 6 digits): what tools that read Graph500 reports expect.
 pub fn general(value: f64, digits: usize) -> String {
@@ -27,14 +27,8 @@ fn without_trailing_zeros(text: &str) -> &str {
 /// 1234567 as "1,234,567".
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
+    groups.join(",")
 }
 
 /// A count and its noun, with digits in groups: "1 edge", "2,000 edges".
@@ -78,13 +72,8 @@ pub fn seconds(value: f64) -> String {
 /// Bytes with a fitting binary unit: "1.5 GiB".
 pub fn bytes(value: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut scaled = value as f64;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{value} B") } else { format!("{scaled:.1} {}", UNITS[unit]) }
+    let unit = (value.max(1).ilog2() as usize / 10).min(UNITS.len() - 1);
+    if unit == 0 { format!("{value} B") } else { format!("{:.1} {}", value as f64 / 1024f64.powi(unit as i32), UNITS[unit]) }
 }
 
 /// Traversed edges per second as millions: "10,712 MTEPS" or "56.21 MTEPS".
@@ -109,16 +98,13 @@ pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
 /// `context`, the error and its causes, in one line, [`cut`]. If `context` is empty, the line begins with the error.
 pub fn with_causes(context: &str, error: &(dyn Error + 'static)) -> String {
     let mut message = context.to_owned();
-    let mut cause = Some(error);
-    while let Some(error) = cause {
+    for error in std::iter::successors(Some(error), |&error| error.source()) {
         let text = error.to_string();
         // Some errors repeat their cause in their own text.
         if !message.contains(&text) {
-            let separator = if message.is_empty() { "" } else { ": " };
-            // Writing to a String can't fail.
-            let _ = write!(message, "{separator}{text}");
+            message += if message.is_empty() { "" } else { ": " };
+            message += &text;
         }
-        cause = error.source();
     }
     cut(&message, LONGEST).into_owned()
 }
