@@ -22,7 +22,7 @@ pub fn available_of(memory: &Fields, root: &Path) -> Option<u64> {
     let is_live = root == Path::new("/");
     let live_32_bit = cfg!(target_pointer_width = "32") && is_live;
     let limits = if is_live { limits_leave() } else { None };
-    least([system_bytes(memory), group_bytes(root), limits, live_32_bit.then(addresses_left)])
+    [system_bytes(memory), group_bytes(root), limits, live_32_bit.then(addresses_left)].into_iter().flatten().min()
 }
 
 /// Bytes that the limits of this process on its addresses and on its data leave.
@@ -34,11 +34,6 @@ fn limits_leave() -> Option<u64> {
         Some(u64::from(soft).saturating_sub(status.bytes(used).unwrap_or(0)))
     };
     [left(Resource::RLIMIT_AS, "VmSize"), left(Resource::RLIMIT_DATA, "VmData")].into_iter().flatten().min()
-}
-
-/// The tightest of the bounds that are known.
-fn least(bounds: [Option<u64>; 4]) -> Option<u64> {
-    bounds.into_iter().flatten().min()
 }
 
 /// Memory that the system has for all programs, without swapping. Linux reports it since 3.14. For older kernels it is free memory plus
@@ -96,9 +91,7 @@ fn group_bytes(root: &Path) -> Option<u64> {
         // then the group.
         let mut folder = mount.join(path.trim_start_matches('/'));
         loop {
-            if let Some(left) = left_in(&folder, &files) {
-                least = Some(least.map_or(left, |least: u64| least.min(left)));
-            }
+            least = least.into_iter().chain(left_in(&folder, &files)).min();
             if folder == mount || !folder.pop() {
                 break;
             }
@@ -167,9 +160,6 @@ mod tests {
         let group = [("proc/self/cgroup", "0::/\n"), ("sys/fs/cgroup/memory.max", "500000\n"), ("sys/fs/cgroup/memory.current", "0\n")];
         assert_eq!(available_bytes_below(machine(&group).path()), Some(500_000));
         assert_eq!(available_bytes_below(machine(&[&[OLD_MEMINFO][..], &group].concat()).path()), Some(500_000));
-        assert_eq!(least([None, None, Some(3), None]), Some(3));
-        assert_eq!(least([Some(1), None, Some(3), None]), Some(1));
-        assert_eq!(least([None; 4]), None);
     }
 
     #[test]

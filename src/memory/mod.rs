@@ -89,14 +89,7 @@ pub fn as_wide_atomics(words: &mut [u64]) -> &[AtomicU64] {
 
 /// Resident memory of this process at its highest point, in bytes (`None` if the system does not report it).
 pub fn peak_resident_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
-}
-
-/// Memory that is needed in addition to a large allocation of `bytes`: small allocations that are not counted, and page tables.
-fn beside(bytes: u64) -> u64 {
-    bytes.min(16 << 20) + bytes / 256
+    socbfs_machine::status().bytes("VmHWM")
 }
 
 /// Refuses a plan that needs more memory than is available, before the system has to kill a process for it.
@@ -104,8 +97,10 @@ fn beside(bytes: u64) -> u64 {
 /// # Errors
 /// [`OutOfMemory`] naming `what`.
 pub fn check_available(bytes: u64, what: &'static str) -> Result<(), OutOfMemory> {
+    // Small allocations that are not counted, and page tables.
+    let beside = bytes.min(16 << 20) + bytes / 256;
     match available_bytes() {
-        Some(available) if bytes.saturating_add(beside(bytes)) > available => {
+        Some(available) if bytes.saturating_add(beside) > available => {
             Err(OutOfMemory { what, bytes, reason: format!("only {} are available", words::bytes(available)) })
         }
         _ => Ok(()),

@@ -209,23 +209,16 @@ impl<T: Pod> SharedSlice<T> {
 
     /// Makes the host the owner without transferring any value.
     fn begin(&mut self) -> Result<(), DeviceError> {
-        let start = match &mut self.backing {
+        match &mut self.backing {
             Backing::Mapped { memory, mapped } => {
                 // Pages of the host are zero already and must stay so. Any other memory is zeroed after this, or its values are undefined.
                 let access = if self.way == Some(SharingMode::UseHostPtr) { Access::Write } else { Access::Overwrite };
-                map(memory, mapped, 0..memory.bytes(), access, true)?
+                map::<T>(memory, mapped, 0..memory.bytes(), access, true)?;
             }
-            Backing::Fine { start, .. } => *start,
-            Backing::Host(slab) => of_slab(slab),
-            Backing::Copy { memory, slab, in_flight } => {
-                if *in_flight {
-                    memory.device().finish()?;
-                    *in_flight = false;
-                }
-                of_slab(slab)
-            }
-        };
-        self.show(start, Owner::Host);
+            Backing::Copy { memory, in_flight: true, .. } => memory.device().finish()?,
+            _ => {}
+        }
+        self.arrive();
         Ok(())
     }
 
@@ -301,18 +294,22 @@ impl<T: Pod> SharedSlice<T> {
 
     /// Makes the host the owner, after [`call_to_host`](Self::call_to_host) and a wait for the device.
     pub(crate) fn arrive(&mut self) {
-        let start = match &mut self.backing {
-            Backing::Host(slab) => of_slab(slab),
-            Backing::Mapped { mapped: Some(place), .. } => place.cast(),
-            // No mapping was requested.
-            Backing::Mapped { mapped: None, .. } => return,
-            Backing::Fine { start, .. } => *start,
+        if let Some(start) = self.arrived() {
+            self.show(start, Owner::Host);
+        }
+    }
+
+    /// After a wait for the device: where the values start on the host, or those that are mapped. `None` if no mapping was requested.
+    fn arrived(&mut self) -> Option<NonNull<T>> {
+        match &mut self.backing {
+            Backing::Host(slab) => Some(of_slab(slab)),
+            Backing::Mapped { mapped, .. } => mapped.map(NonNull::cast),
+            Backing::Fine { start, .. } => Some(*start),
             Backing::Copy { slab, in_flight, .. } => {
                 *in_flight = false;
-                of_slab(slab)
+                Some(of_slab(slab))
             }
-        };
-        self.show(start, Owner::Host);
+        }
     }
 
     /// Starts the handover to the host, and waits for its end if `waits`.
@@ -378,18 +375,10 @@ impl<T: Pod> SharedSlice<T> {
     /// The values of the last [`call_range`](Self::call_range), after a wait for the device. Both sides may then read them.
     pub(crate) fn range(&mut self) -> &[T] {
         let called = self.called.clone();
-        // SAFETY: `call_range` has checked that the range lies inside the allocation.
-        let at = |start: NonNull<T>| unsafe { start.add(called.start) };
-        let start = match &mut self.backing {
-            Backing::Host(slab) => at(of_slab(slab)),
-            Backing::Mapped { mapped: Some(place), .. } => place.cast(),
-            Backing::Mapped { mapped: None, .. } => return &[],
-            Backing::Fine { start, .. } => at(*start),
-            Backing::Copy { slab, in_flight, .. } => {
-                *in_flight = false;
-                at(of_slab(slab))
-            }
-        };
+        let Some(start) = self.arrived() else { return &[] };
+        let before = if matches!(self.backing, Backing::Mapped { .. }) { 0 } else { called.start };
+        // SAFETY: `call_range` has checked that the range lies inside the allocation; where it is mapped, the mapping is the range alone.
+        let start = unsafe { start.add(before) };
         self.show(start, Owner::HostReading);
         self.len = 0;
         // SAFETY: `called.len()` values from `start` were mapped for reading, or are the slab's, or need no mapping. The device only reads

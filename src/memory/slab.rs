@@ -43,28 +43,22 @@ impl<T: Pod> Slab<T> {
         let Some(bytes) = len.checked_mul(size_of::<T>()).filter(|&bytes| bytes < isize::MAX as usize - 2 * HUGE_PAGE) else {
             return Err(refuse((len as u64).saturating_mul(size_of::<T>() as u64), "more than the address space".into()));
         };
-        if bytes == 0 {
-            return Ok(Self { start: NonNull::dangling(), len, mapping: None });
-        }
         let huge = bytes >= HUGE_PAGE;
         // Extra room to move the start up to a huge-page boundary, since an anonymous mapping may start elsewhere.
         let mapped = if huge { bytes.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { bytes };
-        let Some(length) = NonZeroUsize::new(mapped) else {
-            return Err(refuse(bytes as u64, "an empty mapping".into()));
-        };
+        let Some(length) = NonZeroUsize::new(mapped) else { return Ok(Self { start: NonNull::dangling(), len, mapping: None }) };
         // SAFETY: an anonymous private mapping at an address of the kernel's choice aliases nothing.
         let base = unsafe { mmap_anonymous(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, MapFlags::MAP_PRIVATE) }
             .map_err(|errno| refuse(bytes as u64, errno.desc().into()))?;
-        let mut start = base.as_ptr() as usize;
+        let mut start = base;
         if huge {
-            start = start.next_multiple_of(HUGE_PAGE);
-            if let Some(aligned) = NonNull::new(start as *mut c_void) {
-                // SAFETY: the range lies inside the mapping made above. Refusal costs speed only, so it is ignored.
-                let _ = unsafe { madvise(aligned, bytes.next_multiple_of(HUGE_PAGE), MmapAdvise::MADV_HUGEPAGE) };
+            // SAFETY: the aligned range lies inside the mapping made above. Refusal of the advice costs speed only, so it is ignored.
+            unsafe {
+                start = base.byte_add(base.cast::<u8>().align_offset(HUGE_PAGE));
+                let _ = madvise(start, bytes.next_multiple_of(HUGE_PAGE), MmapAdvise::MADV_HUGEPAGE);
             }
         }
-        let start = NonNull::new(start as *mut T).ok_or_else(|| refuse(bytes as u64, "a mapping at address 0".into()))?;
-        Ok(Self { start, len, mapping: Some((base, mapped)) })
+        Ok(Self { start: start.cast(), len, mapping: Some((base, mapped)) })
     }
 
     /// A slab that holds a copy of `values`.
