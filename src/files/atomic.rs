@@ -238,19 +238,15 @@ fn unnamed(folder: &Path) -> Option<File> {
     OpenOptions::new().read(true).write(true).custom_flags(libc::O_TMPFILE).mode(NEW).open(folder).ok()
 }
 
-/// Gives a file without a name that of a temporary beside `target`. (A link can't replace a file.)
-fn link(file: &File, target: &Path) -> io::Result<Temporary> {
-    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-    let link = |path: &Path| Ok(linkat(AT_FDCWD, source.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)?);
-    Temporary::make(parent(target), &prefix(target.file_name().unwrap_or_default()), link).map(|((), temporary)| temporary)
-}
-
-/// As [`link`]. Some file systems support files without a name, but can't link them: then a copy is made, from the data in the file.
+/// Gives a file without a name that of a temporary beside `target`. (A link can't replace a file.) Some file systems support files without
+/// a name, but can't link them: then a copy is made, from the data in the file.
 fn give_name(file: &mut File, target: &Path) -> io::Result<Temporary> {
     report_late_errors(file)?;
-    link(file, target).or_else(|_| {
-        let prefix = prefix(target.file_name().unwrap_or_default());
-        let (mut copy, temporary) = Temporary::create(parent(target), &prefix, NEW).map_err(plain)?;
+    let (folder, prefix) = (parent(target), prefix(target.file_name().unwrap_or_default()));
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let link = |path: &Path| Ok(linkat(AT_FDCWD, source.as_str(), AT_FDCWD, path, AtFlags::AT_SYMLINK_FOLLOW)?);
+    Temporary::make(folder, &prefix, link).map(|((), temporary)| temporary).or_else(|_| {
+        let (mut copy, temporary) = Temporary::create(folder, &prefix, NEW).map_err(plain)?;
         copy.set_permissions(file.metadata()?.permissions())?;
         file.rewind()?;
         io::copy(file, &mut copy)?;

@@ -10,6 +10,7 @@ mod user;
 
 pub use atomic::AtomicFile;
 pub use claim::{Claim, protect};
+pub(crate) use read::read_open;
 pub use read::{CONFIGURATION, Kind, RECORD, explained, read, read_text, write_cure};
 pub use regular::{RegularFile, Section};
 pub use temporary::{Temporary, remove_temporaries, try_remove_temporaries};

@@ -69,7 +69,7 @@ pub fn read_text(path: &Path, kind: Kind, most: u64) -> io::Result<String> {
 }
 
 /// Reads the rest of an open file. `expected` is its size as far as it is known, in bytes.
-pub(super) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
+pub(crate) fn read_open(file: &mut impl Read, expected: u64, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if expected <= most {
         file.take(most + 1).read_to_end(&mut bytes).map_err(|error| match error.kind() {

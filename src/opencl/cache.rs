@@ -33,7 +33,7 @@ use super::{
     info::DeviceInfo,
     probe::{libraries, surroundings, unchanged},
 };
-use crate::files::{Temporary, open_of_user};
+use crate::files::{Temporary, open_of_user, read_open};
 
 const MAGIC: &[u8; 16] = b"socbfs program 1";
 const HEADER: usize = 48;
@@ -78,9 +78,7 @@ impl Key {
         }
         Self(hash(&bytes))
     }
-}
 
-impl Key {
     /// The name of its entry.
     pub(super) fn name(&self) -> String {
         format!("{:032x}", u128::from_be_bytes(self.0))
@@ -128,25 +126,16 @@ impl Cache {
 
     /// As [`in_folder`](Self::in_folder), in a folder that is created if it does not exist.
     fn made(folder: &Path) -> Option<Self> {
-        if let Err(error) = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-            log::debug!("no cache of programs at {}: {error}", folder.display());
+        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).and_then(|()| fs::metadata(folder));
+        let metadata = made.inspect_err(|error| log::debug!("no cache of programs at {}: {error}", folder.display())).ok()?;
+        if metadata.uid() != geteuid().as_raw() {
+            log::warn!("no cache of programs at {}: it belongs to another user", folder.display());
             return None;
         }
-        match fs::metadata(folder) {
-            Ok(metadata) if metadata.uid() != geteuid().as_raw() => {
-                log::warn!("no cache of programs at {}: it belongs to another user", folder.display());
-                return None;
-            }
-            // The folder was made with a umask that lets others write. Its entries are checked one by one.
-            Ok(metadata) if metadata.mode() & 0o022 != 0 => {
-                if let Err(error) = fs::set_permissions(folder, fs::Permissions::from_mode(0o700)) {
-                    log::warn!("no cache of programs at {}: others may write to it, and that can't be changed: {error}", folder.display());
-                    return None;
-                }
-            }
-            Ok(_) => {}
-            Err(error) => {
-                log::debug!("no cache of programs at {}: {error}", folder.display());
+        // The folder was made with a umask that lets others write. Its entries are checked one by one.
+        if metadata.mode() & 0o022 != 0 {
+            if let Err(error) = fs::set_permissions(folder, fs::Permissions::from_mode(0o700)) {
+                log::warn!("no cache of programs at {}: others may write to it, and that can't be changed: {error}", folder.display());
                 return None;
             }
         }
@@ -179,15 +168,12 @@ impl Cache {
     /// The binary, if there is one, it is undamaged, and the libraries are those with which it was stored.
     pub(super) fn load(&self, key: &Key) -> Option<Vec<u8>> {
         let path = self.path(key);
-        let bytes = match read_own(&path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound {
-                    log::debug!("can't read the cached program {}: {error}", path.display());
-                }
-                return None;
+        let told = |error: &io::Error| {
+            if error.kind() != io::ErrorKind::NotFound {
+                log::debug!("can't read the cached program {}: {error}", path.display());
             }
         };
+        let bytes = open_user_file(&path).and_then(|mut file| read_open(&mut file, 0, MOST)).inspect_err(told).ok()?;
         if let Some(damage) = damage(&bytes, key) {
             log::debug!("the cached program {} is {damage}, so it is built again", path.display());
             return None;
@@ -235,16 +221,6 @@ fn open_user_file(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open_user_file(path)?;
-    if file.metadata()?.len() > MOST {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// An entry on disk, or a temporary file that was to become one.
 struct Entry {
     path: PathBuf,
@@ -271,8 +247,8 @@ impl Cache {
         for file in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let (name, path) = (file.file_name(), file.path());
             let Some(name) = name.to_str() else { continue };
-            let Ok(about) = file.metadata().and_then(|about| Ok((about.is_file(), about.len(), about.modified()?))) else { continue };
-            let (true, bytes, used) = about else { continue };
+            let about = file.metadata().and_then(|about| Ok((about.is_file(), about.len(), about.modified()?)));
+            let Ok((true, bytes, used)) = about else { continue };
             let entry = Entry { path, bytes, used };
             if name.starts_with(BEING_WRITTEN) {
                 if old(&entry, MOST_TO_WRITE) {

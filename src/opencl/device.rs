@@ -4,7 +4,7 @@ use std::{
     fmt,
     path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{
             AtomicU64, AtomicUsize,
             Ordering::{Relaxed, SeqCst},
@@ -29,6 +29,7 @@ use super::{
     info::{DeviceInfo, DeviceKind, KnownDriver},
     kernel::LAUNCH,
     leaked,
+    locked::locked,
     owned::Owned,
     probe,
     program::Program,
@@ -127,12 +128,6 @@ struct Queued {
     expected_ns: u64,
     /// Whether a kernel runs for the first time.
     has_first: bool,
-}
-
-impl Queued {
-    fn expect(&mut self, ns: u64) {
-        self.expected_ns = self.expected_ns.saturating_add(ns);
-    }
 }
 
 /// Work of kernels, and how long it took.
@@ -372,7 +367,8 @@ impl Device {
     /// Lets the next wait take longer: kernels launched now go through at most `arcs` arcs.
     pub(crate) fn expect(&self, arcs: u64) {
         let ns = self.ns_of(arcs);
-        locked(&self.queued).expect(ns);
+        let mut queued = locked(&self.queued);
+        queued.expected_ns = queued.expected_ns.saturating_add(ns);
     }
 
     /// Notes that kernels have gone through `arcs` arcs in `ns` nanoseconds. A measurement of many arcs is kept, rather than one of few,
@@ -499,7 +495,7 @@ impl Device {
         self.check_lost()?;
         let event = Owned::new(self.noted(enqueue(&self.queue).called(call))?);
         match work {
-            Work::Bytes(bytes) => queued.expect(bytes as u64 * 1000 / MILLI_BYTES_PER_NS),
+            Work::Bytes(bytes) => queued.expected_ns = queued.expected_ns.saturating_add(bytes as u64 * 1000 / MILLI_BYTES_PER_NS),
             Work::Kernel(is_first) => {
                 queued.has_first |= is_first;
                 if let Some(launches) = &self.launches {
@@ -596,10 +592,6 @@ impl Drop for Device {
             std::mem::forget(std::mem::take(self.built.get_mut().unwrap_or_else(PoisonError::into_inner)));
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl fmt::Debug for Device {

@@ -2,7 +2,7 @@
 //!
 //! A property that a driver does not report (or reports with the wrong size) counts as zero or empty, and never panics.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use opencl3::{
     device::{
@@ -18,6 +18,7 @@ use super::{
     error::{DeviceError, OpenClError},
     forked::{is_forked, note_call},
     library::load_named,
+    locked::locked,
     probe,
 };
 
@@ -163,7 +164,7 @@ pub fn platforms() -> Result<Vec<PlatformInfo>, OpenClError> {
     // Loaders find their drivers at the first call. A second thread that calls meanwhile finds no platform, or part of one and crashes
     // (ocl-icd 2.3.1, seen on slow processors).
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = locked(&ONE_AT_A_TIME);
     probe::listing(|| {
         load_named()?;
         match get_platforms().map_err(|ClError(code)| code) {

@@ -5,11 +5,11 @@
 //! shared virtual memory is not freed, and memory of the host that a device may use is not unmapped.
 
 use std::sync::{
-    Mutex, PoisonError,
+    Mutex,
     atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
-use super::forked::is_forked;
+use super::{forked::is_forked, locked::locked};
 
 /// Bytes kept so far.
 static BYTES: AtomicU64 = AtomicU64::new(0);
@@ -39,7 +39,7 @@ pub(super) fn count(bytes: u64, device: &str) {
 /// Keeps the host's memory at `start` mapped: a device may still read or write it.
 pub(super) fn leak_range(start: usize, bytes: usize) {
     let range = (start, start.saturating_add(bytes));
-    let mut ranges = RANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ranges = locked(&RANGES);
     if bytes > 0 && !ranges.contains(&range) {
         ranges.push(range);
         ANY.store(true, Relaxed);
@@ -49,12 +49,7 @@ pub(super) fn leak_range(start: usize, bytes: usize) {
 /// Whether a device may still access some of the host's memory at `start`, so that it must not be unmapped.
 pub fn is_leaked(start: usize, bytes: usize) -> bool {
     // Relaxed is enough: code that frees memory has the last reference to it, and got that after the range was entered.
-    ANY.load(Relaxed)
-        && RANGES
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .any(|&(begin, end)| begin < start.saturating_add(bytes) && start < end)
+    ANY.load(Relaxed) && locked(&RANGES).iter().any(|&(begin, end)| begin < start.saturating_add(bytes) && start < end)
 }
 
 #[cfg(test)]

@@ -29,6 +29,7 @@ mod info;
 mod kernel;
 mod leaked;
 mod library;
+mod locked;
 mod object;
 mod owned;
 mod pod;
@@ -49,6 +50,7 @@ pub(crate) use info::{LEAST_GROUP, NO_GROUPS};
 pub use kernel::{Argument, Kernel};
 pub use leaked::leaked_bytes;
 pub use library::{given_drivers, named_library, opened_library};
+pub(crate) use locked::locked;
 pub use probe::{end_with, probe_with, try_driver};
 pub use program::Program;
 

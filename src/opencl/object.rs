@@ -350,32 +350,23 @@ impl Memory {
     /// Lets the device write `pattern` over and over into `bytes` bytes from `offset`. Does not wait.
     pub(crate) fn fill<T: Pod>(&self, pattern: T, offset: usize, bytes: usize) -> Result<(), DeviceError> {
         let (start, size) = (std::ptr::from_ref(&pattern).cast::<c_void>(), size_of::<T>());
-        match &self.handle {
-            Handle::Buffer(_) => {
-                const CALL: &str = "clEnqueueFillBuffer";
-                let Some(buffer) = self.range(offset, bytes, CALL)? else { return Ok(()) };
-                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
-                    // SAFETY: the range lies inside the buffer and is made of whole patterns; the pattern is copied by the call.
-                    unsafe { enqueue_fill_buffer(queue.get(), buffer.get(), start, size, offset, bytes, 0, std::ptr::null()) }
-                        .map(Event::new)
-                })
-            }
-            &Handle::Svm(memory) => {
-                const CALL: &str = "clEnqueueSVMMemFill";
-                if bytes == 0 {
-                    return Ok(());
-                }
-                if !self.holds(offset, bytes) {
-                    return Err(DeviceError { call: CALL, code: OUT_OF_RANGE });
-                }
-                self.device.enqueue(CALL, Work::Bytes(bytes), |queue| {
-                    // SAFETY: as above, for the allocation.
-                    let place = unsafe { memory.as_ptr().byte_add(offset) };
-                    // SAFETY: as above.
-                    unsafe { enqueue_svm_mem_fill(queue.get(), place, start, size, bytes, 0, std::ptr::null()) }.map(Event::new)
-                })
-            }
+        let call = if self.svm_start().is_some() { "clEnqueueSVMMemFill" } else { "clEnqueueFillBuffer" };
+        if !self.holds(offset, bytes) {
+            return Err(DeviceError { call, code: OUT_OF_RANGE });
         }
+        if bytes == 0 {
+            return Ok(());
+        }
+        // SAFETY: the range lies inside the memory and is made of whole patterns; the pattern is copied by the call.
+        self.device.enqueue(call, Work::Bytes(bytes), |queue| unsafe {
+            match &self.handle {
+                Handle::Buffer(buffer) => enqueue_fill_buffer(queue.get(), buffer.get(), start, size, offset, bytes, 0, std::ptr::null()),
+                Handle::Svm(memory) => {
+                    enqueue_svm_mem_fill(queue.get(), memory.as_ptr().byte_add(offset), start, size, bytes, 0, std::ptr::null())
+                }
+            }
+            .map(Event::new)
+        })
     }
 
     fn holds(&self, offset: usize, bytes: usize) -> bool {

@@ -11,7 +11,7 @@
 
 use std::{
     ffi::c_void,
-    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -20,7 +20,10 @@ use opencl3::{
     types::{cl_event, cl_int},
 };
 
-use super::error::{Called, DeviceError};
+use super::{
+    error::{Called, DeviceError},
+    locked::locked,
+};
 
 /// How long the caller asks a GPU for the state without sleeping: longer than a small level and its transfers take.
 const SPIN: Duration = Duration::from_micros(200);
@@ -63,7 +66,7 @@ impl Waiter {
             // The driver, or the CPU's part of the level, may need this core.
             std::thread::yield_now();
         }
-        *self.locked() = false;
+        *locked(&self.shared.has_ended) = false;
         let shared = std::ptr::from_ref(self.shared).cast_mut().cast();
         event.set_callback(CL_COMPLETE, ended, shared).called("clSetEventCallback")?;
         let (mut pause, mut waited) = (PAUSES.0, Duration::ZERO);
@@ -72,7 +75,7 @@ impl Waiter {
             let (mut is_called, timeout) = self
                 .shared
                 .changed
-                .wait_timeout_while(self.locked(), pause, |has_ended| !*has_ended)
+                .wait_timeout_while(locked(&self.shared.has_ended), pause, |has_ended| !*has_ended)
                 .unwrap_or_else(PoisonError::into_inner);
             *is_called = false;
             drop(is_called);
@@ -87,10 +90,6 @@ impl Waiter {
                 }
             }
         }
-    }
-
-    fn locked(&self) -> MutexGuard<'static, bool> {
-        self.shared.has_ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,7 +111,7 @@ fn has_ended(event: &Event) -> Result<bool, DeviceError> {
 extern "C" fn ended(_: cl_event, _: cl_int, shared: *mut c_void) {
     // SAFETY: `wait` gave a pointer to a value that is never freed.
     let shared = unsafe { &*shared.cast::<Shared>() };
-    *shared.has_ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+    *locked(&shared.has_ended) = true;
     shared.changed.notify_one();
 }
 

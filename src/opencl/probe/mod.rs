@@ -23,7 +23,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, ExitStatus},
     ptr,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Mutex, OnceLock},
     thread::sleep,
     time::{Duration, Instant},
 };
@@ -38,6 +38,7 @@ use super::{
     cache::{Cache, Key},
     error::OpenClError,
     info::{DeviceInfo, PlatformInfo},
+    locked::locked,
 };
 use crate::files::Temporary;
 
@@ -61,7 +62,7 @@ static PROGRAM: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// Names the program that is started with this shared library preloaded to try the drivers (otherwise: `true`). It matters where the
 /// library needs symbols of its host, as a Python module does. Without arguments and without input it must do nothing.
 pub fn probe_with(program: PathBuf) {
-    *PROGRAM.lock().unwrap_or_else(PoisonError::into_inner) = Some(program);
+    *locked(&PROGRAM) = Some(program);
 }
 
 /// The number of seconds in the environment.
@@ -213,7 +214,7 @@ fn asked(question: &[u8], doing: &str, limit: Duration) -> std::io::Result<Answe
     let (mut question_file, out, err) = (scratch()?, scratch()?, scratch()?);
     question_file.write_all(&[surroundings().as_bytes(), question].join(&b'\n'))?;
     std::io::Seek::rewind(&mut question_file)?;
-    let program = PROGRAM.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let program = locked(&PROGRAM).clone();
     let mut command = child::command(program.as_deref())?;
     command.stdin(question_file).stdout(out.try_clone()?).stderr(err.try_clone()?);
     // In a group of its own, so that programs that a driver starts are ended with it.
