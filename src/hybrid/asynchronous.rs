@@ -1,11 +1,8 @@
 //! Asynchronous searches: CPU and device search separately, and their results are merged at the end (Remis 2016, section 3.3).
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::Instant,
-};
+use std::time::Instant;
 
-use super::{HybridEngine, locked};
+use super::{HybridEngine, at_once};
 use crate::{
     bfs::{Ahead, Direction, Engine, GpuKernel, LevelPlan, LevelWork, Placement, SampledCosts},
     cpu::CpuEngine,
@@ -31,10 +28,7 @@ impl HybridEngine<'_> {
         helper.gpu.release_empty(own)?;
         helper.seen_is_known = false;
         // Makes two states. Each has its part of the frontier, and treats the other part as unvisited.
-        {
-            let cpu = &self.cpu;
-            cpu.copy(&cpu.state_ref().parent[..padded], &mut own.parent);
-        }
+        self.cpu.copy(&self.cpu.state_ref().parent[..padded], &mut own.parent);
         let state = self.cpu.state();
         own.current = 0;
         own.visited[0].copy_from_slice(&state.visited[state.current]);
@@ -68,43 +62,14 @@ impl HybridEngine<'_> {
         let together = Instant::now();
         let searched = self.cpu.searched();
         let (layout, [costs, far_costs]) = (self.layout, self.costs);
-        // The first thread that runs `search_far` takes the engine and the state.
-        let far = Mutex::new(Some((&mut helper.gpu, own)));
-        let near = Mutex::new((&mut self.cpu, &mut mine[..]));
-        let outcome = Mutex::new((Ok(()), 0, 0, 0));
-        let search_far = || {
-            // The lock is held to the end of the search, so that the second thread sleeps until then.
-            let mut far = locked(&far);
-            let Some((gpu, own)) = far.take() else { return };
-            let begin = Instant::now();
-            let result = search_on_device(gpu, own, layout, searched, far_costs);
-            let mut outcome = locked(&outcome);
-            outcome.0 = result;
-            outcome.2 = begin.elapsed().as_nanos() as u64;
-        };
-        pair.run(&|index| {
-            if index == 0 {
-                let begin = Instant::now();
-                let mut near = locked(&near);
-                let (cpu, levels) = &mut *near;
-                let threads = search_on_cpu(cpu, levels, costs);
-                drop(near);
-                let elapsed = begin.elapsed().as_nanos() as u64;
-                {
-                    let mut outcome = locked(&outcome);
-                    (outcome.1, outcome.3) = (elapsed, threads);
-                }
-                // If the other thread has not started by now, this thread runs the device's search.
-                search_far();
-            } else {
-                search_far();
-            }
-        });
-        let (result, cpu_ns, gpu_ns, threads) = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-        result?;
+        let ((threads, cpu_ns), (searched, gpu_ns)) = at_once(
+            pair,
+            || search_on_cpu(&mut self.cpu, mine, costs),
+            || search_on_device(&mut helper.gpu, own, layout, searched, far_costs),
+        )?;
+        searched?;
 
         let ended = Instant::now();
-        let Some(own) = helper.own.as_mut() else { return Err(DeviceError::NONE) };
         helper.gpu.release(own)?;
         helper.gpu.read_levels(theirs)?;
         helper.gpu.check_levels(theirs)?;
@@ -140,19 +105,14 @@ fn search_on_cpu(cpu: &mut CpuEngine<'_>, levels: &mut [u32], costs: SampledCost
     let single = std::mem::replace(&mut cpu.single_levels, true);
     let mut threads = 1;
     cpu.stamp(levels, cpu.state_ref().level);
-    loop {
-        if cpu.state_ref().frontier.len() == 0 {
-            break;
-        }
+    while cpu.state_ref().frontier.len() > 0 {
         let mut stats = cpu.stats();
-        let Ok(work) = {
-            if costs.wants_sample(&stats) {
-                let Ok(sampled) = cpu.sample();
-                stats.sampled_probes = sampled;
-            }
-            let direction = if costs.is_bottom_up(&stats) { Direction::BottomUp } else { Direction::TopDown };
-            cpu.run(LevelPlan { direction, placement: Placement::Cpu })
-        };
+        if costs.wants_sample(&stats) {
+            let Ok(sampled) = cpu.sample();
+            stats.sampled_probes = sampled;
+        }
+        let direction = if costs.is_bottom_up(&stats) { Direction::BottomUp } else { Direction::TopDown };
+        let Ok(work) = cpu.run(LevelPlan { direction, placement: Placement::Cpu });
         threads = threads.max(work.threads);
         cpu.stamp(levels, cpu.state_ref().level);
         if work.finished {

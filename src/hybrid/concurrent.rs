@@ -1,17 +1,13 @@
 //! Levels that CPU and devices run at the same time (Remis 2016, section 3.2).
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Instant,
-};
+use std::time::Instant;
 
-use super::{Helper, HybridEngine, locked};
+use super::{Helper, HybridEngine, at_once};
 use crate::{
     bfs::{Direction, GpuKernel, LevelPlan, LevelWork, Placement},
     cpu::{CpuEngine, thousandths},
     gpu::check_found,
-    opencl::{Device, DeviceError},
-    threads::Team,
+    opencl::DeviceError,
 };
 
 impl HybridEngine<'_> {
@@ -62,10 +58,7 @@ impl HybridEngine<'_> {
             clock.spent.wait_ns += clock.lap();
             first += piece;
         }
-        let (work, times) = together((self.pair.as_ref(), self.split_in_turn, launched), &mut self.cpu, &self.devices, |cpu| {
-            cpu.top_down_part(cut, edges)
-        })?;
-        clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
+        let work = self.together(launched, &mut clock, |cpu| cpu.top_down_part(cut, edges))?;
         let mut found = work.found;
         for helper in &mut self.helpers {
             let Some(own) = &mut helper.own else { continue };
@@ -85,7 +78,7 @@ impl HybridEngine<'_> {
             clock.spent.merge_ns += clock.lap();
         }
         self.cpu.state().previous_frontier = len as u64;
-        Ok((LevelWork { threads: work.threads, ..clock.level(found, times) }, thousandths(edges_left, edges)))
+        Ok((LevelWork { threads: work.threads, ..clock.level(found) }, thousandths(edges_left, edges)))
     }
 
     /// Runs a bottom-up level. It cuts the words of the bitmap: each device gets a range at the end of the bitmap.
@@ -124,9 +117,7 @@ impl HybridEngine<'_> {
             }
             first = end;
         }
-        let ((mine, threads), times) =
-            together((self.pair.as_ref(), self.split_in_turn, launched), &mut self.cpu, &self.devices, |cpu| cpu.bottom_up_part(0..cut))?;
-        clock.spent.wait_ns += clock.lap().saturating_sub(times.cpu_ns);
+        let (mine, threads) = self.together(launched, &mut clock, |cpu| cpu.bottom_up_part(0..cut))?;
         let mut found = mine;
         let mut first = cut;
         for (index, helper) in self.helpers.iter_mut().enumerate() {
@@ -147,7 +138,26 @@ impl HybridEngine<'_> {
             first = end;
         }
         self.cpu.end_bottom_up(found);
-        Ok((LevelWork { threads, ..clock.level(found, times) }, gpu_permille))
+        Ok((LevelWork { threads, ..clock.level(found) }, gpu_permille))
+    }
+
+    /// Runs `work` on the CPU while another thread waits for the devices. If they take turns, the CPU begins when the devices are done. The
+    /// time of the devices counts from `launched`, when the last of them got its first kernel: some devices work while the host still
+    /// enqueues, and are done before the host begins to wait.
+    fn together<R: Send>(
+        &mut self,
+        launched: Instant,
+        clock: &mut Clock,
+        work: impl FnOnce(&mut CpuEngine<'_>) -> R + Send,
+    ) -> Result<R, DeviceError> {
+        let pair = self.pair.as_ref().ok_or(DeviceError::NONE)?;
+        let wait = || (self.devices.iter().try_for_each(|device| device.finish()), launched.elapsed().as_nanos().max(1) as u64);
+        let waited = self.split_in_turn.then(wait);
+        let ((result, cpu_ns), ((finished, gpu_ns), _)) = at_once(pair, || work(&mut self.cpu), || waited.unwrap_or_else(wait))?;
+        finished?;
+        (clock.spent.cpu_ns, clock.spent.gpu_ns) = (cpu_ns, gpu_ns);
+        clock.spent.wait_ns += clock.lap().saturating_sub(cpu_ns);
+        Ok(result)
     }
 }
 
@@ -160,28 +170,21 @@ impl Helper<'_> {
         own.current = 0;
         // Moving the whole bitmap is faster than moving a quarter of it word by word.
         let room = own.queue.len().saturating_sub(taken).min(now.len()) / 2;
-        let mut changes = if self.seen_is_known { Some(0) } else { None };
-        if self.seen_is_known {
-            for (word, (&now, seen)) in now.iter().zip(&mut self.seen[..]).enumerate() {
-                let differ = now ^ *seen;
-                for half in 0..2 {
-                    if (differ >> (32 * half)) as u32 == 0 {
-                        continue;
-                    }
-                    changes = match changes {
-                        Some(at) if at < room => {
-                            own.queue[taken + 2 * at] = 2 * word as u32 + half;
-                            own.queue[taken + 2 * at + 1] = (now >> (32 * half)) as u32;
-                            Some(at + 1)
-                        }
-                        _ => None,
-                    };
-                }
-                *seen = now;
-                if changes.is_none() {
-                    break;
+        let mut changes = self.seen_is_known.then_some(0);
+        for (word, (&now, seen)) in now.iter().zip(&mut self.seen[..]).enumerate() {
+            for half in 0..2 {
+                if ((now ^ *seen) >> (32 * half)) as u32 != 0 {
+                    changes = changes.filter(|&at| at < room);
+                    let Some(at) = &mut changes else { break };
+                    own.queue[taken + 2 * *at] = 2 * word as u32 + half;
+                    own.queue[taken + 2 * *at + 1] = (now >> (32 * half)) as u32;
+                    *at += 1;
                 }
             }
+            if changes.is_none() {
+                break;
+            }
+            *seen = now;
         }
         clock.spent.copy_ns += clock.lap();
         if let Some(changes) = changes {
@@ -221,8 +224,8 @@ impl Clock {
     }
 
     /// The record of a level that both sides have run.
-    fn level(self, found: u64, times: Times) -> LevelWork {
-        LevelWork { levels: 1, found, finished: found == 0, cpu_ns: times.cpu_ns, gpu_ns: times.gpu_ns, ..self.spent }
+    fn level(self, found: u64) -> LevelWork {
+        LevelWork { levels: 1, found, finished: found == 0, ..self.spent }
     }
 }
 
@@ -230,52 +233,6 @@ impl Clock {
 fn part(all: usize, weight: u64) -> usize {
     // In 64 bits, since the product does not fit into 32 bits for a large graph.
     (all as u64 * weight.min(1000) / 1000) as usize
-}
-
-/// How long both sides of a split level took.
-#[derive(Debug, Default, Clone, Copy)]
-struct Times {
-    cpu_ns: u64,
-    gpu_ns: u64,
-}
-
-/// Runs `work` on the CPU while another thread waits for the devices. If `in_turn`, the CPU begins only when the devices are done. The time
-/// of the devices counts from `launched`, when the last of them got its first kernel: some devices work while the host still enqueues, and
-/// are done before the host begins to wait.
-fn together<'g, R: Default + Send>(
-    (pair, in_turn, launched): (Option<&Team>, bool, Instant),
-    cpu: &mut CpuEngine<'g>,
-    devices: &[Arc<Device>],
-    work: impl Fn(&mut CpuEngine<'g>) -> R + Sync,
-) -> Result<(R, Times), DeviceError> {
-    let Some(pair) = pair else { return Err(DeviceError::NONE) };
-    let near = Mutex::new((cpu, R::default(), 0));
-    let far = Mutex::new((Ok(()), 0));
-    let wait = || {
-        let mut far = locked(&far);
-        if far.1 == 0 {
-            far.0 = devices.iter().try_for_each(|device| device.finish());
-            far.1 = launched.elapsed().as_nanos().max(1) as u64;
-        }
-    };
-    if in_turn {
-        wait();
-    }
-    pair.run(&|index| {
-        if index == 0 {
-            let mut near = locked(&near);
-            let (cpu, result, elapsed) = &mut *near;
-            let begin = Instant::now();
-            *result = work(cpu);
-            *elapsed = begin.elapsed().as_nanos() as u64;
-            drop(near);
-        }
-        wait();
-    });
-    let (result, gpu_ns) = far.into_inner().unwrap_or_else(PoisonError::into_inner);
-    result?;
-    let (_, result, cpu_ns) = near.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok((result, Times { cpu_ns, gpu_ns }))
 }
 
 #[cfg(test)]

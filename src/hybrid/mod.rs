@@ -14,7 +14,7 @@ mod selective;
 mod self_check;
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Instant,
 };
 
@@ -25,7 +25,7 @@ use crate::{
     gpu::{DeviceUse, GpuEngine, GpuEngineError, GpuOptions, GpuSetup, OnDevice, check_parents},
     graph::{Layout, NONE, Place, Vertex},
     memory::{OutOfMemory, ShareError, Slab},
-    opencl::{Device, DeviceError, is_forked},
+    opencl::{Device, DeviceError, is_forked, locked},
     threads::Team,
     words::naming,
 };
@@ -132,15 +132,12 @@ impl<'g> HybridEngine<'g> {
         let setups = if uses.together { setups } else { &setups[..setups.len().min(1)] };
         let of = |setup: &GpuSetup| setup.device.info().name.clone();
         let pair = if uses.together { Some(Team::beside(&team).map_err(CpuEngineError::Threads)?) } else { None };
-        let mut cpu = match setups.first() {
-            Some(setup) if uses.alone => {
-                let allocate = OnDevice { device: &setup.device, way: setup.way };
-                let state = SearchState::new(layout, &allocate, true)
-                    .map_err(|error| EngineError::Gpu { device: of(setup), source: error.into() })?;
-                CpuEngine::new(layout, team, parallel, simd, state)?
-            }
-            _ => CpuEngine::new(layout, team, parallel, simd, SearchState::new(layout, &OnHost, true)?)?,
+        let state = match setups.first() {
+            Some(setup) if uses.alone => SearchState::new(layout, &OnDevice { device: &setup.device, way: setup.way }, true)
+                .map_err(|error| EngineError::Gpu { device: of(setup), source: error.into() })?,
+            _ => SearchState::new(layout, &OnHost, true)?,
         };
+        let mut cpu = CpuEngine::new(layout, team, parallel, simd, state)?;
         cpu.counts_alone = setups.is_empty();
         let units = |setup: &GpuSetup| u64::from(setup.device.compute_units());
         let all: u64 = setups.iter().map(units).sum();
@@ -479,20 +476,14 @@ impl Engine for HybridEngine<'_> {
     fn sample(&mut self) -> Result<Option<f32>, DeviceError> {
         self.sound(|engine| match engine.helpers.first_mut() {
             Some(helper) if engine.on_device => helper.gpu.sample(engine.cpu.state()),
-            _ => {
-                let Ok(sampled) = engine.cpu.sample();
-                Ok(sampled)
-            }
+            _ => engine.cpu.sample().map_err(|never| match never {}),
         })
     }
 
     fn sample_hubs(&mut self) -> Result<Option<f32>, DeviceError> {
         self.sound(|engine| match engine.helpers.first_mut() {
             Some(helper) if engine.on_device => helper.gpu.sample_hubs(engine.cpu.state()),
-            _ => {
-                let Ok(sampled) = engine.cpu.sample_hubs();
-                Ok(sampled)
-            }
+            _ => engine.cpu.sample_hubs().map_err(|never| match never {}),
         })
     }
 
@@ -537,8 +528,33 @@ fn set_up<'g>(
     Ok((gpu, Some(SearchState::new(layout, &allocate, false)?)))
 }
 
-fn locked<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// A result, and the nanoseconds that it took.
+type Timed<T> = (T, u64);
+
+/// Runs `near` on the caller and `far` on the other thread of `pair`, or on the caller if that thread has not begun by the end of `near`.
+/// Returns both results.
+fn at_once<N: Send, F: Send>(
+    pair: &Team,
+    near: impl FnOnce() -> N + Send,
+    far: impl FnOnce() -> F + Send,
+) -> Result<(Timed<N>, Timed<F>), DeviceError> {
+    /// Calls the function that `slot` has, and puts the result there. A second thread sleeps until that is done.
+    fn once<R>(slot: &Mutex<(Option<impl FnOnce() -> R>, Option<Timed<R>>)>) {
+        let mut slot = locked(slot);
+        if let Some(work) = slot.0.take() {
+            let begin = Instant::now();
+            slot.1 = Some((work(), begin.elapsed().as_nanos() as u64));
+        }
+    }
+    let (near, far) = (Mutex::new((Some(near), None)), Mutex::new((Some(far), None)));
+    pair.run(&|index| {
+        if index == 0 {
+            once(&near);
+        }
+        once(&far);
+    });
+    let (near, far) = (locked(&near).1.take(), locked(&far).1.take());
+    near.zip(far).ok_or(DeviceError::NONE)
 }
 
 #[cfg(test)]

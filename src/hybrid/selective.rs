@@ -9,12 +9,6 @@ use crate::{
     opencl::DeviceError,
 };
 
-#[derive(Debug, Default)]
-pub(super) struct Moved {
-    pub(super) conversion_ns: u64,
-    pub(super) handover_ns: u64,
-}
-
 impl HybridEngine<'_> {
     pub(super) fn take_back_empty(&mut self) -> Result<(), DeviceError> {
         if let (true, Some(helper)) = (self.on_device, self.helpers.first()) {
@@ -35,10 +29,10 @@ impl HybridEngine<'_> {
         Ok(nanoseconds)
     }
 
-    /// Makes the first device the owner of the state.
-    fn give_to_gpu(&mut self) -> Result<Moved, DeviceError> {
+    /// Makes the first device the owner of the state. Returns the times of conversion and handover.
+    fn give_to_gpu(&mut self) -> Result<LevelWork, DeviceError> {
         if self.on_device {
-            return Ok(Moved::default());
+            return Ok(LevelWork::default());
         }
         let begin = Instant::now();
         self.cpu.bring_bitmap_up_to_date();
@@ -47,17 +41,18 @@ impl HybridEngine<'_> {
             helper.gpu.acquire(self.cpu.state())?;
         }
         self.on_device = true;
-        Ok(Moved { conversion_ns: (settled - begin).as_nanos() as u64, handover_ns: settled.elapsed().as_nanos() as u64 })
+        let (conversion_ns, handover_ns) = ((settled - begin).as_nanos() as u64, settled.elapsed().as_nanos() as u64);
+        Ok(LevelWork { conversion_ns, handover_ns, ..LevelWork::default() })
     }
 
     /// Hands the state to the first device and back, if that is requested for every level. Without a device there is nothing to hand over.
-    pub(super) fn hand_round(&mut self) -> Result<Moved, DeviceError> {
+    pub(super) fn hand_round(&mut self) -> Result<LevelWork, DeviceError> {
         if !self.handover_round_levels || self.helpers.is_empty() {
-            return Ok(Moved::default());
+            return Ok(LevelWork::default());
         }
         let there = self.give_to_gpu()?;
         let back_ns = self.give_to_cpu()?;
-        Ok(Moved { handover_ns: there.handover_ns + back_ns, ..there })
+        Ok(LevelWork { handover_ns: there.handover_ns + back_ns, ..there })
     }
 
     pub(super) fn run_gpu(&mut self, plan: LevelPlan, kernel: GpuKernel) -> Result<LevelWork, DeviceError> {
