@@ -685,11 +685,10 @@ impl<'g> Search<'g> {
         let mut enter = |vertex: Vertex, parent: Vertex, level: u32| {
             engine.enter_parent(vertex, parent);
             if let Some(Output { parents, levels, .. }) = &mut output {
-                if let Some(entry) = parents.as_deref_mut().and_then(|parents| parents.get_mut(vertex as usize)) {
-                    *entry = parent;
-                }
-                if let Some(entry) = levels.as_deref_mut().and_then(|levels| levels.get_mut(vertex as usize)) {
-                    *entry = level;
+                for (array, value) in [(parents, parent), (levels, level)] {
+                    if let Some(entry) = array.as_deref_mut().and_then(|array| array.get_mut(vertex as usize)) {
+                        *entry = value;
+                    }
                 }
             }
         };
