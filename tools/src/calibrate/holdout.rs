@@ -72,8 +72,7 @@ mod tests {
                 ..LevelStats::default()
             };
             let top_down = stats.frontier_edges as f64;
-            let bottom_up =
-                0.5 * vertices as f64 / 64.0 + (per_vertex + per_probe * f64::from(probes(stats.level.into()))) * unvisited as f64;
+            let bottom_up = vertices as f64 / 64.0 + (per_vertex + per_probe * f64::from(probes(stats.level.into()))) * unvisited as f64;
             let (mut own, mut after) = ([None; 6], [[None; 6]; 6]);
             for (strategy, time) in [(Strategy::Tc, top_down), (Strategy::Bc, bottom_up)] {
                 own[strategy as usize] = Some(time);
@@ -101,7 +100,7 @@ mod tests {
     fn the_model_wins_where_the_machine_differs_from_the_constants() {
         // A bottom-up level costs twelve times as much as by the constants, for vertices and for probes.
         let tables: Vec<Vec<LevelTable>> =
-            (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 3.0, 4.2)]).collect();
+            (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 6.0, 8.4)]).collect();
         let contest = contest(&tables);
         assert_eq!((contest.policy, contest.graphs), (Decider::CostModel, 20), "{contest:?}");
         assert!(regret(&contest, Decider::CostModel) < 0.01 && regret(&contest, Decider::Sampled) > 0.05, "{contest:?}");
@@ -113,7 +112,7 @@ mod tests {
     fn the_constants_win_where_the_graphs_do_not_determine_the_model() {
         // If every vertex finds its parent at the first probe, the fit can't tell the cost of a vertex from that of a probe.
         let tables: Vec<Vec<LevelTable>> =
-            [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.25, 0.35)]).to_vec();
+            [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.5, 0.7)]).to_vec();
         let contest = contest(&tables);
         assert_eq!((contest.policy, contest.graphs), (Decider::Sampled, 2), "{contest:?}");
         assert!(regret(&contest, Decider::Sampled) < regret(&contest, Decider::CostModel), "{contest:?}");
@@ -121,7 +120,7 @@ mod tests {
 
     #[test]
     fn too_few_graphs_give_no_contest() {
-        let tables = vec![table(1000, 3, |_| 1.0, 0.25, 0.35)];
+        let tables = vec![table(1000, 3, |_| 1.0, 0.5, 0.7)];
         assert_eq!(held_out(&[&tables], &[]), None);
         assert_eq!(held_out(&[], &[]), None);
     }
