@@ -62,12 +62,12 @@ impl HybridEngine<'_> {
         let together = Instant::now();
         let searched = self.cpu.searched();
         let (layout, [costs, far_costs]) = (self.layout, self.costs);
-        let ((threads, cpu_ns), (searched, gpu_ns)) = at_once(
+        let ((threads, cpu_ns), (outcome, gpu_ns)) = at_once(
             pair,
             || search_on_cpu(&mut self.cpu, mine, costs),
             || search_on_device(&mut helper.gpu, own, layout, searched, far_costs),
         )?;
-        searched?;
+        outcome?;
 
         let ended = Instant::now();
         helper.gpu.release(own)?;

@@ -52,11 +52,16 @@ pub fn held_out(graphs: &[&[LevelTable]], others: &[(Decider, Policy)]) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use socbfs::bfs::{LevelStats, Strategy};
+    use socbfs::{
+        SampledCosts,
+        bfs::{LevelStats, Strategy},
+    };
 
     /// A search of a graph of `vertices` whose frontier grows by the factor `growth` at each level. An arc top-down costs 1 ns; bottom-up
-    /// levels cost what `sampled` says, but with `per_vertex` and `per_probe` instead of its constants.
-    fn table(vertices: u64, growth: u64, probes: impl Fn(u64) -> f32, per_vertex: f64, per_probe: f64) -> LevelTable {
+    /// levels cost what `sampled` says, but `times` as much for each vertex and each probe.
+    fn table(vertices: u64, growth: u64, probes: impl Fn(u64) -> f32, times: f64) -> LevelTable {
+        let usual = SampledCosts::default();
+        let costs = SampledCosts { vertex: times * usual.vertex, probe: times * usual.probe, ..usual };
         let (mut frontier, mut visited, mut levels) = (1, 1, Vec::new());
         while visited < vertices {
             let unvisited = vertices - visited;
@@ -72,7 +77,7 @@ mod tests {
                 ..LevelStats::default()
             };
             let top_down = stats.frontier_edges as f64;
-            let bottom_up = vertices as f64 / 64.0 + (per_vertex + per_probe * f64::from(probes(stats.level.into()))) * unvisited as f64;
+            let bottom_up = costs.bottom_up(&stats, probes(stats.level.into()).into());
             let (mut own, mut after) = ([None; 6], [[None; 6]; 6]);
             for (strategy, time) in [(Strategy::Tc, top_down), (Strategy::Bc, bottom_up)] {
                 own[strategy as usize] = Some(time);
@@ -100,7 +105,7 @@ mod tests {
     fn the_model_wins_where_the_machine_differs_from_the_constants() {
         // A bottom-up level costs twelve times as much as by the constants, for vertices and for probes.
         let tables: Vec<Vec<LevelTable>> =
-            (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 6.0, 8.4)]).collect();
+            (0..20).map(|i| vec![table(100_000 + 7000 * i, 3 + i % 5, |level| 1.0 + (level % 4) as f32, 12.0)]).collect();
         let contest = contest(&tables);
         assert_eq!((contest.policy, contest.graphs), (Decider::CostModel, 20), "{contest:?}");
         assert!(regret(&contest, Decider::CostModel) < 0.01 && regret(&contest, Decider::Sampled) > 0.05, "{contest:?}");
@@ -112,7 +117,7 @@ mod tests {
     fn the_constants_win_where_the_graphs_do_not_determine_the_model() {
         // If every vertex finds its parent at the first probe, the fit can't tell the cost of a vertex from that of a probe.
         let tables: Vec<Vec<LevelTable>> =
-            [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 0.5, 0.7)]).to_vec();
+            [1.0, 8.0].map(|most: f32| vec![table(400_000, 3, |level| (1.0 + 3.0 * (level % 4) as f32).min(most), 1.0)]).to_vec();
         let contest = contest(&tables);
         assert_eq!((contest.policy, contest.graphs), (Decider::Sampled, 2), "{contest:?}");
         assert!(regret(&contest, Decider::Sampled) < regret(&contest, Decider::CostModel), "{contest:?}");
@@ -120,7 +125,7 @@ mod tests {
 
     #[test]
     fn too_few_graphs_give_no_contest() {
-        let tables = vec![table(1000, 3, |_| 1.0, 0.5, 0.7)];
+        let tables = vec![table(1000, 3, |_| 1.0, 1.0)];
         assert_eq!(held_out(&[&tables], &[]), None);
         assert_eq!(held_out(&[], &[]), None);
     }
