@@ -293,7 +293,7 @@ def _sources(sources: "ArrayLike", shape: Tuple[int, int], left: Callable[[], ob
     if len(sources) == 2 and np.ndim(sources[0]) == 0:
         sources = [sources]
     pairs = np.empty((len(sources), 2), np.int64)
-    for part in _parts(len(sources), left):
+    for part in _parts(len(sources), left, _PART // 8):
         given = _without_mask(np.asanyarray(sources[part]), "sources", "numpy.ma.compress_rows(sources)")
         if given.dtype.kind not in "iu":
             raise TypeError(f"cells are pairs of integers, not {given.dtype}")
