@@ -25,7 +25,6 @@ fn grids() {
         for threads in [1, 3] {
             let options = GridOptions { connectivity, threads, ..GridOptions::default() };
             let mut search = GridSearch::new(Grid::free(150, 900).unwrap(), &options).unwrap();
-            search.set_traced(2000);
             let mut ask = |row: usize| {
                 search.grid_mut().fill(row..row + 1, 0..800, false).unwrap();
                 let outcome = search.run(&[Cell::new(0, 0), Cell::new(149, 3)]).unwrap();

@@ -1,121 +1,84 @@
-//! From the bit planes of a wave to distances.
+//! Numbers that hold distances.
 
-use std::sync::atomic::Ordering::Relaxed;
+use super::{COLUMNS, lanes::Lanes};
+use socbfs::memory::Pod;
 
-use super::{
-    COLUMNS, ROWS,
-    lanes::{self, Lanes, SHORTS},
-    wave::{DECODED, Tile, TileState, UNTOUCHED, plane},
-};
-use socbfs::{Simd, memory::Pod};
-
-/// A type of distances.
-pub(super) trait Distance: Pod + Eq + Into<u32> {
+/// A type of distances. On [edges](super::wave::Wave::edges) they are one more, and `BLOCKED` is 0.
+pub(super) trait Distance: Pod + Ord + Into<u32> {
     /// The distance of cells that were not reached.
     const NONE: Self;
-    /// Half-words per cell.
-    const HALVES: usize;
-    /// As [`Lanes::sum_of_planes`].
-    unsafe fn decode<V: Lanes>(planes: &[Tile], row: usize, shift: u32, begin: u32, reached: u32) -> [Self; SHORTS];
+    /// On edges, a blocked cell.
+    const BLOCKED: Self;
+    /// The longest distance. One more would be taken for the neighbour of a cell that was not reached.
+    const DEEPEST: u32;
+    /// A number that fits.
+    fn of(number: u32) -> Self;
     /// The distance one step nearer; `NONE` has some value that no cell has.
     fn nearer(self) -> Self;
+    /// The entry of an edge for this distance; `NONE` for `NONE`.
+    fn behind(self) -> Self;
+    /// The entry of an edge one step further; `NONE` for a cell that is blocked or was not reached.
+    fn further(self) -> Self;
+    /// The difference, modulo 2^bits.
+    fn minus(self, other: Self) -> Self;
+    /// As [`Lanes::compare`].
+    unsafe fn compare<V: Lanes>(cells: &[Self; COLUMNS], from: u32) -> (u32, u32);
 }
 
-impl Distance for u16 {
-    const NONE: Self = Self::MAX;
-    const HALVES: usize = 1;
+macro_rules! distance {
+    ($name:ty; $($more:item)*) => {
+        impl Distance for $name {
+            const NONE: Self = Self::MAX;
+            const BLOCKED: Self = 0;
+            const DEEPEST: u32 = Self::MAX as u32 - 2;
 
+            #[inline(always)]
+            fn of(number: u32) -> Self {
+                number as Self
+            }
+
+            #[inline(always)]
+            fn nearer(self) -> Self {
+                self.wrapping_sub(1)
+            }
+
+            #[inline(always)]
+            fn behind(self) -> Self {
+                self.saturating_add(1)
+            }
+
+            #[inline(always)]
+            fn further(self) -> Self {
+                self.wrapping_sub(1).saturating_add(2)
+            }
+
+            #[inline(always)]
+            fn minus(self, other: Self) -> Self {
+                self.wrapping_sub(other)
+            }
+
+            $($more)*
+        }
+    };
+}
+
+distance!(u16;
     #[inline(always)]
-    unsafe fn decode<V: Lanes>(planes: &[Tile], row: usize, shift: u32, begin: u32, reached: u32) -> [Self; SHORTS] {
+    unsafe fn compare<V: Lanes>(cells: &[Self; COLUMNS], from: u32) -> (u32, u32) {
         // SAFETY: the caller's promise.
-        unsafe { V::sum_of_planes(planes, row, shift, begin as Self, reached) }
+        unsafe { V::compare(cells, from as Self) }
     }
+);
 
+distance!(u32;
     #[inline(always)]
-    fn nearer(self) -> Self {
-        self.wrapping_sub(1)
-    }
-}
-
-impl Distance for u32 {
-    const NONE: Self = Self::MAX;
-    const HALVES: usize = 2;
-
-    #[inline(always)]
-    unsafe fn decode<V: Lanes>(planes: &[Tile], row: usize, shift: u32, begin: u32, reached: u32) -> [Self; SHORTS] {
-        let (low, high) = planes.split_at(planes.len().min(16));
+    unsafe fn compare<V: Lanes>(cells: &[Self; COLUMNS], from: u32) -> (u32, u32) {
+        // Those at least as far get 2, those one step nearer 1, all others 0.
+        let mut near = [0; COLUMNS];
+        for i in 0..COLUMNS {
+            near[i] = if cells[i] >= from { 2 } else { u16::from(cells[i] + 1 == from) };
+        }
         // SAFETY: the caller's promise.
-        let [low, high] = [low, high].map(|planes| unsafe { V::sum_of_planes(planes, row, shift, 0, u32::MAX) });
-        std::array::from_fn(|i| {
-            let time = u32::from(low[i]) | u32::from(high[i]) << 16;
-            if reached >> shift >> i & 1 == 1 { time.wrapping_add(begin) } else { Self::MAX }
-        })
+        unsafe { V::compare(&near, 2) }
     }
-
-    #[inline(always)]
-    fn nearer(self) -> Self {
-        self.wrapping_sub(1)
-    }
-}
-
-/// Writes the distances of a tile over its planes; returns how many cells were reached, or `None` if it was done before.
-///
-/// # Safety
-/// `words` is the array of distances behind its first padding, `line` the number of cells from a row to the next. No other thread uses the
-/// tile.
-#[inline(always)]
-unsafe fn decode<V: Lanes, D: Distance>(state: &TileState, words: *mut u32, line: usize, free: &[u32], unvisited: &Tile) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let start = words.add(state.cell as usize / 2 * D::HALVES);
-        let row = |i: usize| start.cast::<D>().add(i * line).cast::<[D; COLUMNS]>();
-        let (begin, used) = (state.begin.load(Relaxed), state.planes.swap(DECODED, Relaxed));
-        if used == DECODED {
-            return None;
-        }
-        if begin == UNTOUCHED {
-            for i in 0..ROWS {
-                row(i).write_unaligned([D::NONE; COLUMNS]);
-            }
-            return Some(0);
-        }
-        // From Gray codes to numbers: a bit is the sum of the bits above and its own.
-        let used = (used as usize).min(32);
-        let (mut planes, mut sum): ([Tile; 32], Tile) = ([[0; ROWS]; 32], [0; ROWS]);
-        for k in (0..used).rev() {
-            let bits = start.add(plane(k, line / 2 * D::HALVES)).cast::<Tile>().read_unaligned();
-            for i in 0..ROWS {
-                sum[i] ^= bits[i];
-            }
-            planes[k] = sum;
-        }
-        let mut reached = 0;
-        for i in 0..ROWS {
-            let visited = free[i] & !unvisited[i];
-            reached += u64::from(visited.count_ones());
-            for half in 0..COLUMNS / SHORTS {
-                let cells = D::decode::<V>(&planes[..used], i, (half * SHORTS) as u32, begin, visited);
-                row(i).cast::<[D; SHORTS]>().add(half).write_unaligned(cells);
-            }
-        }
-        Some(reached)
-    }
-}
-
-/// [`decode`] for one kind of vector instructions and one type of distances.
-pub(super) type Decode = unsafe fn(&TileState, *mut u32, usize, &[u32], &Tile) -> Option<u64>;
-
-pub(super) fn decoder<D: Distance>(simd: Simd) -> Decode {
-    match simd {
-        #[cfg(target_arch = "x86_64")]
-        Simd::Avx2 | Simd::Avx512 => avx2::<D>,
-        _ => decode::<lanes::Plain, D>,
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,popcnt")]
-unsafe fn avx2<D: Distance>(state: &TileState, words: *mut u32, line: usize, free: &[u32], unvisited: &Tile) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe { decode::<lanes::Avx2, D>(state, words, line, free, unvisited) }
-}
+);

@@ -2,12 +2,12 @@
 //! that a level reaches are found by shifts and masks of whole words.
 //!
 //! Bits lie in strips of 32 columns. Within a strip, the word of each row follows that of the row before, so 16 rows of a strip (a *tile*,
-//! 512 cells) are one vector of 64 bytes, and their neighbours are five loads away: the tile itself, one row up, one down, the strips to
-//! the left and right. A level visits only tiles that its wave crosses (`wave`). Times of arrival are kept as bit planes in the memory
-//! where the distances will stand, one plane changed per visit, and become distances when the wave has ended (`distances`).
+//! 512 cells) are one vector of 64 bytes. A visit of a tile runs the wave for many levels in registers (`wave`), and what then stands on
+//! its edges decides which tiles are visited next (`tiles`): docs/grids.md describes the method.
 //!
-//! Space: half a byte per cell for four bitmaps, a twelfth for tiles, and the distances (2 bytes, or 4 from the first search on in which a
-//! path is longer than 65,533 steps); on request a byte for steps and 4 for sources. Rows are padded by up to 64 cells.
+//! Space: a quarter of a byte per cell for two bitmaps, 0.4 for the edges of tiles, and the distances (2 bytes, or 4 from the first search
+//! on in which a path is longer than 65,533 steps, and 0.8 for edges then); on request a byte for steps and 4 for sources. Rows are padded
+//! by up to 64 cells.
 
 mod answers;
 mod distances;
@@ -15,10 +15,11 @@ mod lanes;
 mod search;
 #[cfg(test)]
 mod tests;
+mod tiles;
 mod wave;
 
 pub use answers::{GridPath, NO_STEP, STAY};
-pub use search::{Distances, GridLevel, GridOptions, GridOutcome, GridSearch, GridUntil};
+pub use search::{Distances, GridOptions, GridOutcome, GridSearch, GridUntil};
 
 use std::ops::Range;
 
@@ -175,6 +176,11 @@ impl Shape {
     /// The tile of `cell`.
     fn tile(self, cell: Cell) -> usize {
         (cell.column / COLUMNS + BORDER) * self.pitch() + cell.row / ROWS + BORDER
+    }
+
+    /// A number below 4 that differs from those of the eight tiles around.
+    fn colour(self, tile: usize) -> usize {
+        tile % self.pitch() % 2 + tile / self.pitch() % 2 * 2
     }
 
     /// The word of `cell`, and its bit.

@@ -1,16 +1,13 @@
 //! The search: one wave after another over one grid.
 
-use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use super::{
     Cell, Connectivity, Grid, GridError, ROWS, Shape,
     answers::{self, DIRECTIONS, GridPath, STAY},
-    distances::{Decode, Distance, decoder},
-    ones,
-    wave::{AT_BORDER, BORDER_CELL, CORNERS, EIGHT, FOUR, Level, Part, TileState, Visit, kernels},
+    distances::Distance,
+    tiles::{BORDER_CELL, Queue, TileState, WRITTEN},
+    wave::{CORNERS, EDGE_CELLS, EIGHT, FOUR, Kernels, Wave},
 };
 use socbfs::{
     Simd,
@@ -20,18 +17,14 @@ use socbfs::{
     threads::{Team, share, share_and_sum},
 };
 
-/// Threads share a level that visits at least this many tiles, and the decoding of as many. (Two threads need 21 us for a level of 700
-/// tiles, as one does alone, and 38 us instead of 65 for one of 1,400: a meeting takes 2 us, and what a thread visits is further away.)
-const SHARED_TILES: usize = 1024;
-/// Tiles of a block, in both directions (256 rows, 512 columns): a block belongs to one thread, and so do those diagonally below it to the
-/// left. The sides of a block are not equal, so that a wave that runs in diagonals crosses the blocks of all threads too.
-const BLOCK: usize = 16;
-/// Rows of tiles that a thread turns into distances at a time.
-const TILE_ROWS: usize = 2;
+/// Threads share the visits of at least this many tiles.
+const SHARED_TILES: usize = 24;
+/// Tiles that a thread visits at a time.
+const VISITED: usize = 8;
+/// Tiles that a thread turns into distances at a time.
+const FINISHED: usize = 256;
 /// Rows that a thread answers for at a time.
 const ANSWERED: usize = 64;
-/// The longest distance that 16 bits hold: one more would be taken for the neighbour of a cell that was not reached.
-const DEEPEST_SHORT: u32 = u16::MAX as u32 - 2;
 
 /// How grids are searched.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +37,7 @@ pub struct GridOptions {
     pub cpus: Vec<usize>,
     /// Vector instructions (`None`: the best this CPU has).
     pub simd: Option<Simd>,
-    /// Stops searches between two levels.
+    /// Stops searches, between visits of tiles.
     pub stopper: Stopper,
 }
 
@@ -75,21 +68,6 @@ pub struct GridOutcome {
     pub elapsed: Duration,
 }
 
-/// One level of a traced search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-pub struct GridLevel {
-    /// Distance of the cells that it found.
-    pub level: u32,
-    /// Cells found.
-    pub found: u64,
-    /// Tiles visited.
-    pub tiles: u64,
-    /// Threads that found cells.
-    pub threads: u32,
-    /// Its time in nanoseconds.
-    pub elapsed_ns: u64,
-}
-
 /// Distances by cell, row by row: from a row to the next are [`GridSearch::line`] entries, of which the first [`Grid::columns`] count.
 #[derive(Debug, Clone, Copy)]
 pub enum Distances<'a> {
@@ -97,6 +75,22 @@ pub enum Distances<'a> {
     Short(&'a [u16]),
     /// Of 32 bits, from the first search on of which a distance does not fit 16; `u32::MAX` where not reached.
     Long(&'a [u32]),
+}
+
+/// Distances, of all cells and of those on the edges of tiles.
+#[derive(Debug, Default)]
+struct Times<D: Distance> {
+    cells: Slab<D>,
+    /// [`Wave::edges`].
+    edges: Slab<D>,
+}
+
+impl<D: Distance> Times<D> {
+    fn new(shape: Shape) -> Result<Self, GridError> {
+        let mut cells = Slab::zeroed(shape.padded(), "distances")?;
+        cells.fill(D::NONE);
+        Ok(Self { cells, edges: Slab::zeroed(shape.tiles() * EDGE_CELLS, "distances")? })
+    }
 }
 
 /// Searches one grid, again and again; the grid may change between two searches. After the first search of a kind nothing is allocated.
@@ -107,29 +101,27 @@ pub struct GridSearch {
     shape: Shape,
     connectivity: Connectivity,
     team: Team,
-    kernels: [Visit; 2],
     simd: Simd,
     stopper: Stopper,
     deadline: Option<Instant>,
-    states: Box<[TileState]>,
+    states: Slab<TileState>,
     unvisited: Slab<u32>,
-    /// The cells of the last level and of the next, in turn.
-    waves: [Slab<u32>; 2],
-    lists: [Slab<u32>; 2],
-    /// Least number of tiles of a level that threads share.
+    queue: Queue,
+    /// The tiles that are visited together.
+    list: Slab<u32>,
+    /// Least number of tiles whose visits threads share.
     pub(super) shared_tiles: usize,
-    /// In place of the lists, if threads share the level.
-    parts: [Vec<Part>; 2],
-    short: Slab<u16>,
+    /// The most threads that shared visits of the last search.
+    pub(super) workers: u32,
+    short: Times<u16>,
     /// In place of `short` once a search went deeper than 16 bits allow.
-    long: Slab<u32>,
+    long: Times<u32>,
     has_distances: bool,
     /// Steps and sources of the last search, once they were asked for.
     steps: Slab<u8>,
     sources: Slab<u32>,
     has_steps: bool,
     has_sources: bool,
-    trace: Vec<GridLevel>,
 }
 
 impl GridSearch {
@@ -141,52 +133,33 @@ impl GridSearch {
         let shape = grid.shape;
         let simd = options.simd.unwrap_or_else(Simd::detect);
         simd.kernels()?; // whether this CPU has the instructions
-        let kernels = match options.connectivity {
-            Connectivity::Four => kernels::<FOUR>(simd),
-            Connectivity::Eight => kernels::<EIGHT>(simd),
-            Connectivity::EightAroundCorners => kernels::<CORNERS>(simd),
-        };
-        let mut states: Box<[TileState]> = (0..shape.tiles()).map(|_| TileState { cell: BORDER_CELL, ..TileState::default() }).collect();
-        let team = Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(GridError::Threads)?;
-        let part = |strip: usize, tile: usize| (tile / BLOCK + strip / BLOCK) % team.size();
-        let mut counts = vec![0; team.size()];
+        let mut states = Slab::zeroed(shape.tiles(), "the tiles of a grid")?;
+        states.fill(TileState::new(BORDER_CELL));
         for strip in 0..shape.strips {
             for tile in 0..shape.height {
-                let (cell, own) = (Cell::new(tile * ROWS, strip * super::COLUMNS), part(strip, tile));
-                let beside = |at: usize, sides: usize| at.saturating_sub(1)..=(at + 1).min(sides - 1);
-                let mut around = beside(strip, shape.strips).flat_map(|strip| beside(tile, shape.height).map(move |tile| (strip, tile)));
-                let border = if around.any(|(strip, tile)| part(strip, tile) != own) { AT_BORDER } else { 0 };
-                let state = &mut states[shape.tile(cell)];
-                (state.cell, state.part) = ((cell.row * shape.line() + cell.column) as u32, own as u32 | border);
-                counts[own] += 1;
+                let cell = Cell::new(tile * ROWS, strip * super::COLUMNS);
+                states[shape.tile(cell)] = TileState::new((cell.row * shape.line() + cell.column) as u32);
             }
         }
-        let parts = || if team.size() > 1 { counts.iter().map(|&count| Part::new(count)).collect() } else { Ok(Vec::new()) };
-        let bitmap = || Slab::zeroed(shape.words(), "the bitmaps of a grid");
-        let list = || Slab::zeroed(shape.strips * shape.height + 1, "the tiles of a level");
-        let mut short = Slab::zeroed(shape.padded(), "distances")?;
-        short.fill(u16::NONE);
         Ok(Self {
             connectivity: options.connectivity,
-            kernels,
             simd,
             stopper: options.stopper.clone(),
             deadline: None,
             states,
-            unvisited: bitmap()?,
-            waves: [bitmap()?, bitmap()?],
-            lists: [list()?, list()?],
+            unvisited: Slab::zeroed(shape.words(), "the bitmaps of a grid")?,
+            queue: Queue::new(shape.strips * shape.height)?,
+            list: Slab::zeroed(shape.strips * shape.height, "the tiles of a level")?,
             shared_tiles: SHARED_TILES,
-            parts: [parts()?, parts()?],
-            short,
-            long: Slab::default(),
+            workers: 0,
+            short: Times::new(shape)?,
+            long: Times::default(),
             has_distances: false,
             steps: Slab::default(),
             sources: Slab::default(),
             has_steps: false,
             has_sources: false,
-            trace: Vec::new(),
-            team,
+            team: Team::new(threads_of(options.threads, &options.cpus), &options.cpus).map_err(GridError::Threads)?,
             shape,
             grid,
         })
@@ -227,20 +200,9 @@ impl GridSearch {
         self.stopper = stopper;
     }
 
-    /// Stops searches, as a [`Stopper`] does, as soon as a level ends after `deadline` (`None`: never).
+    /// Stops searches, as a [`Stopper`] does, as soon as visits of tiles end after `deadline` (`None`: never).
     pub fn set_deadline(&mut self, deadline: Option<Instant>) {
         self.deadline = deadline;
-    }
-
-    /// Keeps an account of up to `levels` levels of each search from now on ([`trace`](Self::trace)); 0 ends it. It counts the cells of
-    /// each level, which takes time.
-    pub fn set_traced(&mut self, levels: usize) {
-        self.trace = Vec::with_capacity(levels);
-    }
-
-    /// The account of the last search.
-    pub fn trace(&self) -> &[GridLevel] {
-        &self.trace
     }
 
     /// Searches from `sources` until everything is reached.
@@ -271,169 +233,114 @@ impl GridSearch {
             return Err(GridError::NoSource);
         }
         (self.has_distances, self.has_steps, self.has_sources) = (false, false, false);
-        let (mut ended, mut visits) = self.wave(sources, until.depth, until.target)?;
-        if ended.is_none() {
+        let (mut short, mut long) = (std::mem::take(&mut self.short), std::mem::take(&mut self.long));
+        let found = if long.cells.is_empty() { self.wave(&mut short, sources, until) } else { Ok(None) };
+        let found = match found {
             // The path is too long for distances of 16 bits. So it is for later searches of most such grids.
-            check_available(4 * shape.padded() as u64, "distances")?;
-            self.long = Slab::zeroed(shape.padded(), "distances")?;
-            self.long.fill(u32::NONE);
-            self.short = Slab::default();
-            (ended, visits) = self.wave(sources, until.depth, until.target)?;
-        }
-        let (end, levels) = ended.unwrap_or((End::Complete, 0));
-        let reached = self.decode();
+            Ok(None) if long.cells.is_empty() => {
+                check_available(4 * shape.padded() as u64, "distances").map_err(GridError::from).and_then(|()| {
+                    let times = Times::new(shape)?;
+                    self.states.iter_mut().for_each(|state| state.blank = 1);
+                    (short, long) = (Times::default(), times);
+                    self.wave(&mut long, sources, until)
+                })
+            }
+            Ok(None) => self.wave(&mut long, sources, until),
+            found => found,
+        };
+        (self.short, self.long) = (short, long);
+        let (end, levels, reached, visits) = found?.unwrap_or((End::Complete, 0, 0, 0));
         self.has_distances = true;
         Ok(GridOutcome { sources: sources.len() as u64, reached, levels, visits, end, elapsed: begin.elapsed() })
     }
 
-    /// The array of distances as words, behind its first padding, and the half-words of a cell.
-    fn planes(&mut self) -> (Shared<u32>, usize) {
-        let first = self.shape.first();
-        if self.long.is_empty() {
-            // SAFETY: the cells are aligned to pages, and `first` is a multiple of 32: words of two cells each.
-            let words = unsafe { self.short.align_to_mut::<u32>().1 };
-            (Shared::new(&mut words[first / 2..]), 1)
-        } else {
-            (Shared::new(&mut self.long[first..]), 2)
-        }
-    }
-
-    /// Lets the wave run. Returns why and after how many levels it ended (`None`: a distance does not fit), and the number of visits.
-    #[allow(clippy::type_complexity, reason = "two results of one private function")]
-    fn wave(&mut self, sources: &[Cell], depth: Option<u32>, target: Option<Cell>) -> Result<(Option<(End, u32)>, u64), GridError> {
+    /// Lets the wave run. Returns why and after how many levels it ended, and the numbers of cells and of visits; `None` if a distance does
+    /// not fit.
+    #[allow(clippy::type_complexity, reason = "results of one private function")]
+    fn wave<D: Distance>(
+        &mut self,
+        times: &mut Times<D>,
+        sources: &[Cell],
+        until: GridUntil,
+    ) -> Result<Option<(End, u32, u64, u64)>, GridError> {
         let shape = self.shape;
-        let ((planes, halves), decode) = (self.planes(), self.decoder());
-        self.trace.clear();
+        let kernels = match self.connectivity {
+            Connectivity::Four => Kernels::<D>::of::<FOUR>(self.simd),
+            Connectivity::Eight => Kernels::<D>::of::<EIGHT>(self.simd),
+            Connectivity::EightAroundCorners => Kernels::<D>::of::<CORNERS>(self.simd),
+        };
         self.states.iter_mut().for_each(TileState::reset);
-        self.unvisited.copy_from_slice(&self.grid.free);
-        self.waves.iter_mut().for_each(|wave| wave.fill(0));
-        let mut len = 0;
-        for &source in sources {
-            let (word, bit) = shape.place(source);
-            self.unvisited[word] &= !bit;
-            self.waves[0][word] |= bit;
-            let (tile, pitch) = (word / ROWS, shape.pitch());
-            self.states[tile].reach(0);
-            for strip in [tile - pitch, tile, tile + pitch] {
-                for tile in strip - 1..=strip + 1 {
-                    let stamp = self.states[tile].stamp.get_mut();
-                    if *stamp == 0 {
-                        *stamp = 1;
-                        self.lists[0][len] = tile as u32;
-                        len += 1;
-                    }
-                }
-            }
-        }
-        let target = target.map(|target| shape.place(target));
-        let reached = |unvisited: &[u32]| target.is_some_and(|(word, bit)| unvisited[word] & bit == 0 && self.grid.free[word] & bit != 0);
-        let (mut level, mut visits, mut in_parts) = (0, 0, false);
+        self.workers = 1;
+        let depth = until.depth.unwrap_or(NONE);
+        let queue = &mut self.queue;
+        queue.reset(depth.min(D::DEEPEST));
+        let wave = Wave {
+            shape,
+            free: &self.grid.free,
+            unvisited: Shared::new(&mut self.unvisited),
+            states: Shared::new(&mut self.states),
+            cells: Shared::new(&mut times.cells[shape.first()..]),
+            edges: Shared::new(&mut times.edges),
+        };
+        let tile_and_cell = |cell: Cell| [shape.tile(cell), cell.row % ROWS, cell.column % super::COLUMNS];
+        // SAFETY: all arrays are of this shape, and the cells were checked. No other thread is at work.
+        let (mut reached, mut visits) = (sources.iter().map(|&cell| u64::from(unsafe { wave.begin(tile_and_cell(cell), queue) })).sum(), 0);
+        let mut level = 0;
         let end = loop {
-            if reached(&self.unvisited) {
-                break Ok(Some(End::Target));
-            }
-            if depth.is_some_and(|depth| level >= depth) {
-                break Ok(Some(End::Depth));
+            // SAFETY: as above.
+            if let Some(distance) = until.target.and_then(|cell| unsafe { wave.distance(tile_and_cell(cell)) }) {
+                // What is further does not count. It may get nearer yet.
+                queue.until = queue.until.min(distance);
             }
             if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                break Err(GridError::Stopped);
+                return Err(GridError::Stopped);
             }
-            level += 1;
-            let begin = (self.trace.capacity() > self.trace.len()).then(Instant::now);
-            let [frontier, next] = &mut self.waves;
-            let [list, listed] = &mut self.lists;
-            let listed_len = AtomicUsize::new(0);
-            let is_shared = len >= self.shared_tiles && self.team.size() > 1;
-            if is_shared && !in_parts {
-                self.parts[0].iter().for_each(Part::clear);
-                list[..len].iter().for_each(|&tile| self.parts[0][(self.states[tile as usize].part & !AT_BORDER) as usize].append(&[tile]));
-            } else if in_parts && !is_shared {
-                gather(&self.parts[0], list);
+            // SAFETY: as above.
+            let Some((first, len)) = (unsafe { queue.pop(wave.states.get(), level, &mut self.list) }) else { break queue.until };
+            if first > queue.until {
+                break queue.until;
             }
-            in_parts = is_shared;
-            let [parts, parts_after] = &self.parts;
-            parts_after.iter().for_each(Part::clear);
-            let work = Level {
-                parts: [parts, parts_after],
-                shape,
-                level,
-                list: &list[..len],
-                free: &self.grid.free,
-                frontier,
-                next: Shared::new(next),
-                unvisited: Shared::new(&mut self.unvisited),
-                states: &self.states,
-                planes,
-                halves,
-                decode,
-                listed: Shared::new(listed),
-                listed_len: &listed_len,
-            };
-            let [alone, beside] = self.kernels;
-            let mut threads = 1;
-            let any = if is_shared {
-                let (any, worked) = (AtomicBool::new(false), AtomicU32::new(0));
-                self.team.run(&|thread| {
-                    // SAFETY: all arrays are of this shape, no tile is listed twice (stamps), and each part is taken once.
-                    if unsafe { beside(&work, thread) } {
-                        any.store(true, Relaxed);
-                        worked.fetch_add(1, Relaxed);
-                    }
-                });
-                threads = worked.into_inner().clamp(1, self.team.size() as u32);
-                any.into_inner()
-            } else {
-                // SAFETY: as above, and no other thread takes part.
-                unsafe { alone(&work, 0) }
-            };
-            visits += len as u64;
-            if let Some(begin) = begin {
-                let elapsed_ns = begin.elapsed().as_nanos() as u64;
-                let cells = |&tile: &u32| ones(&next[tile as usize * ROWS..][..ROWS]);
-                let found =
-                    if in_parts { parts.iter().flat_map(Part::listed).map(cells).sum() } else { list[..len].iter().map(cells).sum() };
-                if found > 0 {
-                    self.trace.push(GridLevel { level, found, tiles: len as u64, threads, elapsed_ns });
+            level = first;
+            let (list, most) = (&self.list[..len], queue.until);
+            if len >= self.shared_tiles && self.team.size() > 1 {
+                // Neighbours are of different colours.
+                for colour in 0..4 {
+                    let ([found, _], workers) = share_and_sum(&self.team, len, VISITED, false, &|_, range| {
+                        let is_next = |&&tile: &&u32| shape.colour(tile as usize) == colour;
+                        // SAFETY: tiles are in the list once, and neighbours of none has this colour.
+                        let visit = |&tile: &u32| unsafe { (kernels.visit)(&wave, &[tile], most) };
+                        [list[range].iter().filter(is_next).map(visit).sum(), 0]
+                    });
+                    reached += found;
+                    self.workers = self.workers.max(workers);
                 }
+            } else {
+                // SAFETY: as above.
+                reached += unsafe { (kernels.visit)(&wave, list, most) };
             }
-            len = if in_parts { parts_after.iter().map(|part| part.listed().len()).sum() } else { listed_len.into_inner() };
-            self.waves.swap(0, 1);
-            self.lists.swap(0, 1);
-            self.parts.swap(0, 1);
-            if !any {
-                level -= 1;
-                break Ok(Some(End::Complete));
-            }
-            if halves == 1 && level > DEEPEST_SHORT {
-                break Ok(None);
-            }
+            // SAFETY: no other thread is at work.
+            unsafe { (kernels.offer)(&wave, list, queue) };
+            visits += len as u64;
         };
-        Ok((end?.map(|end| (end, level + 1)), visits))
-    }
-
-    /// What turns planes into distances.
-    fn decoder(&self) -> Decode {
-        if self.long.is_empty() { decoder::<u16>(self.simd) } else { decoder::<u32>(self.simd) }
-    }
-
-    /// Turns the planes of all tiles into distances; returns the number of cells reached.
-    fn decode(&mut self) -> u64 {
-        let (shape, (words, _), decode) = (self.shape, self.planes(), self.decoder());
-        let (states, free, unvisited) = (&self.states, &self.grid.free, &self.unvisited);
-        let alone = shape.height * shape.strips < SHARED_TILES;
-        let ([reached, _], _) = share_and_sum(&self.team, shape.height, TILE_ROWS, alone, &|_, range| {
-            let tiles = range.flat_map(|number| (0..shape.strips).map(move |strip| Cell::new(number * ROWS, strip * super::COLUMNS)));
-            let reached = tiles.map(|cell| {
-                let tile = shape.tile(cell);
-                let at = tile * ROWS;
-                let (free, mut left) = (&free[at..at + ROWS], [0; ROWS]);
-                left.copy_from_slice(&unvisited[at..at + ROWS]);
-                // SAFETY: the arrays are of this shape, ranges are disjoint, and the wave has ended.
-                unsafe { decode(&states[tile], words.get(), shape.line(), free, &left) }.unwrap_or_else(|| ones(free))
-            });
-            [reached.sum(), 0]
+        if queue.beyond && end == D::DEEPEST && depth > end && end < NONE - 2 {
+            return Ok(None);
+        }
+        let alone = shape.height * shape.strips < FINISHED;
+        let ([further, _], _) = share_and_sum(&self.team, self.states.len(), FINISHED, alone, &|_, range| {
+            // SAFETY: ranges are disjoint, and the search has ended.
+            [range.map(|tile| unsafe { wave.finish(tile, end) }).sum(), 0]
         });
-        reached
+        reached -= further;
+        let last = self.states.iter().filter(|state| state.phase == WRITTEN).map(|state| state.last.min(end)).max().unwrap_or(0);
+        let is_reached = until.target.is_some_and(|cell| times.cells[shape.first() + cell.row * shape.line() + cell.column] != D::NONE);
+        let why = if is_reached {
+            End::Target
+        } else if last == depth {
+            End::Depth
+        } else {
+            End::Complete
+        };
+        Ok(Some((why, last + 1, reached, visits)))
     }
 
     /// Entries from a row to the next in [`distances`](Self::distances), [`steps`](Self::steps) and [`sources`](Self::sources).
@@ -445,10 +352,10 @@ impl GridSearch {
     pub fn distances(&self) -> Distances<'_> {
         let shape = self.shape;
         let (first, len) = (shape.first(), if self.has_distances { shape.line() * shape.rows } else { 0 });
-        if self.long.is_empty() {
-            Distances::Short(&self.short[first..first + len])
+        if self.long.cells.is_empty() {
+            Distances::Short(&self.short.cells[first..first + len])
         } else {
-            Distances::Long(&self.long[first..first + len])
+            Distances::Long(&self.long.cells[first..first + len])
         }
     }
 
@@ -523,7 +430,7 @@ impl GridSearch {
         }
         if !self.has_steps {
             let steps = Shared::new(&mut self.steps);
-            let (connectivity, short, long) = (self.connectivity, &self.short, &self.long);
+            let (connectivity, short, long) = (self.connectivity, &self.short.cells, &self.long.cells);
             self.team_over_rows(&|rows| {
                 // SAFETY: ranges are disjoint, and the slab has a line for each row.
                 let own = unsafe { std::slice::from_raw_parts_mut(steps.get().add(rows.start * line), rows.len() * line) };
@@ -567,11 +474,6 @@ impl GridSearch {
         let Shape { rows, columns, .. } = self.shape;
         share(&self.team, rows, ANSWERED, rows * columns < 1 << 16, &|_, range| work(range));
     }
-}
-
-/// Writes the tiles of all parts to `list`.
-fn gather(parts: &[Part], list: &mut [u32]) {
-    list.iter_mut().zip(parts.iter().flat_map(Part::listed)).for_each(|(to, &tile)| *to = tile);
 }
 
 const _: () = assert!(STAY as usize == DIRECTIONS.len());

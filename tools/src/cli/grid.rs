@@ -24,7 +24,7 @@ Examples:
   socbfs grid arena.map --sources 3,4 --target 40,41 --connectivity 8
   socbfs grid map.npy --sources '0,0;99,99' --distances d.npy --nearest n.npy
   socbfs grid office.yaml --metres --sources 1.5,-0.2 --target 7,3.1 --inflate 0.3
-  socbfs grid office.yaml --sources docks.txt --trace --json r.json
+  socbfs grid office.yaml --sources docks.txt --json r.json
 
 Formats of maps: PGM, PNG, NumPy, MovingAI's .map, ROS's .yaml with an image.
 docs/grids.md describes them, the files that are written, and the method.";
@@ -71,10 +71,6 @@ pub(super) struct GridArgs {
     /// What cells are of which the map says neither that they are free nor that they are blocked
     #[arg(long, value_name = "blocked|free", default_value = "blocked", hide_possible_values = true)]
     unknown: Unknown,
-
-    /// Print a table of the levels
-    #[arg(long)]
-    trace: bool,
 
     /// Draw the distances, and the path to the target (.png: in colours; .pgm: the distances as 16-bit numbers)
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -266,13 +262,6 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
     });
 
     let edges = grid_edges(&search, &levels);
-    let mut trace = Vec::new();
-    if arguments.trace {
-        search.set_traced(outcome.levels as usize);
-        search.run_until(&sources, until).map_err(refused)?;
-        trace = search.trace().to_vec();
-        search.set_traced(0);
-    }
     let (threads, simd) = (search.threads(), search.simd());
     let mut again = || search.run_until(&sources, until).map(|outcome| outcome.elapsed.as_secs_f64());
     let measure = || {
@@ -299,7 +288,6 @@ pub(super) fn run(arguments: &GridArgs, matches: &ArgMatches) -> Result<(), Fail
         edges,
         path,
         path_metres,
-        levels: trace,
         energy,
         map,
     };

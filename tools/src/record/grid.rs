@@ -4,7 +4,7 @@ use std::{borrow::Cow, path::PathBuf};
 
 use serde::Serialize;
 use socbfs::Simd;
-use socbfs_algo::grid::{Cell, Connectivity, GridLevel, GridOutcome};
+use socbfs_algo::grid::{Cell, Connectivity, GridOutcome};
 
 use super::{EnergyRecord, Environment};
 
@@ -45,8 +45,6 @@ pub struct GridRecord {
     pub path: Option<Vec<Cell>>,
     /// The middle of each of them in metres, x and y in the frame of the map, with `--metres`.
     pub path_metres: Option<Vec<[f64; 2]>>,
-    /// The levels, with `--trace`: of a further search, which counts their cells.
-    pub levels: Vec<GridLevel>,
     /// Energy, with `--energy`, or why it was not measured (`None`: it was not asked for).
     pub energy: Option<EnergyRecord>,
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use super::{
-    cells::{Cell, Table, aligned_by, listed, written},
+    cells::{listed, written},
     energy,
 };
 use crate::record::GridRecord;
@@ -11,12 +11,8 @@ use socbfs::{
     search::End,
     words::{counted, general, grouped, seconds},
 };
-use socbfs_algo::grid::GridLevel;
 
-/// Rows of the table of levels: with the lines around it, it fits a terminal.
-const ROWS: usize = 12;
-
-/// The search as text: what it reached, its time, the path, the levels and the energy, as far as the record has them.
+/// The search as text: what it reached, its time, the path and the energy, as far as the record has them.
 pub fn grid(record: &GridRecord) -> String {
     written(|out| write(out, record))
 }
@@ -56,33 +52,10 @@ fn write(out: &mut String, record: &GridRecord) -> fmt::Result {
             },
         )?;
     }
-    if !record.levels.is_empty() {
-        writeln!(out)?;
-        levels(out, &record.levels)?;
-    }
     if let Some(measured) = &record.energy {
         writeln!(out)?;
         let summary = measured.summary().map_or_else(Vec::new, energy::of_summary);
         listed(out, &[energy::source(measured), summary].concat());
     }
     Ok(())
-}
-
-/// A row for each level, or for as many in a row as leave few rows.
-fn levels(out: &mut String, levels: &[GridLevel]) -> fmt::Result {
-    let sum = |levels: &[GridLevel], of: fn(&GridLevel) -> u64| levels.iter().map(of).sum::<u64>();
-    let table = Table::of(
-        levels.chunks(levels.len().div_ceil(ROWS)),
-        &[
-            ("level", &|levels| {
-                let (first, last) = (levels[0].level, levels[levels.len() - 1].level);
-                Cell::word(if first == last { first.to_string() } else { format!("{first}-{last}") })
-            }),
-            ("cells", &|levels| Cell::count(sum(levels, |level| level.found))),
-            ("tiles visited", &|levels| Cell::count(sum(levels, |level| level.tiles))),
-            ("threads", &|levels| Cell::count(levels.iter().map(|level| level.threads.into()).max().unwrap_or(0))),
-            ("time", &|levels| Cell::ns(sum(levels, |level| level.elapsed_ns) as f64)),
-        ],
-    );
-    aligned_by(out, "", &table, &|_| false)
 }
