@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use socbfs::{bfs::Strategy, threads::MOST_THREADS};
-use socbfs_policy::{Band, NEVER};
+use socbfs_policy::NEVER;
 
 use super::{Board, MOST_BATCH, OpenClDevice, Quirk, SCHEMA, Speeds};
 
@@ -65,28 +65,20 @@ impl<P> Board<P> {
     }
 
     fn check_detect(&self) -> Check {
-        match self.detect.device_tree.iter().find(|name| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '*')) {
-            Some(name) => refuse(
-                "detect.device_tree",
-                format!("{name:?} is not a string of a device tree as \"hardkernel,odroid-xu4\" is; device_tree_model takes patterns"),
-            ),
-            None => Ok(()),
-        }
+        let is_bad = |name: &&String| name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == '*');
+        let why = "is not a string of a device tree as \"hardkernel,odroid-xu4\" is; device_tree_model takes patterns";
+        let bad = self.detect.device_tree.iter().find(is_bad);
+        bad.map_or(Ok(()), |name| refuse("detect.device_tree", format!("{name:?} {why}")))
     }
 
     fn check_threads(&self) -> Check {
-        match self.cpu.threads {
-            Some(threads) if threads > MOST_THREADS => {
-                refuse("cpu.threads", format!("is {threads}; at most {MOST_THREADS}, 0 for one on every CPU"))
-            }
-            _ => Ok(()),
-        }?;
-        match self.cpu.batch {
-            Some(batch) if !(1..=MOST_BATCH).contains(&batch) => {
-                refuse("cpu.batch", format!("is {batch}; it must be a number of vertices from 1 to {MOST_BATCH}"))
-            }
-            _ => Ok(()),
+        if let Some(threads) = self.cpu.threads.filter(|&threads| threads > MOST_THREADS) {
+            return refuse("cpu.threads", format!("is {threads}; at most {MOST_THREADS}, 0 for one on every CPU"));
         }
+        if let Some(batch) = self.cpu.batch.filter(|batch| !(1..=MOST_BATCH).contains(batch)) {
+            return refuse("cpu.batch", format!("is {batch}; it must be a number of vertices from 1 to {MOST_BATCH}"));
+        }
+        Ok(())
     }
 
     fn check_clusters(&self) -> Check {
@@ -117,10 +109,8 @@ impl<P> Board<P> {
     fn check_cpus(&self) -> Check {
         let known: Option<Vec<_>> = self.cpu.clusters.iter().map(|cluster| cluster.cpus.as_ref()).collect();
         let (Some(cpus), Some(known)) = (&self.cpu.cpus, known.filter(|known| !known.is_empty())) else { return Ok(()) };
-        match cpus.numbers().iter().find(|cpu| !known.iter().any(|list| list.numbers().contains(cpu))) {
-            Some(cpu) => refuse("cpu.cpus", format!("CPU {cpu} is in none of the clusters")),
-            None => Ok(()),
-        }
+        let unknown = cpus.numbers().iter().find(|cpu| !known.iter().any(|list| list.numbers().contains(cpu)));
+        unknown.map_or(Ok(()), |cpu| refuse("cpu.cpus", format!("CPU {cpu} is in none of the clusters")))
     }
 
     fn check_devices(&self) -> Check {
@@ -141,7 +131,10 @@ impl<P> Board<P> {
             if let Some(up_to) = band.up_to.filter(|&up_to| up_to <= from && up_to < NEVER) {
                 return refuse(format!("{table}.up_to"), format!("is {up_to}, which leaves no level for the GPU; it must be above {from}"));
             }
-            check_share(band, table)?;
+            // Each of the two devices has work.
+            if let Some(share) = band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
+                return refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999"));
+            }
         }
         not_negative("adaptive.handover.fixed_us", self.adaptive.handover.fixed_us)?;
         not_negative("adaptive.handover.mega_vertex_us", self.adaptive.handover.mega_vertex_us)
@@ -199,14 +192,6 @@ impl<P> Board<P> {
     }
 }
 
-/// Refuses a share that leaves one of the two devices without work. `table` is the name of the band's table.
-fn check_share(band: &Band, table: &str) -> Check {
-    match band.gpu_permille.filter(|share| !(1..1000).contains(share)) {
-        Some(share) => refuse(format!("{table}.gpu_permille"), format!("is {share}; it must be a number of thousandths, 1 to 999")),
-        None => Ok(()),
-    }
-}
-
 /// Whether a work-group may have this many work-items: they write whole words of the frontier.
 pub fn is_work_group(items: usize) -> bool {
     items > 0 && items % 32 == 0
@@ -214,10 +199,8 @@ pub fn is_work_group(items: usize) -> bool {
 
 /// Refuses an invalid number of work-items in a work-group. `place` is the path of the device's table.
 pub fn check_work_group(place: &str, items: Option<usize>) -> Check {
-    match items.filter(|&items| !is_work_group(items)) {
-        Some(items) => refuse(format!("{place}.work_group"), format!("is {items}; it must be a multiple of 32")),
-        None => Ok(()),
-    }
+    let bad = items.filter(|&items| !is_work_group(items));
+    bad.map_or(Ok(()), |items| refuse(format!("{place}.work_group"), format!("is {items}; it must be a multiple of 32")))
 }
 
 impl OpenClDevice {
@@ -264,18 +247,14 @@ fn above_zero(key: &str, value: Option<u64>) -> Check {
 
 /// Refuses a number that is negative or not finite.
 pub fn not_negative(key: &str, value: Option<f64>) -> Check {
-    match value.filter(|value| !value.is_finite() || *value < 0.0) {
-        Some(value) => refuse(key, format!("is {value}; it must be a finite number, 0 or above")),
-        None => Ok(()),
-    }
+    let bad = value.filter(|value| !value.is_finite() || *value < 0.0);
+    bad.map_or(Ok(()), |value| refuse(key, format!("is {value}; it must be a finite number, 0 or above")))
 }
 
 /// Refuses a number that is not above 0, or not finite.
 pub fn positive(key: &str, value: Option<f64>) -> Check {
-    match value.filter(|value| !value.is_finite() || *value <= 0.0) {
-        Some(value) => refuse(key, format!("is {value}; it must be a finite number above 0, or absent")),
-        None => Ok(()),
-    }
+    let bad = value.filter(|value| !value.is_finite() || *value <= 0.0);
+    bad.map_or(Ok(()), |value| refuse(key, format!("is {value}; it must be a finite number above 0, or absent")))
 }
 
 #[cfg(test)]

@@ -87,19 +87,17 @@ impl From<CpuList> for String {
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut rest = &self.0[..];
-        let mut comma = "";
-        while let [first, ..] = rest {
-            let run = rest.iter().zip(*first..).take_while(|(cpu, expected)| **cpu == *expected).count();
-            match run {
-                1 => write!(f, "{comma}{first}")?,
-                _ => write!(f, "{comma}{first}-{}", first + run - 1)?,
-            }
-            rest = &rest[run..];
-            comma = ",";
-        }
-        Ok(())
+        f.write_str(&ranges(&self.0))
     }
+}
+
+/// CPUs as ranges in the given order, such as `4-7` or `0-3,6`.
+pub(crate) fn ranges(cpus: &[usize]) -> String {
+    let text = |run: &[usize]| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(usize::to_string).collect(),
+    };
+    cpus.chunk_by(|&cpu, &next| next == cpu + 1).map(text).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]

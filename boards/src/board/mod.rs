@@ -20,6 +20,7 @@ use socbfs::words;
 
 pub use check::{Violation, is_work_group};
 pub(crate) use check::{check_work_group, not_negative, positive, refuse};
+pub(crate) use cpus::ranges;
 pub use cpus::{CpuList, CpuListError};
 pub use detect::{Candidate, Detection, Evidence, detect};
 pub use document::{Document, Entry, covers};

@@ -8,7 +8,7 @@ use std::{fmt::Write as _, path::Path};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 
 use super::{Contest, Decider, HandoverTable, Trained};
-use crate::board::{DocumentError, Entry, Kind, Violation, check_work_group, entries, not_negative, positive, refuse};
+use crate::board::{DocumentError, Entry, Kind, Violation, check_work_group, entries, not_negative, positive, ranges, refuse};
 use socbfs::{Simd, bfs::Strategy, memory::SharingMode};
 use socbfs_policy::{CostModel, CostModelError, mlp::NetworkKind};
 
@@ -286,7 +286,7 @@ impl Identity {
         let mut name = cut(format!("{}-{}t-{}", self.board, self.threads, self.simd), 80);
         if !self.cpus.is_empty() {
             name.push_str("-cpus");
-            name.push_str(&cut(ranges(&self.cpus), 40));
+            name.push_str(&cut(ranges(&self.cpus).replace(',', "+"), 40));
         }
         if let Some(device) = &self.device {
             let words = device.name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
@@ -296,19 +296,6 @@ impl Identity {
         }
         format!("{name}.toml")
     }
-}
-
-/// CPUs as ranges in the given order, such as `4-7` or `0-3+6`.
-fn ranges(cpus: &[usize]) -> String {
-    let runs = cpus.chunk_by(|&cpu, &next| next == cpu + 1);
-    let texts: Vec<String> = runs
-        .filter_map(|run| match run {
-            [one] => Some(one.to_string()),
-            [first, .., last] => Some(format!("{first}-{last}")),
-            [] => None,
-        })
-        .collect();
-    texts.join("+")
 }
 
 impl Calibration {
