@@ -6,7 +6,7 @@ use bfs::{search::Stopper, words::with_causes};
 use socbfs_algo::grid::{Cell, Connectivity, Distances, Grid, GridError, GridOptions, GridSearch, GridUntil};
 
 use crate::{
-    SOCBFS_NONE, Stoppable, code_of, deadline,
+    SOCBFS_NONE, code_of, deadline,
     handle::{array, array_mut, free, give, lock, out, pointer},
     hold,
     message::{Failure, entry},
@@ -41,12 +41,6 @@ pub struct socbfs_grid {
     /// The search, and the sources of the last one.
     search: Mutex<(GridSearch, Vec<Cell>)>,
     stopper: Stopper,
-}
-
-impl Stoppable for socbfs_grid {
-    fn stopper(&self) -> &Stopper {
-        &self.stopper
-    }
 }
 
 impl From<GridError> for Failure {
@@ -296,7 +290,7 @@ pub unsafe extern "C" fn socbfs_grid_path(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_grid_stop(grid: *const socbfs_grid) {
     // SAFETY: the caller's promise.
-    unsafe { hold(grid, true) }
+    hold(unsafe { grid.as_ref() }.map(|grid| &grid.stopper), true);
 }
 
 /// Lets searches run again.
@@ -306,7 +300,7 @@ pub unsafe extern "C" fn socbfs_grid_stop(grid: *const socbfs_grid) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_grid_go_on(grid: *const socbfs_grid) {
     // SAFETY: the caller's promise.
-    unsafe { hold(grid, false) }
+    hold(unsafe { grid.as_ref() }.map(|grid| &grid.stopper), false);
 }
 
 /// Stops searches that have not ended `seconds` from now (a negative number: no deadline).

@@ -119,37 +119,11 @@ fn stopped_by() -> Stopper {
     STOPPED_BY.try_with(|stopper| stopper.borrow().clone()).unwrap_or_default()
 }
 
-/// A handle whose work another thread may stop.
-trait Stoppable {
-    fn stopper(&self) -> &Stopper;
-}
-
-impl Stoppable for socbfs_search {
-    fn stopper(&self) -> &Stopper {
-        &self.stopper
+/// Stops the work of a handle, or lets it run again. A null handle has no stopper.
+fn hold(stopper: Option<&Stopper>, stops: bool) {
+    if let Some(stopper) = stopper {
+        if stops { stopper.stop() } else { stopper.reset() }
     }
-}
-
-impl Stoppable for socbfs_stopper {
-    fn stopper(&self) -> &Stopper {
-        &self.stopper
-    }
-}
-
-impl Stoppable for socbfs_many {
-    fn stopper(&self) -> &Stopper {
-        &self.stopper
-    }
-}
-
-/// Stops the work of a handle, or lets it run again.
-///
-/// # Safety
-/// `handle` is null or a handle.
-unsafe fn hold(handle: *const impl Stoppable, stops: bool) {
-    // SAFETY: the caller's promise.
-    let Some(handle) = (unsafe { handle.as_ref() }) else { return };
-    if stops { handle.stopper().stop() } else { handle.stopper().reset() }
 }
 
 /// Measures energy.
@@ -281,7 +255,7 @@ pub unsafe extern "C" fn socbfs_stopper_new(seconds: f64, stopper: *mut *mut soc
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_stopper_stop(stopper: *const socbfs_stopper) {
     // SAFETY: the caller's promise.
-    unsafe { hold(stopper, true) }
+    hold(unsafe { stopper.as_ref() }.map(|stopper| &stopper.stopper), true);
 }
 
 /// From now on, `stopper` stops the calls of this thread that make a graph, also while they wait for a pipe, and the measurements of
@@ -913,7 +887,7 @@ pub unsafe extern "C" fn socbfs_search_fallen_back(search: *const socbfs_search)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_search_stop(search: *const socbfs_search) {
     // SAFETY: the caller's promise.
-    unsafe { hold(search, true) }
+    hold(unsafe { search.as_ref() }.map(|search| &search.stopper), true);
 }
 
 /// Lets searches run again.
@@ -923,7 +897,7 @@ pub unsafe extern "C" fn socbfs_search_stop(search: *const socbfs_search) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_search_go_on(search: *const socbfs_search) {
     // SAFETY: the caller's promise.
-    unsafe { hold(search, false) }
+    hold(unsafe { search.as_ref() }.map(|search| &search.stopper), false);
 }
 
 /// Searches that have not ended within `seconds` from now are stopped between two levels (a negative number: no deadline).
@@ -1043,7 +1017,7 @@ unsafe fn many_trees<N: LevelNumber>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
-    unsafe { hold(many, true) }
+    hold(unsafe { many.as_ref() }.map(|many| &many.stopper), true);
 }
 
 /// Lets searches run again.
@@ -1053,7 +1027,7 @@ pub unsafe extern "C" fn socbfs_many_stop(many: *const socbfs_many) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn socbfs_many_go_on(many: *const socbfs_many) {
     // SAFETY: the caller's promise.
-    unsafe { hold(many, false) }
+    hold(unsafe { many.as_ref() }.map(|many| &many.stopper), false);
 }
 
 /// Searches that have not ended within `seconds` from now are stopped (a negative number: no deadline).
