@@ -18,26 +18,8 @@ pub enum MeasureError {
     Validate(#[source] ValidateError),
 }
 
-/// The interface of a search that the runner needs: a trait, so that tests can use a search with faults.
-pub(super) trait Searcher {
-    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError>;
-    fn parents(&self) -> &[Vertex];
-    fn records(&self) -> &[LevelRecord];
-}
-
-impl Searcher for Search<'_> {
-    fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-        Search::run(self, root)
-    }
-
-    fn parents(&self) -> &[Vertex] {
-        Search::parents(self)
-    }
-
-    fn records(&self) -> &[LevelRecord] {
-        Search::records(self)
-    }
-}
+/// What the runner gets of a search. Its tree was written into an array.
+type Searched = Result<(Outcome, Vec<LevelRecord>), SearchError>;
 
 /// Searches from every root in turn, after one untimed search from the first one. Validates every tree against the edges as listed, outside
 /// the timed region. Ends with the first root that fails validation, as the reference code does.
@@ -58,16 +40,22 @@ pub fn measure(
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize, Option<RootRecord>),
 ) -> Result<(), MeasureError> {
+    let search = |root, tree: &mut [Vertex]| {
+        let outcome = search.run(root)?;
+        tree.copy_from_slice(search.parents());
+        Ok((outcome, search.records().to_vec()))
+    };
     measure_with(edges, layout, search, roots, finished)
 }
 
 /// Time of searches after which their trees are validated, so that an interruption loses no more.
 const UNVALIDATED: Duration = Duration::from_secs(10);
 
+/// [`measure`] of any search, since that of a test has faults.
 fn measure_with(
     edges: &EdgeList,
     layout: &Layout,
-    search: &mut impl Searcher,
+    mut search: impl FnMut(Vertex, &mut [Vertex]) -> Searched,
     roots: &[Vertex],
     finished: &mut dyn FnMut(usize, Option<RootRecord>),
 ) -> Result<(), MeasureError> {
@@ -78,13 +66,11 @@ fn measure_with(
     let listings = if layout.stats().both_directions && !layout.directed() { 2 } else { 1 };
     // Filled before any search is timed, so that no search pays for page faults.
     let mut trees = vec![vec![NONE; layout.vertices()]; batch(layout.vertices(), roots.len())];
-    search.run(first)?;
+    search(first, &mut trees[0])?;
     while !rest.is_empty() {
         let (begin, mut searched) = (Instant::now(), Vec::with_capacity(trees.len()));
         for (&root, tree) in rest.iter().zip(&mut trees) {
-            let outcome = search.run(root)?;
-            tree.copy_from_slice(search.parents());
-            searched.push((outcome, search.records().to_vec()));
+            searched.push(search(root, tree)?);
             done += 1;
             finished(done, None);
             if begin.elapsed() > UNVALIDATED {
@@ -131,11 +117,11 @@ fn batch(vertices: usize, roots: usize) -> usize {
 pub(super) fn validated(
     edges: &EdgeList,
     layout: &Layout,
-    search: &mut impl Searcher,
+    search: &mut Search<'_>,
     roots: &[Vertex],
 ) -> Result<Vec<RootRecord>, MeasureError> {
     let mut records = Vec::new();
-    measure_with(edges, layout, search, roots, &mut |_, record| records.extend(record)).map(|()| records)
+    measure(edges, layout, search, roots, &mut |_, record| records.extend(record)).map(|()| records)
 }
 
 #[cfg(test)]
@@ -177,37 +163,25 @@ mod tests {
     }
 
     /// Gives right trees for its first `good` searches, the warm-up included. Then vertex 3 has the wrong parent 0.
-    struct FaultySearch {
-        good: usize,
-        edges: u64,
-        parents: Vec<Vertex>,
-    }
-
-    impl Searcher for FaultySearch {
-        fn run(&mut self, root: Vertex) -> Result<Outcome, SearchError> {
-            self.parents = vec![0, 0, 1, 2, NONE];
-            match self.good.checked_sub(1) {
-                Some(left) => self.good = left,
-                None => self.parents[3] = 0,
+    fn faulty(edges: &EdgeList, layout: &Layout, mut good: usize, counted: u64, roots: &[Vertex]) -> Vec<RootRecord> {
+        let search = |root, tree: &mut [Vertex]| {
+            tree.copy_from_slice(&[0, 0, 1, 2, NONE]);
+            match good.checked_sub(1) {
+                Some(left) => good = left,
+                None => tree[3] = 0,
             }
             let (elapsed, mapping) = (Duration::from_millis(2), Duration::from_millis(1));
-            Ok(Outcome { root, sources: 1, reached: 4, levels: 4, edges: self.edges, end: End::Complete, elapsed, mapping })
-        }
-
-        fn parents(&self) -> &[Vertex] {
-            &self.parents
-        }
-
-        fn records(&self) -> &[LevelRecord] {
-            &[]
-        }
+            Ok((Outcome { root, sources: 1, reached: 4, levels: 4, edges: counted, end: End::Complete, elapsed, mapping }, Vec::new()))
+        };
+        let mut records = Vec::new();
+        measure_with(edges, layout, search, roots, &mut |_, record| records.extend(record)).unwrap();
+        records
     }
 
     #[test]
     fn a_wrong_tree_ends_the_run_and_has_no_time() {
-        let mut search = FaultySearch { good: 2, edges: 3, parents: Vec::new() };
         let (edges, layout) = built();
-        let records = validated(&edges, &layout, &mut search, &[0, 0, 0]).unwrap();
+        let records = faulty(&edges, &layout, 2, 3, &[0, 0, 0]);
         assert_eq!(records.iter().map(|r| r.validation.passed).collect::<Vec<_>>(), [true, false]);
         assert_eq!(records[0].seconds, Some(0.002));
         assert_eq!((records[1].seconds, records[1].mapping_seconds), (None, None));
@@ -220,8 +194,7 @@ mod tests {
         let (edges, _) = built();
         for (order, seconds) in [(Order::Original, 0.0), (Order::Degree, 0.001)] {
             let layout = Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
-            let mut search = FaultySearch { good: 9, edges: 3, parents: Vec::new() };
-            let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
+            let records = faulty(&edges, &layout, 9, 3, &[0]);
             assert_eq!((records[0].seconds, records[0].mapping_seconds), (Some(0.002), Some(seconds)), "{order:?}");
         }
     }
@@ -238,9 +211,8 @@ mod tests {
 
     #[test]
     fn a_wrong_edge_count_fails_validation_and_has_no_time() {
-        let mut search = FaultySearch { good: 9, edges: 4, parents: Vec::new() };
         let (edges, layout) = built();
-        let records = validated(&edges, &layout, &mut search, &[0]).unwrap();
+        let records = faulty(&edges, &layout, 9, 4, &[0]);
         assert!(!records[0].validation.passed && records[0].seconds.is_none());
         assert!(records[0].validation.violation.as_deref().unwrap().contains("4 edges"));
     }
