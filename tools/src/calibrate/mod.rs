@@ -1,6 +1,5 @@
 //! Calibration: strategies, settings and power, measured on this machine, and the models fitted to them.
 
-mod comparison;
 mod directions;
 mod evaluation;
 mod figures;
@@ -14,7 +13,6 @@ mod training;
 mod watts;
 mod work_group;
 
-pub use comparison::ComparisonError;
 pub use directions::bottom_up_permille;
 pub use evaluation::{Contestant, evaluate};
 pub use figures::numbers;
@@ -27,7 +25,7 @@ pub use plan::{plans, table_regret};
 pub use training::{TRAINING_GRAPHS, training_graph};
 pub(crate) use watts::in_windows;
 pub use watts::{PowerWindows, StrategyPowers, measure_power};
-pub use work_group::{best_work_group, measure_work_groups};
+pub use work_group::{ComparisonError, best_work_group, measure_work_groups};
 
 /// A calibration with every table and key that exists.
 #[cfg(test)]

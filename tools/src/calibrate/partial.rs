@@ -133,16 +133,8 @@ pub enum PartialError {
     },
 }
 
-/// The content of a file of measurements, by whether it can be continued.
-enum Readable<T> {
-    Nothing,
-    /// Something other than measurements.
-    NotOurs,
-    /// Measurements that can't be continued, and why.
-    Other(&'static str),
-    /// The graphs measured so far, and the number of valid bytes.
-    Graphs(Vec<T>, u64),
-}
+/// The graphs measured so far, the number of valid bytes, and why measurements can't be continued.
+type Readable<T> = (Vec<T>, u64, Option<&'static str>);
 
 impl Partial {
     /// Opens `path` and returns the graphs measured so far under the same header. Measurements under another header are dropped, and the
@@ -154,12 +146,7 @@ impl Partial {
         let file = || path.display().to_string();
         let failed = |source| PartialError::Io { file: file(), source };
         let (mut lines, text) = JsonLines::open(path).map_err(failed)?;
-        let (graphs, good, reason) = match find(&text, header) {
-            Readable::NotOurs => return Err(PartialError::NotOurs { file: file() }),
-            Readable::Graphs(graphs, good) => (graphs, good, None),
-            Readable::Other(reason) => (Vec::new(), 0, Some(reason)),
-            Readable::Nothing => (Vec::new(), 0, None),
-        };
+        let (graphs, good, reason) = find(&text, header).ok_or_else(|| PartialError::NotOurs { file: file() })?;
         lines.keep(good).map_err(failed)?;
         if good == 0 {
             lines.add(header).map_err(failed)?;
@@ -186,24 +173,22 @@ impl Partial {
     }
 }
 
-fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Readable<T> {
+/// `None` if the file holds something other than measurements.
+fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Option<Readable<T>> {
     let mut lines = complete_lines(text);
     // A header that was interrupted has no line end. It must begin as a header does.
     let Some(first) = lines.next() else {
-        return if b"{\"format\"".starts_with(&text[..text.len().min(9)]) { Readable::Nothing } else { Readable::NotOurs };
+        return b"{\"format\"".starts_with(&text[..text.len().min(9)]).then(|| (Vec::new(), 0, None));
     };
     /// The key that every version of the format has.
     #[derive(Deserialize)]
     struct AnyFormat {
         format: String,
     }
-    match read_line::<AnyFormat>(first, true) {
-        Ok(any) if any.format.starts_with(H::KIND) => {}
-        _ => return Readable::NotOurs,
-    }
-    let Ok(found) = read_line::<H>(first, false) else { return Readable::Other("they have another format") };
-    if let Some(difference) = header.difference(&found) {
-        return Readable::Other(difference);
+    read_line::<AnyFormat>(first, true).ok().filter(|any| any.format.starts_with(H::KIND))?;
+    let difference = read_line::<H>(first, false).map_or(Some("they have another format"), |found| header.difference(&found));
+    if difference.is_some() {
+        return Some((Vec::new(), 0, difference));
     }
     let mut good = first.len() as u64;
     let mut graphs = Vec::new();
@@ -212,7 +197,7 @@ fn find<H: Header, T: DeserializeOwned>(text: &[u8], header: &H) -> Readable<T> 
         good += line.len() as u64;
         graphs.push(graph);
     }
-    Readable::Graphs(graphs, good)
+    Some((graphs, good, None))
 }
 
 #[cfg(test)]

@@ -2,18 +2,35 @@
 
 use std::{sync::Arc, time::Instant};
 
-use super::comparison::ComparisonError;
 use socbfs::{
     GpuSetup,
     bfs::GpuKernel,
-    graph::{BuildOptions, Layout, Vertex},
+    graph::{BuildOptions, GraphError, Layout, Vertex},
     opencl::{Device, OpenClError},
     search::{Search, SearchError, SearchOptions},
     words::with_causes,
 };
 use socbfs_boards::measure::{GAIN, GroupTimes};
-use socbfs_io::generate::Generator;
+use socbfs_io::generate::{GenerateError, Generator};
 use socbfs_policy::{LevelDevice, Policy};
+
+/// Why settings can't be compared.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ComparisonError {
+    /// A graph to measure on can't be generated.
+    #[error(transparent)]
+    Generate(#[from] GenerateError),
+    /// A graph to measure on can't be built.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// The device can't be opened.
+    #[error(transparent)]
+    Open(#[from] OpenClError),
+    /// A search fails.
+    #[error(transparent)]
+    Search(#[from] SearchError),
+}
 
 /// Sizes compared, those next to the usual one first.
 const SIZES: [usize; 3] = [64, 128, 256];
