@@ -1,7 +1,7 @@
 //! Text that is safe for a terminal: text from a file, a name, a record or a board can't move the cursor, set a title, or hide anything.
 //! Everything that is printed or logged passes through here.
 
-use std::{borrow::Cow, fmt::Write, os::fd::AsFd};
+use std::{borrow::Cow, os::fd::AsFd};
 
 use socbfs::words::{LONGEST, cut};
 use terminal_size::{Width, terminal_size_of};
@@ -13,28 +13,18 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_active) {
         return Cow::Borrowed(text);
     }
-    let mut shown = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_active(c) {
-            // Writing to a String can't fail.
-            let _ = write!(shown, "{}", c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    Cow::Owned(shown)
+    Cow::Owned(escaped(text, |c| c.escape_default().to_string()))
 }
 
 /// Escapes the same characters in JSON as JSON does: they stand only in strings, and have at most four hexadecimal digits.
 pub(crate) fn json(json: &str) -> String {
-    let mut shown = String::with_capacity(json.len());
-    for c in json.chars() {
-        if is_active(c) {
-            // Writing to a String can't fail.
-            let _ = write!(shown, "\\u{:04x}", u32::from(c));
-        } else {
-            shown.push(c);
-        }
+    escaped(json, |c| format!("\\u{:04x}", u32::from(c)))
+}
+
+fn escaped(text: &str, escape: impl Fn(char) -> String) -> String {
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_active(c) { shown.push_str(&escape(c)) } else { shown.push(c) }
     }
     shown
 }

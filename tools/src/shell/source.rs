@@ -191,60 +191,51 @@ fn example(kind: &str) -> &'static str {
 fn generator(kind: &str, parameters: &str) -> Result<Generator, String> {
     let mut parts = parameters.split(',');
     let size = parts.next().unwrap_or_default();
-    let mut keys = Keys { given: Vec::new() };
+    let mut keys = Vec::new();
     for part in parts {
         let (key, value) = part.split_once('=').ok_or_else(|| format!("{part:?} is not key=value"))?;
-        if keys.given.iter().any(|(given, _)| *given == key) {
+        if keys.iter().any(|(given, _)| *given == key) {
             return Err(format!("{key} is given twice"));
         }
-        keys.given.push((key, value));
+        keys.push((key, value));
     }
     let generator = match kind {
-        "kronecker" => kronecker(number("scale", size)?, keys.take("edgefactor", 16)?, keys.take("seed", 2)?),
+        "kronecker" => kronecker(number("scale", size)?, take(&mut keys, "edgefactor", 16)?, take(&mut keys, "seed", 2)?),
         "rmat" => Generator::Rmat {
             scale: number("scale", size)?,
-            edge_factor: keys.take("edgefactor", 16)?,
-            a: keys.take("a", 0.57)?,
-            b: keys.take("b", 0.19)?,
-            c: keys.take("c", 0.19)?,
-            d: keys.take("d", 0.05)?,
-            seed: keys.take("seed", 1)?,
+            edge_factor: take(&mut keys, "edgefactor", 16)?,
+            a: take(&mut keys, "a", 0.57)?,
+            b: take(&mut keys, "b", 0.19)?,
+            c: take(&mut keys, "c", 0.19)?,
+            d: take(&mut keys, "d", 0.05)?,
+            seed: take(&mut keys, "seed", 1)?,
         },
         "uniform" => {
             let scale: u32 = number("scale", size)?;
             let vertices = 1_u64.checked_shl(scale).ok_or_else(|| format!("scale {scale} is too large"))?;
-            let factor: u64 = keys.take("edgefactor", 16)?;
+            let factor: u64 = take(&mut keys, "edgefactor", 16)?;
             let edges = vertices.checked_mul(factor).ok_or_else(|| format!("edgefactor {factor} is too large"))?;
-            Generator::Uniform { vertices, edges, seed: keys.take("seed", 1)? }
+            Generator::Uniform { vertices, edges, seed: take(&mut keys, "seed", 1)? }
         }
-        "rodinia" => Generator::Rodinia { vertices: number("vertices", size)?, seed: keys.take("seed", 1)? },
+        "rodinia" => Generator::Rodinia { vertices: number("vertices", size)?, seed: take(&mut keys, "seed", 1)? },
         _ => {
             let (width, height) = size.split_once('x').ok_or_else(|| format!("{size:?} is not WIDTHxHEIGHT"))?;
             Generator::Grid {
                 width: number("width", width)?,
                 height: number("height", height)?,
-                deletion: keys.take("deletion", 0.05)?,
-                seed: keys.take("seed", 1)?,
+                deletion: take(&mut keys, "deletion", 0.05)?,
+                seed: take(&mut keys, "seed", 1)?,
             }
         }
     };
-    match keys.given.first() {
-        Some((key, _)) => Err(format!("{kind} has no parameter {key}")),
-        None => Ok(generator),
-    }
+    keys.first().map_or(Ok(generator), |(key, _)| Err(format!("{kind} has no parameter {key}")))
 }
 
-/// Keys that have not been read yet.
-struct Keys<'t> {
-    given: Vec<(&'t str, &'t str)>,
-}
-
-impl Keys<'_> {
-    fn take<T: FromStr>(&mut self, key: &str, default: T) -> Result<T, String> {
-        match self.given.iter().position(|(given, _)| *given == key) {
-            Some(index) => number(key, self.given.remove(index).1),
-            None => Ok(default),
-        }
+/// Takes a key out of those that were given.
+fn take<T: FromStr>(keys: &mut Vec<(&str, &str)>, key: &str, default: T) -> Result<T, String> {
+    match keys.iter().position(|(given, _)| *given == key) {
+        Some(index) => number(key, keys.remove(index).1),
+        None => Ok(default),
     }
 }
 
