@@ -6,11 +6,11 @@
 use crate::record::{Build, Cpu, Environment, System, Temperature};
 use std::{
     borrow::Cow,
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
-use socbfs::memory::available_bytes_below;
 use socbfs_machine::{self as machine, caches, chosen, line, list_numbered, number};
 
 impl Build {
@@ -76,24 +76,17 @@ pub fn temperatures(root: &Path) -> Vec<Temperature> {
     list_numbered(&root.join("sys/class/thermal"), "thermal_zone").into_iter().filter_map(zone).collect()
 }
 
-/// Bytes of memory available without swapping and within the limit of a control group, read below `root` (`/` for the live system).
-pub fn available_memory(root: &Path) -> Option<u64> {
-    available_bytes_below(root)
-}
-
 fn cpu(root: &Path) -> Cpu {
     let folder = root.join("sys/devices/system/cpu");
     let cpus = list_numbered(&folder, "cpu");
-    let mut governors: Vec<String> = cpus.iter().filter_map(|cpu| line(cpu.join("cpufreq/scaling_governor"))).collect();
-    governors.sort();
-    governors.dedup();
+    let governors: BTreeSet<String> = cpus.iter().filter_map(|cpu| line(cpu.join("cpufreq/scaling_governor"))).collect();
     Cpu {
         model: machine::cpu_model(root),
         online: line(folder.join("online")),
         usable: std::thread::available_parallelism().map_or(1, usize::from),
         caches: caches(&folder.join("cpu0/cache")),
         max_khz: cpus.iter().filter_map(|cpu| number(cpu.join("cpufreq/cpuinfo_max_freq"))).collect(),
-        governors,
+        governors: governors.into_iter().collect(),
         simd: simd(),
     }
 }
@@ -171,7 +164,7 @@ mod tests {
         let e = Environment::read(root);
         assert_eq!(e.cpu.model.as_deref(), Some("implementer 0x41 part 0xc0f (Hardkernel Odroid XU3)"));
         assert_eq!(e.memory_bytes, Some(2_048_000 * 1024));
-        assert_eq!(available_memory(root), Some(1024 * 1024));
+        assert_eq!(crate::bench::available_memory(root), Some(1024 * 1024));
         assert_eq!(e.load, Some(0.52));
         assert_eq!(e.system.kernel.as_deref(), Some("4.14.180"));
         assert_eq!(e.system.name.as_deref(), Some("Debian GNU/Linux 13 (trixie)"));

@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use socbfs_boards::board::{Board, Cluster, Detection, Document, DocumentError, GENERIC, SCHEMA, shipped_text};
 use socbfs_machine as machine;
 
-use super::topology;
+use super::{topology, tune::one_line};
 
 /// Tables that can't be filled from Linux. They are copied from the profile that fits.
 const NOT_FROM_LINUX: [&str; 5] = ["opencl", "policy", "adaptive", "speeds", "power"];
@@ -29,7 +29,7 @@ pub fn init(root: &Path, detection: &Detection) -> Result<String, DocumentError>
         _ => None,
     };
     // Writing to a String can't fail.
-    let _ = writeln!(text, "# Board profile written by `socbfs board init`: {}.", one_line(&detection.reason));
+    let _ = writeln!(text, "# Board profile written by `socbfs board init`: {}.", one_line(&detection.reason).trim());
     text.push_str(
         "# boards/README.md of socbfs describes every key. `socbfs board validate FILE` checks this file, --board FILE uses it.\n",
     );
@@ -151,12 +151,7 @@ fn set(text: &mut String, key: &str, value: impl Display, source: &str) {
 
 /// A quoted TOML string of any text, since firmware may contain any character.
 fn quoted(text: &str) -> String {
-    toml::Value::String(one_line(text)).to_string()
-}
-
-/// `text` without line breaks and other control characters, which would end a comment or disturb a terminal.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+    toml::Value::String(one_line(text).trim().to_owned()).to_string()
 }
 
 /// A valid name of a profile, made from `model`.

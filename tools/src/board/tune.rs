@@ -110,7 +110,7 @@ fn handover(prepared: &Prepared<'_>, way: SharingMode) -> Handover {
     Handover { fixed_us: Some(round(fixed)), mega_vertex_us: Some(round((million - fixed).max(0.0))) }
 }
 
-/// `text` without line breaks, since a line break would end the comment.
+/// `text` without line breaks and other control characters, which would end a comment or disturb a terminal.
 pub(super) fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

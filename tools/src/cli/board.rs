@@ -174,12 +174,10 @@ struct TuneArgs {
 }
 
 pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches, quiet: bool) -> Result<(), Failure> {
+    let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
     match &arguments.command {
         BoardCommand::List { root, json } => list(&root.sysfs_root, *json),
-        BoardCommand::Show(show) => {
-            let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
-            show.run(matches)
-        }
+        BoardCommand::Show(show) => show.run(matches),
         BoardCommand::Detect { root, json } => {
             let detection = detect(&root.sysfs_root)?;
             if *json { print_json(&detection) } else { print(&detected(&detection)) }
@@ -190,10 +188,7 @@ pub(super) fn run(arguments: &BoardArgs, matches: &ArgMatches, quiet: bool) -> R
             let text = manifest(&root.sysfs_root).map_err(|error| Failure::because("what Linux shows can't be written as TOML", &error))?;
             target.write(output, &text, "manifest", quiet)
         }
-        BoardCommand::Tune(tune) => {
-            let matches = matches.subcommand().map_or(matches, |(_, matches)| matches);
-            tune.run(matches, quiet)
-        }
+        BoardCommand::Tune(tune) => tune.run(matches, quiet),
         BoardCommand::Validate { files } => validate(files),
         BoardCommand::Profile { name } => match board::shipped_text(name) {
             Some(text) => print(text),

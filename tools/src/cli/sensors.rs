@@ -15,7 +15,7 @@ use socbfs_power::{
 
 use crate::{
     doctor::SensorProbe,
-    report::{Cell, Table, folded_by},
+    report::{Cell, Table, folded_by, written},
     shell::{Failure, GLANCE, RootArgs, print, print_json, profile_at, results, seconds_in, shown},
 };
 use socbfs_boards::runtime;
@@ -183,7 +183,7 @@ fn show(found: &FoundArgs, json: bool) -> Result<(), Failure> {
     if json {
         return print_json(&sensors);
     }
-    let mut text = table(&sensors);
+    let mut text = written(|out| write_table(out, &sensors));
     if !is_live(&found.root.sysfs_root) {
         text.push_str("\nThese are another machine's files, in which a counter stands still.\n");
     }
@@ -213,13 +213,6 @@ Raspberry Pi: none is here.
   driver of its chip (modprobe ina2xx; modprobe intel_rapl_msr) and look again.
   A meter on the supply is named: socbfs sensors smartpower3:/dev/ttyUSB0
 ";
-
-fn table(all: &Sensors) -> String {
-    let mut text = String::new();
-    // Writing to a String can't fail.
-    let _ = write_table(&mut text, all);
-    text
-}
 
 fn write_table(out: &mut String, all: &Sensors) -> std::fmt::Result {
     if !all.sensors.is_empty() {
@@ -296,7 +289,7 @@ mod tests {
         let auto = SensorProbe { reason: Some("no power sensor was found on this machine".into()), ..SensorProbe::default() };
         let none = Sensors { schema: "socbfs-sensors", schema_version: 1, sensors: Vec::new(), unusable: Vec::new(), auto };
         let reason = "--energy auto measures nothing: no power sensor was found on this machine\n";
-        assert_eq!(table(&none), format!("{LOOKED_FOR}\n{reason}"));
+        assert_eq!(written(|out| write_table(out, &none)), format!("{LOOKED_FOR}\n{reason}"));
     }
 
     #[test]

@@ -151,7 +151,7 @@ pub(super) fn joules(value: f64) -> String {
 }
 
 /// The text that `write` writes.
-pub(super) fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String {
+pub(crate) fn written(write: impl FnOnce(&mut String) -> fmt::Result) -> String {
     let mut text = String::new();
     // Writing to a String can't fail.
     let _ = write(&mut text);

@@ -262,7 +262,7 @@ impl InTurn {
         let [medians, means] = [Of::Medians, Of::Means].map(|of| Effect::new(&logs, of));
         let (roots, rounds) = (counted(logs[0].len() as u64, "root", "roots"), counted(self.rounds.len() as u64, "round", "rounds"));
         let mut text = format!("{name}, {roots}, {rounds} in turn\n\n{:<8}{:>12}{:>12}{:>10}   95 %\n", "", "A", "B", "B over A");
-        for (word, of, effect) in [("median", medians_of as fn(&stats::Summary) -> f64, medians), ("mean", |of| of.mean, means)] {
+        for (word, of, effect) in [("median", (|of| of.median) as fn(&stats::Summary) -> f64, medians), ("mean", |of| of.mean, means)] {
             let [a, b] = times.map(|times| times.map_or_else(|| "n/a".to_owned(), |times| seconds(of(&times))));
             let (ratio, range) = effect.map_or_else(Default::default, |Effect { ratio, low, high }| {
                 (format!("{ratio:.3}"), format!("{} to {}", general(low, 4), general(high, 4)))
@@ -272,10 +272,6 @@ impl InTurn {
         }
         format!("{text}\n{}", hanging("", &verdict(medians, means)))
     }
-}
-
-fn medians_of(times: &stats::Summary) -> f64 {
-    times.median
 }
 
 /// The effect over all graphs, and the sentence about it.

@@ -71,32 +71,23 @@ pub struct ChosenWay {
 impl Platform {
     /// Calls `found` for each device of the platform, to get the cost of handovers or the reason why the device can't be opened.
     pub fn new(info: PlatformInfo, found: impl Fn(&DeviceInfo) -> Result<HandoverTable, String>) -> Self {
-        let devices = info.devices.into_iter().map(|device| {
-            let result = found(&device);
-            DeviceReport::new(device, result)
-        });
-        Self { devices: devices.collect(), name: info.name, vendor: info.vendor, version: info.version, problem: info.problem }
+        let devices = info.devices.into_iter().map(|device| DeviceReport::new(device, &found)).collect();
+        Self { devices, name: info.name, vendor: info.vendor, version: info.version, problem: info.problem }
     }
 }
 
 impl DeviceReport {
-    fn new(info: DeviceInfo, found: Result<HandoverTable, String>) -> Self {
-        match found {
-            Ok(table) => {
-                let chosen = sizes(&table).into_iter().map(|bytes| ChosenWay { bytes, way: table.best(bytes) }).collect();
-                Self { info, handover: Some(table), problem: None, chosen }
-            }
-            Err(problem) => Self { info, handover: None, problem: Some(problem), chosen: Vec::new() },
-        }
+    fn new(info: DeviceInfo, found: impl Fn(&DeviceInfo) -> Result<HandoverTable, String>) -> Self {
+        let (handover, problem) = match found(&info) {
+            Ok(table) => (Some(table), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let chosen = handover.iter().flat_map(|table| {
+            let sizes: BTreeSet<u64> = table.ways.iter().flat_map(|way| &way.sizes).map(|times| times.bytes).collect();
+            sizes.into_iter().map(|bytes| ChosenWay { bytes, way: table.best(bytes) })
+        });
+        Self { chosen: chosen.collect(), info, handover, problem }
     }
-}
-
-/// All measured sizes, in ascending order.
-fn sizes(table: &HandoverTable) -> Vec<u64> {
-    let mut sizes: Vec<u64> = table.ways.iter().flat_map(|way| &way.sizes).map(|times| times.bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
 }
 
 /// The devices as text.

@@ -26,7 +26,7 @@ pub use arrays::{ArrayError, ArrayFormat, Column, read_array, write_array};
 pub use board::board;
 pub use calibration::{CalibrationReport, calibration};
 pub use cells::{COLUMNS, hanging, wrapped};
-pub(crate) use cells::{Cell, Table, aligned, folded_by};
+pub(crate) use cells::{Cell, Table, aligned, folded_by, written};
 pub use comparison::{Comparison, InTurn, Run, over_graphs};
 pub use devices::{ChosenWay, DeviceReport, Devices, Platform, devices};
 pub use effect::Effect;

@@ -1,6 +1,6 @@
 //! The examples from which a network learns: the inputs, label and weight of each level.
 
-use super::records::SearchSample;
+use super::records::{SearchSample, names};
 use socbfs::bfs::Direction;
 use socbfs_policy::{
     Frontiers,
@@ -29,10 +29,7 @@ const STAKE: f64 = 0.5;
 /// 97.5 % with equal weights, and have as many directions right.)
 pub fn examples(form: NetworkKind, searches: &[&SearchSample]) -> Vec<Example> {
     let mut all = Vec::new();
-    let mut graphs: Vec<&str> = searches.iter().map(|search| search.graph.as_str()).collect();
-    graphs.sort_unstable();
-    graphs.dedup();
-    for graph in graphs {
+    for graph in names(searches) {
         let of_graph = || searches.iter().filter(|search| search.graph == graph);
         let levels = || of_graph().flat_map(|search| search.levels.iter().skip(1));
         let (count, stake) = (levels().count(), levels().map(|level| level.stake_ns() as f64).sum::<f64>());

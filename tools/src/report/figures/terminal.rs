@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::{Cell, Chart, Document, Figure, Heat, Plot, Series, Table, number};
+use super::{Cell, Chart, Document, Figure, Plot, Series, Table, number};
 use crate::report::cells::{COLUMNS, NONE, aligned_by, hanging, listed, wrapped, written};
 use socbfs::words::general;
 
@@ -91,7 +91,7 @@ fn show(out: &mut String, figure: &Figure, colours: bool, wide: bool) -> fmt::Re
     writeln!(out)?;
     match &figure.chart {
         Some(Chart::Lines(plot) | Chart::Bars(plot)) => bars(out, plot, colours)?,
-        Some(Chart::Heat(heat)) => legend(out, heat)?,
+        Some(Chart::Heat(heat)) => writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])?,
         None => {}
     }
     table(out, &figure.table, wide)
@@ -177,10 +177,6 @@ fn binned(plot: &Plot, places: &[f64], each: usize) -> Plot {
         Series { points: bins.iter().filter_map(mean).collect(), ..Series::new(series.name.clone(), []) }
     });
     Plot { series: series.collect(), ..plot.clone() }
-}
-
-fn legend(out: &mut String, heat: &Heat) -> fmt::Result {
-    writeln!(out, "  [ ] {}, * {}\n", heat.legend[0], heat.legend[1])
 }
 
 /// Draws a bar for each point. The bars of all series at one x are drawn one below the other; a series may have none there.
