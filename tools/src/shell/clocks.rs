@@ -30,11 +30,8 @@ pub(super) fn set(root: &Path, point: &OperatingPoint) -> Result<(), Failure> {
     };
     let set = set().map_err(|error: ClockError| {
         let is_closed = matches!(error, ClockError::Closed { .. });
-        Failure::because("", &error).cure(if is_closed {
-            "run the same command with sudo, or omit --set-clocks"
-        } else {
-            "omit --set-clocks"
-        })
+        let cure = if is_closed { "run the same command with sudo, or omit --set-clocks" } else { "omit --set-clocks" };
+        Failure::because("", &error).cure(cure)
     })?;
     *SET.lock().unwrap_or_else(PoisonError::into_inner) = Some(set);
     Ok(())

@@ -185,13 +185,9 @@ fn parse_work_group(text: &str) -> Result<usize, String> {
 /// Refuses `flags` (names of arguments, `work_group` for `--work-group`) that have no effect on the command. `why` gives the reason and
 /// names the command.
 pub(crate) fn without_effect(matches: &ArgMatches, flags: &[&str], why: &str, cure: &str) -> Result<(), Failure> {
-    match flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine)) {
-        Some(flag) => {
-            let flag = flag.replace('_', "-");
-            Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", &flag)))
-        }
-        None => Ok(()),
-    }
+    let given = flags.iter().find(|&&flag| matches.value_source(flag) == Some(ValueSource::CommandLine));
+    let Some(flag) = given.map(|flag| flag.replace('_', "-")) else { return Ok(()) };
+    Err(Failure::new(format!("{why}: --{flag} has no effect here")).cure(cure.replace("FLAG", &flag)))
 }
 
 /// The value of `--policy`.

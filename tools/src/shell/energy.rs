@@ -153,11 +153,8 @@ impl SensorArgs {
 
 /// A sensor error with its cure.
 fn select_failure(error: &SelectError) -> Failure {
-    let failure = Failure::because("can't measure energy", error);
-    match error.cure() {
-        Some(cure) => failure.cure(cure),
-        None => failure.cure("`socbfs sensors` shows the sensors, and why they can't be used"),
-    }
+    let cure = error.cure().unwrap_or_else(|| "`socbfs sensors` shows the sensors, and why they can't be used".to_owned());
+    Failure::because("can't measure energy", error).cure(cure)
 }
 
 /// The power sensors in the profile at `path`, or in that of the detected board.
@@ -306,15 +303,12 @@ fn green_refused(why: &str) -> Failure {
 /// # Errors
 /// A search that differs from the validated one, and an error that other ranks do not know of, since they would wait for this rank.
 pub(crate) fn kept<T>(measured: Measured<Result<T, EnergyError>>, tells: bool) -> Result<Measured<T>, Failure> {
-    let measured = match measured {
-        Ok(measured) => measured,
-        Err(none) => return Ok(Err(none)),
-    };
     Ok(match measured {
-        Ok(energy) => Ok(energy),
-        Err(error @ EnergyError::Different { .. }) => return Err(error.into()),
-        Err(EnergyError::Cluster(error)) if !error.is_of_all() => return Err(error.into()),
-        Err(error) => Err(unmeasured(&error.into(), tells).into()),
+        Err(none) => Err(none),
+        Ok(Ok(energy)) => Ok(energy),
+        Ok(Err(error @ EnergyError::Different { .. })) => return Err(error.into()),
+        Ok(Err(EnergyError::Cluster(error))) if !error.is_of_all() => return Err(error.into()),
+        Ok(Err(error)) => Err(unmeasured(&error.into(), tells).into()),
     })
 }
 

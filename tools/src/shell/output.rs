@@ -205,10 +205,7 @@ impl Output {
         if ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name)) {
             return Ok(Self::Stdout(Claim::stdout().map_err(|error| unwritable(path, &error))?));
         }
-        match AtomicFile::create(path) {
-            Ok(file) => Ok(Self::File(path.to_owned(), file)),
-            Err(error) => Err(unwritable(path, &error)),
-        }
+        AtomicFile::create(path).map(|file| Self::File(path.to_owned(), file)).map_err(|error| unwritable(path, &error))
     }
 
     /// As [`Output::open`] for a file that users edit: one that exists is refused with this cure.

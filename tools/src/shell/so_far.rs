@@ -54,15 +54,9 @@ impl<R> State<R> {
     /// Keeps a part. If that fails, on a full disk for example, a warning says so: the part is still in memory.
     pub(crate) fn keep(&mut self, part: &impl Serialize) {
         let Some((path, header)) = &self.place else { return };
-        let kept = match self.kept.take() {
-            Some(kept) => Ok(kept),
-            None => Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept),
-        };
-        let added = kept.and_then(|kept| {
-            let kept = self.kept.insert(kept);
-            kept.add(part)
-        });
-        match added {
+        let open = || Partial::open::<_, IgnoredAny>(path, header).map(|(kept, ..)| kept);
+        let kept = self.kept.take().map_or_else(open, Ok);
+        match kept.and_then(|kept| self.kept.insert(kept).add(part)) {
             Ok(()) => self.parts += 1,
             Err(error) => {
                 log::warn!("{}; a kill would lose what is finished", with_causes("", &error));
@@ -99,23 +93,18 @@ impl<R: Send + 'static> SoFar<R> {
 
     /// Does `work`, and then publishes the record: also after an error, and after Ctrl-C meanwhile.
     pub(crate) fn run(&self, work: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
-        let words = self.last_words();
-        let ended = work();
-        drop(words);
-        self.finish(ended)
-    }
-
-    /// Publishes the record after Ctrl-C.
-    fn last_words(&self) -> interrupt::Words {
-        let shared = Arc::clone(&self.0);
-        interrupt::last_words(move || {
-            let state = &mut *shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = Self(Arc::clone(&self.0));
+        let words = interrupt::last_words(move || {
+            let state = &mut *shared.lock();
             if (state.close)(&mut state.record, Some("the run was interrupted")) {
                 // A failure to publish can't be reported any more.
                 let _ = state.publish();
             }
             state.tell_what_is_kept();
-        })
+        });
+        let ended = work();
+        drop(words);
+        self.finish(ended)
     }
 
     /// Makes [`each`](Self::each) write to a file beside the first output that is a file; without such an output it keeps nothing. Returns
@@ -188,10 +177,8 @@ impl<R: Send + 'static> SoFar<R> {
             return ended;
         }
         let published = state.publish();
-        if ended.is_ok() && published.is_ok() {
-            if let Some(kept) = state.kept.take() {
-                kept.remove();
-            }
+        if let Some(kept) = state.kept.take_if(|_| ended.is_ok() && published.is_ok()) {
+            kept.remove();
         }
         state.tell_what_is_kept();
         worse_of(ended, published)

@@ -158,10 +158,8 @@ pub(crate) fn draw_roots(name: &str, layout: &Layout, count: usize, seeds: RootS
 
 /// Checks the parameters of a generator.
 pub(crate) fn checked(generator: Generator) -> Result<Generator, Failure> {
-    match generator.validate() {
-        Ok(()) => Ok(generator),
-        Err(error) => Err(Failure::because(&format!("can't generate {generator}"), &error)),
-    }
+    generator.validate().map_err(|error| Failure::because(&format!("can't generate {generator}"), &error))?;
+    Ok(generator)
 }
 
 /// Graph500's Kronecker graph with the seeds `seed` and `seed` + 1 (Graph500: 2 and 3).
