@@ -41,7 +41,7 @@ use socbfs_boards::{
     board::DocumentError,
     measure,
     measure::{Calibration, Decider, GraphNumbers, Identity, Made, MeasuredDevice, Power, SCHEMA, Trained},
-    runtime::{self, CalibrationChoice, Machine, Setting, Step},
+    runtime::{self, CalibrationChoice, Machine, Setting, Step, during},
 };
 use socbfs_io::generate::Generator;
 use socbfs_policy::{LevelDevice, Objective, Policy, mlp::NetworkKind};
@@ -163,11 +163,7 @@ pub(super) fn run(arguments: &CalibrateArgs, matches: &ArgMatches, quiet: bool) 
         if let Some(before) = header.identity.device.as_ref().filter(|_| is_continued) {
             used.clone_from(before);
         } else if used.work_group.is_none() {
-            let progress = steps();
-            progress(Some(Step::WorkGroups));
-            let measured = measure_work_groups(&machine.options);
-            progress(None);
-            header.work_groups = measured?;
+            header.work_groups = during(Step::WorkGroups, &steps(), || measure_work_groups(&machine.options))?;
             used.work_group = best_work_group(&header.work_groups);
         }
         *way = used.memory_way;

@@ -118,12 +118,9 @@ impl CompareArgs {
     /// Runs A and B in turn over every graph.
     fn in_turn(&self, graphs: &[PathBuf]) -> Result<(), Failure> {
         let flags = [words(&self.a)?, words(&self.b)?];
-        let programs = [&self.a_binary, &self.b_binary].map(|program| match program {
-            Some(program) => Ok(program.clone()),
-            None => std::env::current_exe().map_err(|error| Failure::because("can't find this program", &error)),
-        });
-        let [a, b] = programs;
-        let programs = [a?, b?];
+        let this = || std::env::current_exe().map_err(|error| Failure::because("can't find this program", &error));
+        let program = |given: &Option<PathBuf>| given.clone().map_or_else(this, Ok);
+        let programs = [program(&self.a_binary)?, program(&self.b_binary)?];
         let mut compared: Vec<InTurn> = Vec::new();
         for (graph, number) in graphs.iter().zip(1..) {
             let name = graph.display().to_string();

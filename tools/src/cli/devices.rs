@@ -48,10 +48,7 @@ pub(super) fn run(arguments: &DevicesArgs) -> Result<(), Failure> {
         }
         Err(error) => return Err(Failure::because("looking for OpenCL devices", &error)),
     };
-    if arguments.json {
-        return print_json(&all);
-    }
-    print(&report::devices(&all))
+    if arguments.json { print_json(&all) } else { print(&report::devices(&all)) }
 }
 
 fn handover(info: &DeviceInfo, quick: bool) -> Result<HandoverTable, String> {

@@ -26,6 +26,7 @@ use crate::{
 use socbfs::{
     DeviceInfo, DeviceKind, OpenClError,
     opencl::{PlatformInfo, end_with, exact_choices, named_library, opened_library, platforms, try_driver},
+    words::counted,
 };
 use socbfs_boards::{
     board,
@@ -265,17 +266,12 @@ fn text(diagnosis: &Diagnosis, quiet: bool, colours: bool) -> String {
         entry(&mut text, Verdict::Unknown, &checks, &format!("impossible here (--json says why): {}", unknown.join(", ")), colours);
     }
     let (warnings, problems) = (count(Verdict::Warning), count(Verdict::Problem));
-    let warned = match warnings {
-        0 => String::new(),
-        1 => ", 1 warning".to_owned(),
-        many => format!(", {many} warnings"),
-    };
+    let warned = if warnings > 0 { format!(", {}", counted(warnings as u64, "warning", "warnings")) } else { String::new() };
     if !quiet {
         let _ = match problems {
             0 if diagnosis.works.is_none() => writeln!(text, "\nThese are another machine's files: no search was tried{warned}."),
             0 => writeln!(text, "\nSearching works{warned}."),
-            1 => writeln!(text, "\nSearching does not work: 1 problem{warned}."),
-            many => writeln!(text, "\nSearching does not work: {many} problems{warned}."),
+            many => writeln!(text, "\nSearching does not work: {}{warned}.", counted(many as u64, "problem", "problems")),
         };
     }
     text

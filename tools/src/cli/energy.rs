@@ -194,16 +194,7 @@ fn rail_line(rail: &RailEnergy) -> String {
 fn spread(text: &mut String, record: &CommandRecord) -> std::fmt::Result {
     let good = record.runs.iter().zip(&record.exit_codes).filter(|(_, code)| **code == Some(0));
     let joules: Option<Vec<f64>> = good.map(|(run, _)| run.joules.map(|joules| joules.0)).collect();
-    match joules.filter(|joules| joules.len() > 1).and_then(|joules| stats::Summary::of(&joules)) {
-        Some(summary) => writeln!(
-            text,
-            "\n  {:.4} J +/- {:.4} J over {} runs ({:.4} .. {:.4})",
-            summary.mean,
-            summary.stddev.unwrap_or(0.0),
-            summary.count,
-            summary.min,
-            summary.max
-        ),
-        None => Ok(()),
-    }
+    let summary = joules.filter(|joules| joules.len() > 1).and_then(|joules| stats::Summary::of(&joules));
+    let Some(stats::Summary { mean, stddev, count, min, max, .. }) = summary else { return Ok(()) };
+    writeln!(text, "\n  {mean:.4} J +/- {:.4} J over {count} runs ({min:.4} .. {max:.4})", stddev.unwrap_or(0.0))
 }

@@ -41,8 +41,5 @@ pub(super) fn run(arguments: &InfoArgs) -> Result<(), Failure> {
     let progress = Bar::start("Counting", 0);
     let info = graph::info(&edges).map_err(|error| Failure::because(&source.name(), &error))?;
     drop(progress);
-    if arguments.json {
-        return print_json(&info);
-    }
-    print(&report::info(&info))
+    if arguments.json { print_json(&info) } else { print(&report::info(&info)) }
 }

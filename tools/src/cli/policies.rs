@@ -227,11 +227,8 @@ pub(super) fn compare(
     let baseline = contestants.iter().position(|contestant| contestant.name == baseline).unwrap_or(0);
     let with_energy = asked.energy.filter(|_| !contestants.is_empty());
     let energy = with_energy.map(|(asked, edges)| energies(asked, config, edges, prepared, roots, &contestants, baseline)).transpose()?;
-    let (energy, no_energy) = match energy {
-        Some(Ok(energy)) => (Some(energy), None),
-        Some(Err(none)) => (None, Some(none.why().to_owned())),
-        None => (None, None),
-    };
+    let no_energy = energy.as_ref().and_then(|energy| Some(energy.as_ref().err()?.why().to_owned()));
+    let energy = energy.and_then(Result::ok);
     let edges = prepared.search.layout().stats().edges;
     Ok(PolicyComparison { policies, turns: how.turns, edges, watts, exact: asked.exact.to_vec(), evaluation, given_up, energy, no_energy })
 }
@@ -240,19 +237,12 @@ pub(super) fn compare(
 fn as_configured(config: &Runtime, contestant: &Contestant, prepared: &Prepared<'_>, objective: Objective) -> Result<Policy, RuntimeError> {
     let policy = &contestant.policy;
     // These decide directions only: the contestant says where their levels run.
-    let with_device = if matches!(policy, Policy::Mlp(_) | Policy::Sampled(_)) {
-        contestant.runs != LevelDevice::Cpu
-    } else {
-        !prepared.devices.is_empty()
-    };
+    let is_told = matches!(policy, Policy::Mlp(_) | Policy::Sampled(_));
+    let with_device = if is_told { contestant.runs != LevelDevice::Cpu } else { !prepared.devices.is_empty() };
     let mut config = config.clone();
     config.set_policy(Setting::flag(policy.clone()));
     // The objective is for cost models only: the policies that they are compared with minimise time.
-    if config.wants_objective() {
-        config.objective.value = objective;
-    } else {
-        config.objective.value = Objective::Time;
-    }
+    config.objective.value = if config.wants_objective() { objective } else { Objective::Time };
     Ok(prepared.choose(&config, with_device)?.policy)
 }
 
