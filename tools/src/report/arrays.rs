@@ -169,10 +169,7 @@ impl<R: BufRead> Source<R> {
         if self.line == 1 && bytes.starts_with(BYTE_ORDER_MARK) {
             return Err(self.bad_line(MARK));
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => self.text = text,
-            Err(_) => return Err(self.bad_line("not text")),
-        }
+        self.text = String::from_utf8(bytes).map_err(|_| self.bad_line("not text"))?;
         Ok(count > 0)
     }
 
@@ -250,11 +247,8 @@ impl<R: BufRead> Source<R> {
     }
 
     fn npy(&mut self, vertices: usize) -> Result<Vec<Vertex>, ArrayError> {
-        let is_empty = match self.reader.fill_buf() {
-            Ok(bytes) => bytes.is_empty(),
-            Err(error) => return Err(self.io(&error)),
-        };
-        if is_empty {
+        let is_empty = self.reader.fill_buf().map(<[u8]>::is_empty);
+        if is_empty.map_err(|error| self.io(&error))? {
             return Err(self.empty());
         }
         let head = Head::read(&mut self.reader).map_err(|error| self.ended(&error))?.map_err(|reason| self.bad(reason))?;
@@ -273,7 +267,7 @@ impl<R: BufRead> Source<R> {
         let mut values = Vec::with_capacity(vertices);
         let (mut bytes, size) = ([0; 8], usize::from(size - b'0'));
         for index in 0..vertices {
-            self.exact(&mut bytes[..size])?;
+            self.reader.read_exact(&mut bytes[..size]).map_err(|error| self.ended(&error))?;
             if order == b'>' {
                 bytes[..size].reverse();
             }
@@ -287,10 +281,6 @@ impl<R: BufRead> Source<R> {
             values.push(narrow(value).map_err(|reason| self.bad(format!("entry {index}: {reason}")))?);
         }
         Ok(values)
-    }
-
-    fn exact(&mut self, bytes: &mut [u8]) -> Result<(), ArrayError> {
-        self.reader.read_exact(bytes).map_err(|error| self.ended(&error))
     }
 
     fn ended(&self, error: &io::Error) -> ArrayError {

@@ -73,10 +73,7 @@ fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     let total = number(summary.map(|s| s.mteps_per_watt.mean));
     writeln!(out, "{:<width$}!  {total}", "energy  mean_MTEPS_per_watt:", width = COLUMN - 3)?;
     line(out, "energy  stddev_MTEPS_per_watt", &number(summary.and_then(|s| s.mteps_per_watt.stddev)))?;
-    match energy.reason() {
-        Some(reason) => line(out, "energy  reason", reason),
-        None => Ok(()),
-    }
+    energy.reason().map_or(Ok(()), |reason| line(out, "energy  reason", reason))
 }
 
 /// Writes the statistics of a quantity. A single root has no spread: its stddev is 0, where the reference code divides by zero.

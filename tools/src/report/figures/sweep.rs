@@ -48,23 +48,18 @@ pub fn point_line(record: &PointRecord) -> String {
 
 /// The document of a sweep.
 pub(super) fn document(sweep: &SweepRecord, record: &Value) -> Document {
-    let mut document = begin("The efficiency frontier of a board", record, &[]);
-    (document.warnings, document.sections) = (warnings(sweep), vec![section(sweep)]);
-    document
+    let document = begin("The efficiency frontier of a board", record, &[]);
+    Document { warnings: warnings(sweep), sections: vec![section(sweep)], ..document }
 }
 
 fn section(record: &SweepRecord) -> Section {
     let graph = record.graph.as_ref().map_or_else(|| "a graph".to_owned(), |graph| graph.source.clone());
     let measured = record.points.iter().filter(|point| point.measured.is_some()).count() as u64;
     let thrown_away: usize = record.points.iter().map(|point| point.thrown_away.len()).sum();
+    let power = record.scope.as_deref().map_or_else(|| "n/a".to_owned(), |scope| format!("{scope}: {}", record.sensors.join(" + ")));
     let mut facts = vec![
         ("points", Cell::word(format!("{measured} measured of {} in the grid", counted(record.grid, "point", "points")))),
-        (
-            "power",
-            Cell::word(
-                record.scope.as_deref().map_or_else(|| "n/a".to_owned(), |scope| format!("{scope}: {}", record.sensors.join(" + "))),
-            ),
-        ),
+        ("power", Cell::word(power)),
     ];
     facts.extend(record.idle_watts.map(|idle| ("idle", Cell::word(idle.to_string()))));
     facts.extend((thrown_away > 0).then(|| ("thrown away", Cell::word(counted(thrown_away as u64, "try", "tries")))));

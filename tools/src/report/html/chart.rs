@@ -149,8 +149,7 @@ impl Scale {
             (from, to) = (if log { 1.0 } else { 0.0 }, 1.0);
         }
         if log {
-            let (low, high) = (from.log10(), to.log10());
-            let (low, high) = (low.floor(), high.ceil());
+            let (low, high) = (from.log10().floor(), to.log10().ceil());
             return Self { log, from: low, to: high.max(low + 1.0) };
         }
         if from_zero {
