@@ -231,10 +231,7 @@ pub fn measure_policies_energy(
 }
 
 fn warm_up(search: &mut Search<'_>, records: &[RootRecord]) -> Result<(), EnergyError> {
-    if let Some(first) = records.first() {
-        run(search, first)?;
-    }
-    Ok(())
+    records.first().map_or(Ok(()), |first| run(search, first).map(drop))
 }
 
 fn run(search: &mut Search<'_>, record: &RootRecord) -> Result<f64, EnergyError> {

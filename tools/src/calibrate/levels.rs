@@ -225,13 +225,11 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
         let given_up = |level: usize| strategies.iter().any(|&strategy| levels[level].is_given_up(strategy));
         (0..levels.len()).map(|level| if given_up(level) { fastest[level].plan() } else { plan(level) }).collect()
     };
+    let has_time = |turn: usize| turn == 0 || begin.elapsed() <= how.patience;
     // Each strategy by itself: own times.
     let mut runs: Vec<Vec<Vec<LevelRecord>>> = vec![Vec::new(); strategies.len()];
     for turn in 0..how.turns.max(1) {
-        for (&strategy, runs) in strategies.iter().zip(&mut runs) {
-            if turn > 0 && begin.elapsed() > how.patience {
-                break;
-            }
+        for (&strategy, runs) in strategies.iter().zip(&mut runs).take_while(|_| has_time(turn)) {
             if levels.iter().any(|level| !level.is_given_up(strategy)) {
                 runs.push(run(search, root, Replay::new(&instead(&levels, &[strategy], &|_| strategy.plan())))?);
             }
@@ -263,10 +261,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             }
             let mut runs = [Vec::new(), Vec::new()];
             for turn in 0..how.turns.max(1) {
-                for (phase, runs) in runs.iter_mut().enumerate() {
-                    if turn > 0 && begin.elapsed() > how.patience {
-                        break;
-                    }
+                for (phase, runs) in runs.iter_mut().enumerate().take_while(|_| has_time(turn)) {
                     let plans = instead(&levels, &[a, b], &|level| if level % 2 == phase { a.plan() } else { b.plan() });
                     runs.push(run(search, root, Replay::new(&plans))?);
                 }
@@ -295,10 +290,7 @@ fn measured(search: &mut Search<'_>, root: Vertex, strategies: &[Strategy], how:
             let mut split = |levels: &[LevelTimes], gpu_permille: u16, in_turn: bool| {
                 let mut runs = Vec::new();
                 search.set_split_in_turn(in_turn);
-                for turn in 0..how.turns.max(1) {
-                    if turn > 0 && begin.elapsed() > how.patience {
-                        break;
-                    }
+                for _ in (0..how.turns.max(1)).take_while(|&turn| has_time(turn)) {
                     runs.push(run(search, root, Replay::new(&plans(levels, gpu_permille)))?);
                 }
                 Ok::<_, SearchError>(runs)

@@ -336,10 +336,8 @@ impl Clocks {
     /// [`ClockError::NotBack`].
     pub fn put_back(mut self) -> Result<(), ClockError> {
         self.end();
-        match self.limits().find(|limit| !limit.is_back()) {
-            None => Ok(()),
-            Some(limit) => Err(ClockError::NotBack { path: limit.path.clone(), text: limit.before.clone() }),
-        }
+        let other = self.limits().find(|limit| !limit.is_back());
+        other.map_or(Ok(()), |limit| Err(ClockError::NotBack { path: limit.path.clone(), text: limit.before.clone() }))
     }
 
     fn end(&mut self) {
