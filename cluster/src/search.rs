@@ -142,10 +142,8 @@ impl<'p, R: Ranks> ClusterSearch<'p, R> {
         if let Some(root) = self.asked.iter().find_map(|&[wrong, _]| Vertex::try_from(wrong).ok()) {
             return Err(ClusterError::RootOutOfRange { root, vertices });
         }
-        match self.asked.iter().position(|asked| *asked != self.asked[0]) {
-            Some(rank) => Err(ClusterError::OtherSources { rank }),
-            None => Ok(()),
-        }
+        let other = self.asked.iter().position(|asked| *asked != self.asked[0]);
+        other.map_or(Ok(()), |rank| Err(ClusterError::OtherSources { rank }))
     }
 
     /// Searches once. Returns the number of levels that were searched, and the time when the last one ended.

@@ -96,6 +96,8 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     let sampled = Policy::Sampled(SampledCosts::default());
     let changing = selective(Adaptive::of(Bands { top_down: Band::gpu_from(0), bottom_up: Band::CPU }));
     let mut kinds = vec![(sampled.clone(), LevelDevice::Cpu), (sampled.clone(), runs), (changing, runs)];
+    // A policy that splits every level.
+    let together = || Policy::Adaptive(Box::new(Adaptive::of(Bands::by(|_| Band::split_from(0, 500))).concurrent()));
     kinds.extend(splits.then(|| (together(), runs)));
     let mut searches = in_turn(search, &kinds, &roots, false)?.into_iter();
     let mut next = || searches.next().unwrap_or_default();
@@ -165,11 +167,6 @@ pub fn thresholds(search: &mut Search<'_>, runs: LevelDevice, splits: bool) -> R
     measured.bands.top_down.gpu_permille = lines.top_down.gpu_permille;
     measured.bands.bottom_up.gpu_permille = lines.bottom_up.gpu_permille;
     Ok(measured)
-}
-
-/// A policy that splits every level.
-fn together() -> Policy {
-    Policy::Adaptive(Box::new(Adaptive::of(Bands::by(|_| Band::split_from(0, 500))).concurrent()))
 }
 
 /// The GPU's share of split levels of this direction, in thousandths: the median over these records.

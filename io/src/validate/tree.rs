@@ -61,10 +61,8 @@ pub(super) fn find_levels(sources: &[Vertex], parent: &[Vertex], level: &[Atomic
 
 /// Compares levels that came with the parents.
 pub(super) fn compare_levels(given: &[u32], level: &[AtomicU32]) -> Result<(), Violation> {
-    match given.par_iter().zip(level).position_first(|(given, found)| *given != found.load(Relaxed)) {
-        None => Ok(()),
-        Some(v) => Err(Violation::Level { vertex: v as Vertex, given: given[v], found: level[v].load(Relaxed) }),
-    }
+    let wrong = given.par_iter().zip(level).position_first(|(given, found)| *given != found.load(Relaxed));
+    wrong.map_or(Ok(()), |v| Err(Violation::Level { vertex: v as Vertex, given: given[v], found: level[v].load(Relaxed) }))
 }
 
 /// The end of a walk along the parents.
