@@ -97,13 +97,11 @@ impl Runtime {
     pub fn calibration(&self, device: Option<(&DeviceInfo, Option<SharingMode>)>) -> Result<Option<FoundCalibration>, RuntimeError> {
         let mut here = self.identity(device.map(|(info, way)| (info, way.unwrap_or(SharingMode::Copy))));
         let file = match &self.calibration.value {
-            CalibrationChoice::Off => return Ok(None),
-            CalibrationChoice::File(file) => file.clone(),
-            CalibrationChoice::Auto => match folder().map(|folder| folder.join(here.file_name())) {
-                Some(file) => file,
-                None => return Ok(None),
-            },
+            CalibrationChoice::Off => None,
+            CalibrationChoice::File(file) => Some(file.clone()),
+            CalibrationChoice::Auto => folder().map(|folder| folder.join(here.file_name())),
         };
+        let Some(file) = file else { return Ok(None) };
         let calibration = match Calibration::load(&file) {
             Ok(calibration) => calibration,
             Err(DocumentError::Read { source, .. })
