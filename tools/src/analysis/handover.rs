@@ -11,16 +11,13 @@ use socbfs_policy::{LevelDevice, Policy, Replay};
 /// # Errors
 /// [`SearchError`] where a device fails.
 pub fn mapped_levels<'g>(plain: &mut Search<'g>, shared: &mut Search<'g>, root: Vertex, turns: usize) -> Result<MappedLevels, SearchError> {
-    let set_single_levels = |plain: &mut Search<'g>, shared: &mut Search<'g>, single| {
-        for search in [plain, shared] {
-            search.set_single_levels(single);
-        }
-    };
-    set_single_levels(plain, shared, true);
+    plain.set_single_levels(true);
+    shared.set_single_levels(true);
     let runs = measured(plain, shared, root, turns);
     // Also after an error.
     shared.set_handover_round_levels(false);
-    set_single_levels(plain, shared, false);
+    plain.set_single_levels(false);
+    shared.set_single_levels(false);
     let runs = runs?;
     let typical = |runs: &[Vec<LevelRecord>], level: usize, of: fn(&LevelRecord) -> u64| {
         median(&runs.iter().filter_map(|records| records.get(level)).map(|record| of(record) as f64).collect::<Vec<_>>())

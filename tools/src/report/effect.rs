@@ -82,15 +82,14 @@ pub fn verdict(medians: Option<Effect>, means: Option<Effect>) -> String {
         percent if percent < 10.0 => general(percent, 2),
         percent => format!("{percent:.0}"),
     };
-    let (sides, contradicts) = if low > 1.0 {
-        ([("faster", ratio, low, high)], means.is_some_and(|means| means.ratio < 1.0))
+    let (word, ratio, least, most, contradicts) = if low > 1.0 {
+        ("faster", ratio, low, high, means.is_some_and(|means| means.ratio < 1.0))
     } else if high < 1.0 {
-        ([("slower", 1.0 / ratio, 1.0 / high, 1.0 / low)], means.is_some_and(|means| means.ratio > 1.0))
+        ("slower", 1.0 / ratio, 1.0 / high, 1.0 / low, means.is_some_and(|means| means.ratio > 1.0))
     } else {
         let (low, high) = (general(low, 4), general(high, 4));
         return format!("No difference that this noise lets see: B's speed over A's is between {low} and {high} (95 %).");
     };
-    let [(word, ratio, least, most)] = sides;
     if contradicts {
         let means = means.map_or_else(String::new, |means| general(means.ratio, 4));
         return format!(

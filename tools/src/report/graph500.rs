@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use super::cells::written;
+use super::cells::{NONE, written};
 use crate::record::{EnergyRecord, EnergySummary, Record, Summary};
 use socbfs::{
     stats::{self, RateSummary},
@@ -43,7 +43,6 @@ fn energy(out: &mut String, energy: &EnergyRecord) -> fmt::Result {
     if let (None, Some(reason)) = (&energy.measured, energy.reason()) {
         return line(out, "energy  reason", reason);
     }
-    const NONE: &str = "n/a";
     let summary = energy.summary();
     let measured = energy.measured.as_ref();
     let text = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
