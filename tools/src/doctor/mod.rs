@@ -212,7 +212,8 @@ mod tests {
 
     impl Machine {
         pub(super) fn new(files: &[(&str, &str)]) -> Self {
-            let machine = Self(tempfile::tempdir().unwrap());
+            // Whatever its name holds, it is no part of the names below it.
+            let machine = Self(tempfile::Builder::new().prefix("trip_point_0_type").tempdir().unwrap());
             for (path, text) in files {
                 machine.file(path, text);
             }

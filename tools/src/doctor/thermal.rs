@@ -31,7 +31,7 @@ impl Zone {
         let mut trip: Option<(f64, String)> = None;
         for kind_file in list(path, |name| name.starts_with("trip_point_") && name.ends_with("_type")) {
             let Some(kind) = line(&kind_file).filter(|kind| matches!(kind.as_str(), "passive" | "hot" | "critical")) else { continue };
-            let temperature_file = kind_file.to_string_lossy().replace("_type", "_temp");
+            let temperature_file = format!("{}_temp", kind_file.to_string_lossy().trim_end_matches("_type"));
             let Some(at) = number::<f64>(Path::new(&temperature_file)).map(|at| at / 1000.0).filter(|at| *at > 0.0) else { continue };
             if trip.as_ref().is_none_or(|(lowest, _)| at < *lowest) {
                 trip = Some((at, kind));
