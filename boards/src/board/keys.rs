@@ -54,7 +54,7 @@ pub const KEYS: &[Key] = &[
     acts("operating_points[].goal", "which --at means the point"),
     acts("operating_points[].cpus", "CPUs that threads are bound to with --at"),
     acts("operating_points[].device", "device with --at"),
-    informs("operating_points[].clocks_khz.", "informs: clocks are not set"),
+    informs("operating_points[].clocks_khz.", "informs: clocks are set with --set-clocks"),
     informs("operating_points[].mteps", "informs"),
     informs("operating_points[].watts", "informs"),
     acts("power.scope", "what measured energy covers"),
