@@ -108,6 +108,21 @@ fn check(plain: &Plain, search: &mut GridSearch, sources: &[usize]) {
     assert_eq!(path.len() as u32, expected[far] + 1);
     assert_eq!(search.path(cell(plain, far)).unwrap().len(), path.len());
     assert_eq!(*path.last().unwrap(), cell(plain, nearest[far / plain.columns * line + far % plain.columns] as usize));
+
+    // As far as half of the way, by a target and by a depth.
+    let most = expected[far] / 2;
+    let target = expected.iter().position(|&distance| distance == most).unwrap();
+    let near: Vec<u32> = expected.iter().map(|&distance| if distance <= most { distance } else { u32::MAX }).collect();
+    for (until, end) in [
+        (GridUntil { target: Some(cell(plain, target)), depth: None }, End::Target),
+        (GridUntil { target: None, depth: Some(most) }, End::Depth),
+    ] {
+        let sources: Vec<Cell> = sources.iter().map(|&source| cell(plain, source)).collect();
+        let outcome = search.run_until(&sources, until).unwrap();
+        assert_eq!(found(search), near, "{kind:?} {plain:?} from {sources:?}, {until:?}");
+        let reached = near.iter().filter(|&&distance| distance <= most).count();
+        assert_eq!((outcome.end, outcome.levels, outcome.reached), (end, most + 1, reached as u64));
+    }
 }
 
 fn search_of(plain: &Plain, connectivity: Connectivity, threads: usize, simd: Option<Simd>) -> GridSearch {
@@ -325,6 +340,12 @@ fn a_search_after_a_stopped_one_is_right() {
         search.set_deadline(Some(Instant::now() + Duration::from_micros(300)));
         assert!(matches!(search.run(&[Cell::new(350, 350)]), Err(GridError::Stopped)), "700 levels in 0.3 ms");
         search.set_deadline(None);
+        // What the stopped search has reached, and the next one does not.
+        let mut walled = plain.clone();
+        walled.free[5 * 700..6 * 700].fill(0);
+        search.grid_mut().fill(5..6, 0..700, false).unwrap();
+        check(&walled, &mut search, &[3 * 700 + 690]);
+        search.grid_mut().fill(5..6, 0..700, true).unwrap();
         check(&plain, &mut search, &[3 * 700 + 690]);
     }
     // A target and a depth, while threads share visits.

@@ -369,7 +369,7 @@ impl<D: Distance> Wave<'_, D> {
                     nearer(self.edge(tile, edge).cast(), &self.row(state.cell, i).read_unaligned());
                 }
             }
-            state.phase = WRITTEN;
+            (state.phase, state.blank) = (WRITTEN, 0);
             state.edges |= u8::from(reached[0] != 0) << UP
                 | u8::from(reached[ROWS - 1] != 0) << DOWN
                 | (columns as u8 & 1) << LEFT
@@ -466,7 +466,7 @@ impl<D: Distance> Wave<'_, D> {
             let state = &mut *self.states.get().add(tile);
             if state.phase == UNTOUCHED {
                 self.touch(tile, state);
-                state.phase = WRITTEN;
+                (state.phase, state.blank) = (WRITTEN, 0);
                 for i in 0..ROWS {
                     self.row(state.cell, i).write_unaligned([D::NONE; COLUMNS]);
                 }
