@@ -247,6 +247,7 @@ lanes!(Neon: 4 of arm::uint32x4_t, arm::vdupq_n_u32(0);
     (to, value) => arm::vst1q_u32(to, value);
     (a, b) => or arm::vorrq_u32(a, b), and arm::vandq_u32(a, b), xor arm::veorq_u32(a, b);
     (v, bits) => left arm::vshlq_u32(v, arm::vdupq_n_s32(bits)), right arm::vshlq_u32(v, arm::vdupq_n_s32(-bits));
+
     #[inline(always)]
     unsafe fn down(self, first: u32) -> Self {
         unsafe {

@@ -285,17 +285,18 @@ impl GridSearch {
         let tile_and_cell = |cell: Cell| [shape.tile(cell), cell.row % ROWS, cell.column % super::COLUMNS];
         // SAFETY: all arrays are of this shape, and the cells were checked. No other thread is at work.
         let (mut reached, mut visits) = (sources.iter().map(|&cell| u64::from(unsafe { wave.begin(tile_and_cell(cell), queue) })).sum(), 0);
+        // SAFETY: as above, whenever it is called.
+        let target = || until.target.and_then(|cell| unsafe { wave.distance(tile_and_cell(cell)) });
         let mut level = 0;
         let end = loop {
-            // SAFETY: as above.
-            if let Some(distance) = until.target.and_then(|cell| unsafe { wave.distance(tile_and_cell(cell)) }) {
+            if let Some(distance) = target() {
                 // What is further does not count. It may get nearer yet.
                 queue.until = queue.until.min(distance);
             }
             if self.stopper.is_stopped() || self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return Err(GridError::Stopped);
             }
-            // SAFETY: as above.
+            // SAFETY: no other thread is at work.
             let Some((first, len)) = (unsafe { queue.pop(wave.states.get(), level, &mut self.list) }) else { break queue.until };
             if first > queue.until {
                 break queue.until;
@@ -322,7 +323,7 @@ impl GridSearch {
             unsafe { (kernels.offer)(&wave, list, queue) };
             visits += len as u64;
         };
-        if queue.beyond && end == D::DEEPEST && depth > end && end < NONE - 2 {
+        if queue.beyond && end == D::DEEPEST && depth > end {
             return Ok(None);
         }
         let alone = shape.height * shape.strips < FINISHED;
@@ -332,8 +333,7 @@ impl GridSearch {
         });
         reached -= further;
         let last = self.states.iter().filter(|state| state.phase == WRITTEN).map(|state| state.last.min(end)).max().unwrap_or(0);
-        let is_reached = until.target.is_some_and(|cell| times.cells[shape.first() + cell.row * shape.line() + cell.column] != D::NONE);
-        let why = if is_reached {
+        let why = if target().is_some() {
             End::Target
         } else if last == depth {
             End::Depth

@@ -20,6 +20,7 @@ pub(super) type Tile = [u32; ROWS];
 const HORIZON: u32 = 64;
 /// Planes of bits that hold that many times.
 pub(super) const PLANES: usize = HORIZON.ilog2() as usize;
+
 /// The four edges of a tile. As [`TileState::edges`], a bit for each.
 const UP: usize = 0;
 const DOWN: usize = 1;
@@ -354,8 +355,8 @@ impl<D: Distance> Wave<'_, D> {
                 for column in 0..COLUMNS {
                     cells[column] = if times[column] > 127 { D::NONE } else { D::of(from + u32::from(times[column])) };
                 }
-                nearer(first.add(i).cast(), &[cells[0]]);
-                nearer(end.add(i).cast(), &[cells[COLUMNS - 1]]);
+                lower(first.add(i).cast(), &[cells[0]]);
+                lower(end.add(i).cast(), &[cells[COLUMNS - 1]]);
                 if !is_new {
                     let old = row.read_unaligned();
                     for column in 0..COLUMNS {
@@ -366,7 +367,7 @@ impl<D: Distance> Wave<'_, D> {
             }
             for (edge, i) in [(UP, 0), (DOWN, ROWS - 1)] {
                 if reached[i] != 0 {
-                    nearer(self.edge(tile, edge).cast(), &self.row(state.cell, i).read_unaligned());
+                    lower(self.edge(tile, edge).cast(), &self.row(state.cell, i).read_unaligned());
                 }
             }
             (state.phase, state.blank) = (WRITTEN, 0);
@@ -442,9 +443,9 @@ impl<D: Distance> Wave<'_, D> {
     pub(super) unsafe fn finish(&self, tile: usize, until: u32) -> u64 {
         unsafe {
             let state = &mut *self.states.get().add(tile);
-            let (is_written, is_blank) = (state.phase == WRITTEN, state.blank != 0);
-            if state.cell == BORDER_CELL || is_written && state.last <= until || !is_written && is_blank {
-                state.blank = u8::from(!is_written);
+            let is_written = state.phase == WRITTEN;
+            let is_done = if is_written { state.last <= until } else { state.blank != 0 };
+            if is_done || state.cell == BORDER_CELL {
                 return 0;
             }
             state.blank = u8::from(!is_written);
@@ -491,7 +492,7 @@ impl<D: Distance> Wave<'_, D> {
 
 /// Lowers entries of an edge to one more than the distances of its cells.
 #[inline(always)]
-unsafe fn nearer<D: Distance, const LEN: usize>(edge: *mut [D; LEN], cells: &[D; LEN]) {
+unsafe fn lower<D: Distance, const LEN: usize>(edge: *mut [D; LEN], cells: &[D; LEN]) {
     // SAFETY: the caller's promise: the edge is the caller's own.
     let entries = unsafe { &mut *edge };
     for i in 0..LEN {
