@@ -890,7 +890,7 @@ mod tests {
         let edges = [[0, 1], [1, 2], [2, 0]].into_iter().chain((4..20).map(|v| [3, v])).collect();
         let edges = EdgeList::new(21, edges, Listing::Once).unwrap();
         for directed in [false, true] {
-            for order in [Order::Original, Order::Degree, Order::Rcm] {
+            for order in [Order::Original, Order::Degree, Order::Bfs] {
                 let layout = Layout::build(&edges, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
                 let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
                 search.run(0).unwrap();

@@ -40,7 +40,7 @@ fn compare(n: usize, edges: Vec<[u32; 2]>, threads: &[usize]) {
     let wanted = components(n, &edges);
     let count = wanted.iter().max().map_or(0, |last| *last as usize + 1);
     let edges = EdgeList::new(n, edges, Listing::Once).unwrap();
-    let layouts = [(Order::Original, false), (Order::Degree, false), (Order::Rcm, false), (Order::Degree, true), (Order::Rcm, true)];
+    let layouts = [(Order::Original, false), (Order::Degree, false), (Order::Bfs, false), (Order::Degree, true), (Order::Bfs, true)];
     let tried = if n < 1000 { &layouts[..] } else { &layouts[..3] };
     for directed in [false, true] {
         for &(order, keep_leaves) in tried {

@@ -30,7 +30,7 @@ use crate::{
 fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let reference = Reference::new(n, edges, directed, roots);
     let list = EdgeList::new(n, edges.to_vec(), Listing::Unknown).unwrap();
-    for order in [Order::Original, Order::Degree, Order::Rcm] {
+    for order in [Order::Original, Order::Degree, Order::Bfs] {
         let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
         for threads in [1, 3] {
             let mut search = ManySearch::new(&layout, threads, &[]).unwrap();
@@ -67,7 +67,7 @@ fn check_many(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
 
 /// Checks depth limits up to the depth of the whole tree, and some targets.
 fn check_until(n: usize, edges: &[[u32; 2]], directed: bool, root: u32, targets: &[u32], options: &SearchOptions) {
-    for order in [Order::Original, Order::Degree, Order::Rcm] {
+    for order in [Order::Original, Order::Degree, Order::Bfs] {
         check_until_by(order, n, edges, directed, root, targets, options);
     }
 }
@@ -214,7 +214,7 @@ impl Visitor for Shallow {
 fn passes_end_at_the_deepest_level_that_is_accepted() {
     // A pair, a star, and a vertex without an edge.
     let list = EdgeList::new(7, vec![[0, 1], [2, 3], [2, 4], [2, 5]], Listing::Once).unwrap();
-    for order in [Order::Original, Order::Degree, Order::Rcm] {
+    for order in [Order::Original, Order::Degree, Order::Bfs] {
         let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
         let mut search = ManySearch::new(&layout, 1, &[]).unwrap();
         for (roots, levels) in [(&[][..], 0), (&[6], 1), (&[0], 2), (&[6, 1], 2), (&[2], 2), (&[2, 3], 3)] {

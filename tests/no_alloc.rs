@@ -48,7 +48,7 @@ fn main() {
     let every_combination = std::env::var_os("SOCBFS_TEST_ALL").is_some();
     for (kind, edges) in searches::large() {
         let list = EdgeList::new(searches::LARGE as usize, edges, Listing::Once).unwrap();
-        for order in [Order::Original, Order::Degree, Order::Rcm] {
+        for order in [Order::Original, Order::Degree, Order::Bfs] {
             for directed in [false, true] {
                 let layout = Layout::build(&list, &BuildOptions { directed, order, ..BuildOptions::default() }).unwrap();
                 layouts += 1;

@@ -40,7 +40,7 @@ fn check(n: usize, edges: &[[u32; 2]], directed: bool, roots: &[u32]) {
     let build = |order, blocks| Layout::build(&list, &BuildOptions { directed, order, blocks, ..BuildOptions::default() }).unwrap();
     let simds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
     let orders =
-        [Order::Original, Order::Degree, Order::Rcm].into_iter().flat_map(|order| [false, true].map(|blocks| (order, Some(blocks))));
+        [Order::Original, Order::Degree, Order::Bfs].into_iter().flat_map(|order| [false, true].map(|blocks| (order, Some(blocks))));
     let (layouts, threads, policies) = (orders.collect::<Vec<_>>(), [1, 2, 3], policies());
     let lengths = [layouts.len(), threads.len(), simds.len(), policies.len()];
     for (a, &(order, blocks)) in layouts.iter().enumerate() {
@@ -165,7 +165,7 @@ fn thresholds_of_threads_change_no_result() {
     for (n, edges) in graphs {
         let reference = Reference::new(n, &edges, false, &[0, n as u32 / 2]);
         let list = EdgeList::new(n, edges, Listing::Unknown).unwrap();
-        for order in [Order::Original, Order::Degree, Order::Rcm] {
+        for order in [Order::Original, Order::Degree, Order::Bfs] {
             let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
             for (arcs, hub_arcs, row_arcs, piece) in [(0, 0, 0, 64), (1, 1 << 40, 1, 192), (u64::MAX, 1, u64::MAX, 1 << 20), (1, 100, 1, 0)]
             {
@@ -192,7 +192,7 @@ fn a_search_without_an_outcome_has_no_tree() {
     // In the order of degrees the parents are in an array of their own.
     let star: Vec<[u32; 2]> = (1..200).map(|v| [0, v]).chain([[1, 2], [2, 3]]).collect();
     let list = EdgeList::new(200, star, Listing::Once).unwrap();
-    for order in [Order::Original, Order::Degree, Order::Rcm] {
+    for order in [Order::Original, Order::Degree, Order::Bfs] {
         let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
         let mut search = Search::new(&layout, &SearchOptions { threads: 1, ..SearchOptions::default() }).unwrap();
         assert!(search.parents().is_empty() && search.result(5).parent.is_empty(), "{order:?}");

@@ -157,7 +157,7 @@ fn the_distance_is_the_least_over_all_sources() {
     TestRunner::new(Config { cases: cases_tried, ..Config::default() })
         .run(&cases(), |(n, m, kind, directed, seed, sources, depth, target)| {
             let case = Case::new(n, random(n as u64, m, seed, kind), directed, sources);
-            for order in [Order::Original, Order::Degree, Order::Rcm] {
+            for order in [Order::Original, Order::Degree, Order::Bfs] {
                 let number = turn.replace(turn.get() + 1);
                 let layout = case.layout(order, number % 7 == 0);
                 let options = SearchOptions {
@@ -212,7 +212,7 @@ fn sources_without_an_arc_do_not_count_as_found() {
     let (edges, sets) = ring_and_star();
     for (sources, threads) in sets.into_iter().flat_map(|set| [(set.clone(), 1), (set, 2)]) {
         let case = Case::new(11, edges.clone(), false, sources);
-        for order in [Order::Original, Order::Degree, Order::Rcm] {
+        for order in [Order::Original, Order::Degree, Order::Bfs] {
             let layout = case.layout(order, false);
             for (policy, _) in policies().into_iter().filter(|(policy, _)| !policy.needs_device()) {
                 let options = SearchOptions { planner: policy.into(), threads, parallel: Some(SMALL), ..SearchOptions::default() };
@@ -268,7 +268,7 @@ fn large_sets_are_searched() {
     for (kind, directed) in [(0, false), (1, false), (1, true)] {
         let edges = random(n, 60_000, 7, kind);
         let sources: Vec<u32> = (0..200_000u64).map(|i| (i * 7919 % n) as u32).collect();
-        for order in [Order::Original, Order::Degree, Order::Rcm] {
+        for order in [Order::Original, Order::Degree, Order::Bfs] {
             let layout = layout(n as usize, &edges, directed, order, false);
             let mut search = Search::new(&layout, &SearchOptions { threads: 3, ..SearchOptions::default() }).unwrap();
             let outcome = search.run(&sources).unwrap();
@@ -299,7 +299,7 @@ fn devices_search_from_sets_of_sources() {
         }
         for (kind, directed) in [(2, false), (1, false), (1, true)] {
             let edges = random(n, 2 * n as usize, 3, kind);
-            for order in [Order::Original, Order::Rcm] {
+            for order in [Order::Original, Order::Bfs] {
                 let layout = layout(n as usize, &edges, directed, order, false);
                 let mut search = Search::new(&layout, &options).unwrap();
                 for (number, (policy, runs)) in policies_in_turn(&options.devices).into_iter().enumerate() {

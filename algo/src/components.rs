@@ -11,7 +11,7 @@
 //!    Walks up the trees for each edge, as in Afforest, take four times as long.)
 //! 3. Vertices outside of the largest tree look at all their neighbours.
 //!
-//! "Less" is by number, but in the order `rcm`, where hubs come late, the greater number is the lesser vertex.
+//! "Less" is by number: in other orders than the original one hubs come first.
 //!
 //! Space, from the first call on: 20 bytes per vertex of the layout, 36 if it has rows.
 
@@ -22,7 +22,7 @@ use std::{
 
 use socbfs::{
     EngineError, Layout, NONE, OutOfMemory, Search, SearchError, Team, Vertex,
-    graph::{Order, ROW_CONTINUES},
+    graph::ROW_CONTINUES,
     memory::{Shared, Slab, as_atomics},
     threads::{share, share_and_sum},
 };
@@ -110,16 +110,15 @@ impl Components {
             return Err(SearchError::Length { what: "labels", given, wanted });
         }
         self.fit(layout).map_err(EngineError::from)?;
-        let found = if layout.order() == Order::Rcm { self.number::<true>(search, labels) } else { self.number::<false>(search, labels) };
-        found.ok_or(SearchError::Stopped(NONE))
+        self.number(search, labels).ok_or(SearchError::Stopped(NONE))
     }
 
     /// As [`find`](Self::find); `None` if it was stopped.
-    fn number<const REVERSED: bool>(&mut self, search: &Search<'_>, labels: &mut [Vertex]) -> Option<usize> {
+    fn number(&mut self, search: &Search<'_>, labels: &mut [Vertex]) -> Option<usize> {
         let (layout, team, is_stopped) = (search.layout(), search.team(), &|| search.is_stopped());
         let (searched, places, leaves) = (layout.csr().vertices(), layout.internal_places(), layout.leaves());
         let (of_searched, others) = self.tree.split_at_mut(searched);
-        let joining = Joining::<REVERSED> {
+        let joining = Joining {
             layout,
             team,
             trees: Trees(as_atomics(of_searched)),
@@ -185,11 +184,11 @@ fn least_of(v: Vertex, &[first, second, third, fourth]: &[Vertex; 4]) -> Vertex 
     v.min(first & !ROW_CONTINUES).min(second).min(third.min(fourth))
 }
 
-/// For each vertex a lesser one of its tree, or itself. If `REVERSED`, a greater number is a lesser vertex.
+/// For each vertex a lesser one of its tree, or itself.
 #[derive(Clone, Copy)]
-struct Trees<'a, const REVERSED: bool>(&'a [AtomicU32]);
+struct Trees<'a>(&'a [AtomicU32]);
 
-impl<const REVERSED: bool> Trees<'_, REVERSED> {
+impl Trees<'_> {
     #[inline]
     fn at(self, v: Vertex) -> Vertex {
         self.0[v as usize].load(Relaxed)
@@ -198,12 +197,6 @@ impl<const REVERSED: bool> Trees<'_, REVERSED> {
     #[inline]
     fn point(self, v: Vertex, to: Vertex) {
         self.0[v as usize].store(to, Relaxed);
-    }
-
-    /// The lesser of two vertices, and the greater.
-    #[inline]
-    fn sorted(self, one: Vertex, other: Vertex) -> [Vertex; 2] {
-        if REVERSED { [one.max(other), one.min(other)] } else { [one.min(other), one.max(other)] }
     }
 
     /// The root of the tree of `v`. Vertices on the way point to what their pointees point to, so that the next way is shorter.
@@ -236,7 +229,7 @@ impl<const REVERSED: bool> Trees<'_, REVERSED> {
     fn link(self, one: Vertex, other: Vertex) -> bool {
         let (mut one, mut other) = (self.root(one), self.root(other));
         while one != other {
-            let [lesser, greater] = self.sorted(one, other);
+            let (lesser, greater) = (one.min(other), one.max(other));
             // Only a root is written, and only once: others may join it at the same time.
             if self.0[greater as usize].compare_exchange(greater, lesser, Relaxed, Relaxed).is_ok() {
                 return true;
@@ -248,10 +241,10 @@ impl<const REVERSED: bool> Trees<'_, REVERSED> {
 }
 
 /// Trees that are being joined.
-struct Joining<'a, const REVERSED: bool> {
+struct Joining<'a> {
     layout: &'a Layout,
     team: &'a Team,
-    trees: Trees<'a, REVERSED>,
+    trees: Trees<'a>,
     pairs: Shared<[Vertex; 2]>,
     roots: Shared<Vertex>,
     counts: Shared<[u32; 2]>,
@@ -269,12 +262,7 @@ impl Block<'_> {
     /// Lets `count` vertices point to their roots, and notes which of them are roots. Vertex `i` is what `vertex` returns, which is given
     /// the roots noted before. Returns how many are roots.
     #[inline]
-    fn keep_roots<const REVERSED: bool>(
-        &mut self,
-        trees: Trees<'_, REVERSED>,
-        count: usize,
-        vertex: impl Fn(&[Vertex], usize) -> Vertex,
-    ) -> u64 {
+    fn keep_roots(&mut self, trees: Trees<'_>, count: usize, vertex: impl Fn(&[Vertex], usize) -> Vertex) -> u64 {
         let mut left = 0;
         for i in 0..count {
             let v = vertex(self.roots, i);
@@ -288,11 +276,10 @@ impl Block<'_> {
     }
 }
 
-impl<const REVERSED: bool> Joining<'_, REVERSED> {
+impl Joining<'_> {
     /// Joins all trees of a component, and returns the number of trees (`None`: stopped).
     fn join(&self, is_stopped: &impl Fn() -> bool) -> Option<u64> {
         let layout = self.layout;
-        debug_assert!(!REVERSED || layout.rows().is_empty(), "rows are of the original order");
         if self.trees.0.is_empty() {
             return Some(0);
         }
@@ -324,7 +311,6 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
     /// Every vertex points to the least of its first neighbours.
     fn point(&self) {
         let (trees, rows, columns) = (self.trees, self.layout.rows(), self.layout.columns());
-        let none = self.layout.padded() as Vertex;
         self.blocks(&|Block { vertices, .. }| {
             let start = trees.0[vertices.clone()].as_ptr();
             // SAFETY: no thread looks at the vertices of another one's block. As plain numbers they are handled by vector instructions.
@@ -332,9 +318,8 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
             let own = own.iter_mut().zip(vertices.start as Vertex..);
             if let [first, second, ..] = columns {
                 // "No neighbour" has a greater number than any vertex.
-                let least = |v: Vertex, w: Vertex| if REVERSED && w == none { v } else { trees.sorted(v, w)[0] };
                 for ((tree, v), (&first, &second)) in own.zip(first[vertices.clone()].iter().zip(&second[vertices])) {
-                    *tree = least(least(v, first), second);
+                    *tree = v.min(first).min(second);
                 }
             } else {
                 for ((tree, v), row) in own.zip(&rows[vertices]) {
@@ -348,14 +333,14 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
     /// Every vertex forms a pair with the other one of its first two neighbours. (Lists are longer than that, so the neighbour's first two
     /// may lack the vertex.) Returns the number of pairs.
     fn pair_columns(&self) -> u64 {
-        let (trees, columns, none) = (self.trees, self.layout.columns(), self.layout.padded() as Vertex);
+        let (columns, none) = (self.layout.columns(), self.layout.padded() as Vertex);
         let [pairs, _] = self.blocks(&|Block { vertices, pairs, counts, .. }| {
             let mut count = 0;
             for v in vertices {
                 let (first, second) = (columns[0][v], columns[1][v]);
-                let [lesser, other] = if second == none { [first; 2] } else { trees.sorted(first, second) };
+                let [lesser, other] = if second == none { [first; 2] } else { [first.min(second), first.max(second)] };
                 pairs[count] = [v as Vertex, other];
-                count += usize::from(other != none && (other != lesser || trees.sorted(other, v as Vertex)[0] != other));
+                count += usize::from(other != none && (other != lesser || other > v as Vertex));
             }
             counts[0] = count as u32;
             [count as u64, 0]
@@ -403,9 +388,7 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
         let trees = self.trees;
         let [found, _] = self.blocks(&|mut block| {
             let Range { start, end } = block.vertices;
-            // From the least on.
-            let vertex = |i: usize| if REVERSED { end - 1 - i } else { start + i };
-            [block.keep_roots(trees, end - start, |_, i| vertex(i) as Vertex), 0]
+            [block.keep_roots(trees, end - start, |_, i| (start + i) as Vertex), 0]
         });
         found
     }
@@ -422,10 +405,10 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
             let mut left = 0;
             for i in 0..counts[0] as usize {
                 let [one, other] = pairs[i].map(|v| trees.at(v));
-                let [lesser, greater] = trees.sorted(one, other);
+                let (lesser, greater) = (one.min(other), one.max(other));
                 pairs[left] = [greater, lesser];
                 left += usize::from(greater != lesser);
-                trees.point(greater, trees.sorted(trees.at(greater), lesser)[0]);
+                trees.point(greater, trees.at(greater).min(lesser));
             }
             counts[0] = left as u32;
             [0; 2]
@@ -482,7 +465,6 @@ impl<const REVERSED: bool> Joining<'_, REVERSED> {
         let (sums, _) = share_and_sum(self.team, vertices.div_ceil(BLOCK), BLOCKS, vertices < SHARED, &|_, range| {
             let mut sums = [0; 2];
             for block in range {
-                let block = if REVERSED { vertices.div_ceil(BLOCK) - 1 - block } else { block };
                 let vertices = block * BLOCK..vertices.min((block + 1) * BLOCK);
                 // SAFETY: the arrays have a place for each vertex and each block, and each block is handed out once.
                 let block = unsafe {

@@ -106,7 +106,7 @@ impl Part {
     /// rank has a slice ([`EdgeSlice`](socbfs::graph::EdgeSlice)), it counts the edges of its slice. The ranks add up the degrees, and then
     /// send every edge to the owners of its ends, in pieces of bounded size. The part is the same either way.
     ///
-    /// For [`Order::Rcm`] vertices are ordered by degree, since no rank has the lists of all vertices.
+    /// For [`Order::Bfs`] vertices are ordered by degree, since no rank has the lists of all vertices.
     ///
     /// # Errors
     /// [`ClusterError`], on all ranks, if the graph does not fit one of them, an edge is out of range, or ranks have different graphs;

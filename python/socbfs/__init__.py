@@ -447,7 +447,7 @@ class Graph:
         rows = {
             "vertices": f"{vertices:,}",
             "arcs" if directed else "edges": f"{edges:,}",
-            "order": {"degree": "by degree", "rcm": "reverse Cuthill-McKee"}.get(order, "as given"),
+            "order": {"degree": "by degree", "bfs": "breadth-first"}.get(order, "as given"),
             "device": " and ".join(["CPU", *devices]),
             **({} if policy is None else {"policy": policy}),
             "last search": last,

@@ -608,7 +608,7 @@ type TreeArrays = (MaybeArray, MaybeArray, MaybeArray, u32, f64, &'static str, O
 type TwoArrays<'py> = (Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i32>>);
 type State<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<u32>>, u64, bool, &'static str);
 
-const ORDERS: [(Order, &str); 3] = [(Order::Original, "original"), (Order::Degree, "degree"), (Order::Rcm, "rcm")];
+const ORDERS: [(Order, &str); 3] = [(Order::Original, "original"), (Order::Degree, "degree"), (Order::Bfs, "bfs")];
 
 fn order_of(layout: &Layout) -> &'static str {
     ORDERS.iter().find(|(order, _)| *order == layout.order()).map_or("", |(_, name)| name)

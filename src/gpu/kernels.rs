@@ -234,7 +234,7 @@ mod tests {
         let edges = EdgeList::new(4, vec![[0, 1], [1, 2], [2, 3]], Listing::Once).unwrap();
         // Renumbered with two and with four columns of first neighbours, columns without renumbering, and neither (the CPU has rows
         // instead).
-        let layouts = [(Order::Degree, false), (Order::Rcm, false), (Order::Original, true), (Order::Original, false)]
+        let layouts = [(Order::Degree, false), (Order::Bfs, false), (Order::Original, true), (Order::Original, false)]
             .map(|(order, directed)| Layout::build(&edges, &BuildOptions { order, directed, ..BuildOptions::default() }).unwrap());
         let mut table = String::from("local_bytes\tgroup\tparts\tcolumns\trenumbered\toptions\n");
         let mut kinds = Vec::new();

@@ -174,7 +174,7 @@ mod tests {
         let n = 20_000;
         let edges: Vec<[Vertex; 2]> = (0..n).flat_map(|v| [1, 2, 3, 40, 700, 9_000].map(|step| [v, (v * 3 + step) % n])).collect();
         let edges = EdgeList::new(n as usize, edges, Listing::Once).unwrap();
-        for (order, directed) in [(Order::Original, false), (Order::Degree, false), (Order::Rcm, true)] {
+        for (order, directed) in [(Order::Original, false), (Order::Degree, false), (Order::Bfs, true)] {
             let options = BuildOptions { order, directed, blocks: Some(true), ..BuildOptions::default() };
             let layout = Layout::build(&edges, &options).unwrap();
             for (csr, lists) in [(layout.csr(), layout.lists()), (layout.incoming(), layout.incoming_lists())] {

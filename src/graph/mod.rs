@@ -9,7 +9,7 @@ mod edges;
 mod info;
 mod layout;
 mod leaves;
-mod rcm;
+mod order;
 mod rows;
 mod stop;
 mod stream;

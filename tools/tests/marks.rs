@@ -69,7 +69,7 @@ fn layouts() -> Vec<(String, Layout)> {
         Generator::Uniform { vertices: 2048, edges: 16_384, seed: 3 },
         Generator::Grid { width: 60, height: 40, deletion: 0.05, seed: 1 },
     ];
-    let orders = [Order::Original, Order::Degree, Order::Rcm];
+    let orders = [Order::Original, Order::Degree, Order::Bfs];
     let of = |graph: &Generator, order| {
         let edges = graph.generate(&|_| ()).unwrap();
         (format!("{graph:?} {order:?}"), Layout::build(&edges, &BuildOptions { order, ..BuildOptions::default() }).unwrap())
@@ -119,7 +119,7 @@ fn arcs_of_a_few_heavy_vertices_are_estimated() {
     let wide = (1..=WIDE).flat_map(|v| [[0, v], [v, v % WIDE + 1]]);
     let heavy = (1..=WIDE).step_by(80).flat_map(|v| (0..300).map(move |i| [v, WIDE + 1 + (v * 7 + i * 53) % WIDE]));
     let list = EdgeList::new(2 * WIDE as usize + 1, wide.chain(heavy).collect(), Listing::Once).unwrap();
-    for order in [Order::Original, Order::Degree, Order::Rcm] {
+    for order in [Order::Original, Order::Degree, Order::Bfs] {
         let layout = Layout::build(&list, &BuildOptions { order, ..BuildOptions::default() }).unwrap();
         let options = SearchOptions { planner: "tc".parse::<Policy>().unwrap().into(), threads: 1, ..SearchOptions::default() };
         let mut search = Search::new(&layout, &options).unwrap();

@@ -67,7 +67,7 @@ fn layout(record: &Record) -> String {
     let (l, c) = (&record.layout, &record.graph.counts);
     let order = match l.order {
         Order::Degree => "by descending degree",
-        Order::Rcm => "reverse Cuthill-McKee",
+        Order::Bfs => "breadth-first",
         Order::Original | Order::Auto => "as given",
     };
     let why = if l.order_asked == l.order { "asked for with --order" } else { "chosen for this graph" };

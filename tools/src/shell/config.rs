@@ -291,7 +291,7 @@ const ORDERS: [(&str, &str); 4] = [
     ("auto", "Chosen by the properties of the graph"),
     ("original", "As given: nothing to map back"),
     ("degree", "By descending degree, vertices without edges dropped"),
-    ("rcm", "Reverse Cuthill-McKee: neighbours near each other, the same vertices dropped"),
+    ("bfs", "Breadth-first: neighbours near each other, the same vertices dropped"),
 ];
 
 /// Flags of every command that builds the searchable structure.

@@ -233,7 +233,7 @@ impl std::fmt::Display for Machine {
             Order::Auto => "",
             Order::Original => ", original order",
             Order::Degree => ", order by degree",
-            Order::Rcm => ", reverse Cuthill-McKee order",
+            Order::Bfs => ", breadth-first order",
         };
         write!(f, "{}{order}{}", if directed { ", directed" } else { "" }, if keep_leaves { ", leaves kept" } else { "" })
     }
