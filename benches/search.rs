@@ -1,75 +1,121 @@
-//! Speed of searches of a Kronecker graph: always top-down (TC), always bottom-up (BC), and with policies that choose a direction at
-//! each level (`auto`, `alpha-beta`), on one thread and on all, with every available kind of vector instructions.
+//! Speed of searches by kind of vector instructions: always top-down (TC), always bottom-up (BC), and with directions chosen by `auto`.
 //!
-//! `SOCBFS_BENCH_SCALE` sets the scale (default 16: 2^16 vertices, 16 times as many edges). Roots are drawn by the rule of
-//! Graph500 and take turns; those outside the largest component are left out, so that each search has the same work. The time is
-//! [`Outcome::elapsed`], from the root to the parents in original numbers. Throughput is in edges of the component.
+//! ```text
+//! cargo bench -p socbfs-benches --bench search [-- [--update] [FILE...]]
+//! ```
 //!
-//! [`Outcome::elapsed`]: socbfs::search::Outcome::elapsed
-#![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop; criterion's macros have no docs
+//! All kinds that this CPU has take turns from each of 16 roots on one thread; a time is the least of [`TURNS`] searches, and the figure of
+//! a kind is the median over the roots of its time over that of scalar code. Figures of the five generated graphs are compared with those
+//! in `search.tsv` for a CPU of the same name, and `--update` writes them there; kinds that no CPU in it has are named. Exit code 1: a
+//! kind takes more than [`SLOWER`] times its stored share of scalar code's time.
+#![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop
 
-use std::{env, thread, time::Duration};
+use std::{collections::BTreeMap, env, fs, io::Write as _, path::Path, process::ExitCode};
 
-use criterion::{BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use socbfs::{
     Simd,
     bfs::Strategy,
-    graph::{BuildOptions, Layout, Vertex},
+    files::AtomicFile,
+    graph::{BuildOptions, EdgeList, Layout, Listing, Vertex},
     search::{Search, SearchOptions},
 };
-use socbfs_io::generate::Generator;
-use socbfs_policy::{Policy, Published};
+use socbfs_io::{ReadOptions, generate::Generator, read};
+use socbfs_policy::Policy;
 use socbfs_tools::bench::{RootSource, roots};
 
-/// Number of roots that are drawn.
-const ROOTS: usize = 16;
+/// Searches of each kind from a root.
+const TURNS: usize = 9;
+/// A share of scalar code's time that grew by this factor is an error. (Two runs in a row on one machine differ by up to 1.1.)
+const SLOWER: f64 = 1.2;
 
-/// The drawn roots that are in the largest component, and its number of edges.
-fn component(layout: &Layout) -> (Vec<Vertex>, u64) {
-    let mut search = Search::new(layout, &SearchOptions::default()).expect("a search");
-    let drawn = roots(layout.vertices(), |v| layout.input_degree(v), ROOTS, RootSource::GRAPH500);
-    let edges: Vec<u64> = drawn.iter().map(|&root| search.run(root).expect("a vertex").edges).collect();
-    let most = edges.iter().copied().max().expect("a graph with edges");
-    (drawn.into_iter().zip(edges).filter(|&(_, edges)| edges == most).map(|(root, _)| root).collect(), most)
+/// Groups of 20 vertices that are all neighbours, with an edge from each vertex to another group: searched in blocks of neighbours.
+fn communities(groups: u32) -> EdgeList {
+    let inside = (0..groups).flat_map(|group| (0..20).flat_map(move |a| (0..a).map(move |b| [20 * group + a, 20 * group + b])));
+    // To groups that a multiplication with a large prime number finds, lower ones more often, so that degrees are skewed.
+    let outside = (0..20 * groups).map(|v| [v, (u64::from(v) * 2_654_435_761 % u64::from(v + 1)) as Vertex]);
+    EdgeList::new(20 * groups as usize, inside.chain(outside).collect(), Listing::Unknown).expect("fits 32 bits")
 }
 
-fn search(criterion: &mut Criterion) {
-    let scale = env::var("SOCBFS_BENCH_SCALE").map_or(16, |text| text.parse().expect("SOCBFS_BENCH_SCALE is a number"));
-    let edges = Generator::graph500(scale).generate(&|_| ()).expect("SOCBFS_BENCH_SCALE is a scale that fits this machine");
-    let layout = Layout::build(&edges, &BuildOptions::default()).expect("builds");
-    drop(edges);
-    let (roots, component_edges) = component(&layout);
-
-    let mut threads = vec![1, thread::available_parallelism().map_or(1, usize::from)];
-    threads.dedup();
-    let policies =
-        [Policy::Fixed(Strategy::Tc), Policy::Fixed(Strategy::Bc), Policy::default(), Policy::Published(Published::alpha_beta())];
-    let mut group = criterion.benchmark_group(format!("search kronecker {scale}"));
-    group.sample_size(20).sampling_mode(SamplingMode::Flat);
-    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2));
-    group.throughput(Throughput::Elements(component_edges));
-    for policy in policies {
-        for &threads in &threads {
-            for simd in Simd::ALL.into_iter().filter(|simd| simd.available()) {
-                let options = SearchOptions { planner: policy.clone().into(), threads, simd: Some(simd), ..SearchOptions::default() };
-                let mut search = Search::new(&layout, &options).expect("a search");
-                let mut turns = roots.iter().cycle();
-                group.bench_function(BenchmarkId::new(policy.kind(), format!("{threads} threads {simd}")), |bencher| {
-                    bencher.iter_custom(|searches| {
-                        let mut elapsed = Duration::ZERO;
-                        for (_, &root) in (0..searches).zip(&mut turns) {
-                            let outcome = search.run(root).expect("a vertex");
-                            assert_eq!(outcome.edges, component_edges, "not the whole component from root {root}");
-                            elapsed += outcome.elapsed;
-                        }
-                        elapsed
-                    });
-                });
+/// The median share of scalar code's time for each policy and kind of vector instructions.
+fn shares(edges: &EdgeList, turns: usize) -> Vec<(Policy, Simd, f64)> {
+    let layout = Layout::build(edges, &BuildOptions::default()).expect("builds");
+    let roots = roots(layout.vertices(), |v| layout.input_degree(v), 16, RootSource::GRAPH500);
+    let kinds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
+    let mut found = Vec::new();
+    for policy in [Policy::Fixed(Strategy::Tc), Policy::Fixed(Strategy::Bc), Policy::default()] {
+        let search = |&simd: &Simd| {
+            let options = SearchOptions { planner: policy.clone().into(), threads: 1, simd: Some(simd), ..SearchOptions::default() };
+            Search::new(&layout, &options).expect("a search")
+        };
+        let mut searches: Vec<Search<'_>> = kinds.iter().map(search).collect();
+        let mut shares = vec![Vec::new(); kinds.len()];
+        for &root in &roots {
+            let mut least = vec![f64::MAX; kinds.len()];
+            for _ in 0..turns {
+                for (search, least) in searches.iter_mut().zip(&mut least) {
+                    *least = least.min(search.run(root).expect("a vertex").elapsed.as_secs_f64());
+                }
             }
+            // The first kind is scalar code.
+            shares.iter_mut().zip(&least).for_each(|(shares, time)| shares.push(time / least[0]));
         }
+        found.extend(kinds.iter().zip(shares).skip(1).map(|(&simd, mut shares)| {
+            shares.sort_by(f64::total_cmp);
+            (policy.clone(), simd, shares[shares.len() / 2])
+        }));
     }
-    group.finish();
+    found
 }
 
-criterion_group!(benches, search);
-criterion_main!(benches);
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let (flags, files): (Vec<&String>, Vec<&String>) = arguments.iter().partition(|argument| argument.starts_with("--"));
+    // Without `--bench`, from `cargo test`, it is only seen whether the benchmark runs.
+    let (is_timed, update) = (flags.iter().any(|flag| *flag == "--bench"), flags.iter().any(|flag| *flag == "--update"));
+    let (small, turns) = if is_timed { (0, TURNS) } else { (6, 1) };
+    let uniform = Generator::Uniform { vertices: 1 << (17 - small), edges: 16 << (17 - small), seed: 1 };
+    let rodinia = Generator::Rodinia { vertices: 1 << (17 - small), seed: 1 };
+    let generated = |generator: &Generator| generator.generate(&|_| ()).expect("generated");
+    let graphs: Vec<(String, EdgeList)> = if files.is_empty() {
+        let [kronecker, larger] = [16, 18].map(|scale| generated(&Generator::graph500(scale - small)));
+        let [uniform, rodinia] = [uniform, rodinia].map(|generator| generated(&generator));
+        let made = [kronecker, larger, uniform, rodinia, communities(4096 >> small)];
+        ["kronecker 16", "kronecker 18", "uniform 17", "rodinia 17", "communities"].map(String::from).into_iter().zip(made).collect()
+    } else {
+        let opened = |file: &&String| (String::clone(file), read(Path::new(file), &ReadOptions::default()).expect("a graph"));
+        files.iter().map(opened).collect()
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("search.tsv");
+    let stored = fs::read_to_string(&path).expect("benches/search.tsv is read");
+    let mut rows: BTreeMap<&str, f64> =
+        stored.lines().filter_map(|row| row.rsplit_once('\t')).map(|(key, share)| (key, share.parse().expect("a number"))).collect();
+    let cpu = socbfs_machine::cpu_model(Path::new("/")).unwrap_or_else(|| "unknown".into());
+    let mut is_slower = false;
+    let found: Vec<(String, f64)> = graphs
+        .iter()
+        .flat_map(|(name, edges)| {
+            shares(edges, turns)
+                .into_iter()
+                .map(|(policy, simd, share)| (format!("{cpu}\t{simd}\t{name}\t{}", policy.kind()), share))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    for (key, share) in found.iter().filter(|_| is_timed) {
+        let before = rows.get(&**key).copied();
+        let slower = before.is_some_and(|before| *share > SLOWER * before);
+        is_slower |= slower;
+        let stored = before.map_or("none stored".into(), |before| format!("stored: {before:.2}"));
+        println!("{}: {share:.2} of scalar code's time ({stored}){}", key.replace('\t', ", "), if slower { ", SLOWER" } else { "" });
+    }
+    if update && is_timed && files.is_empty() {
+        rows.extend(found.iter().map(|(key, share)| (&**key, *share)));
+        let text: String = rows.iter().map(|(key, share)| format!("{key}\t{share:.2}\n")).collect();
+        let mut file = AtomicFile::create(&path).expect("benches/search.tsv is written");
+        file.write_all(text.as_bytes()).and_then(|()| file.commit()).expect("benches/search.tsv is written");
+        is_slower = false;
+    }
+    let timed = |simd: &Simd| rows.keys().any(|key| key.split('\t').nth(1) == Some(&simd.to_string()));
+    let not_timed: Vec<String> = Simd::ALL[1..].iter().filter(|simd| !timed(simd)).map(Simd::to_string).collect();
+    println!("not timed on any CPU in {}: {}", path.display(), if not_timed.is_empty() { "none".into() } else { not_timed.join(", ") });
+    ExitCode::from(u8::from(is_slower))
+}

@@ -72,30 +72,6 @@ impl Probe for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn list(level: &BottomUp<'_>, list: &[Vertex]) -> Option<Vertex> {
-        // Most lists end with a hit among their first entries, which a gather does not test sooner than plain loads do.
-        let (first, mut rest) = list.split_at(list.len().min(8));
-        // SAFETY: lists hold vertices.
-        if let Some(&hit) = first.iter().find(|&&neighbour| unsafe { level.is_visited(neighbour) }) {
-            return Some(hit);
-        }
-        while !rest.is_empty() {
-            let lanes = if rest.len() >= 8 { 0xff } else { (1 << rest.len()) - 1 };
-            // SAFETY: only the lanes of the list are read, and they hold vertices.
-            let hit = unsafe {
-                let mask = spread(lanes);
-                let neighbours = _mm256_maskload_epi32(rest.as_ptr().cast(), mask);
-                lanes_of(visited_lanes(level, neighbours, mask))
-            };
-            if hit != 0 {
-                return rest.get(hit.trailing_zeros() as usize).copied();
-            }
-            rest = &rest[rest.len().min(8)..];
-        }
-        None
-    }
-
-    #[inline(always)]
     unsafe fn reached(parents: *const Vertex) -> u64 {
         let mut open = 0u64;
         // SAFETY: there are 64 parents (caller).
