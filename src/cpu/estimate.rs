@@ -3,7 +3,7 @@
 use super::{
     CpuEngine,
     simd::Visited,
-    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, MOST_SAMPLED, MOST_STEP, PLACES_TRIED, PROBES, VERTICES_SAMPLED},
+    tuning::{COUNTED, DEGREES_SAMPLED, HUB_WORDS, MOST_SAMPLED, MOST_STEP, PLACES_TRIED, PROBES, PROBES_SAMPLED, VERTICES_SAMPLED},
 };
 use crate::{
     engine::Frontier,
@@ -152,6 +152,9 @@ impl CpuEngine<'_> {
                 }
             }
             for &v in &batch[..unvisited.min(VERTICES_SAMPLED - sampled)] {
+                if probes >= PROBES_SAMPLED {
+                    break;
+                }
                 let list = lists.neighbours(v);
                 // A visited neighbour of an unvisited vertex is in the frontier.
                 let looked = list.iter().take(PROBES).position(|&w| parent[w as usize] != NONE);
@@ -159,7 +162,7 @@ impl CpuEngine<'_> {
                 sampled += 1;
             }
             // Half of a full sample is good enough: more would take another round of cache misses.
-            if sampled >= VERTICES_SAMPLED / 2 {
+            if sampled >= VERTICES_SAMPLED / 2 || probes >= PROBES_SAMPLED {
                 break;
             }
         }
