@@ -1,22 +1,21 @@
-//! Speed of searches by kind of vector instructions: always top-down (TC), always bottom-up (BC), and with directions chosen by `auto`.
+//! Speed of searches by kind of vector instructions, with directions chosen by `auto`.
 //!
 //! ```text
-//! cargo bench -p socbfs-benches --bench search [-- [--update] [FILE...]]
+//! cargo bench -p socbfs-benches --bench search [-- --update | FILE...]
 //! ```
 //!
 //! All kinds that this CPU has take turns from each of 16 roots on one thread; a time is the least of [`TURNS`] searches, and the figure of
 //! a kind is the median over the roots of its time over that of scalar code. Figures of the five generated graphs are compared with those
-//! in `search.tsv` for a CPU of the same name, and `--update` writes them there; kinds that no CPU in it has are named. Exit code 1: a
-//! kind takes more than [`SLOWER`] times its stored share of scalar code's time.
+//! in `search.tsv` for a CPU of the same name, and `--update` writes them there; kinds that no CPU in it has are named. FILEs, sought in
+//! this folder, take the place of the graphs. Exit code 1: a kind takes more than [`SLOWER`] times its stored share of scalar code's time.
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop
 
 use std::{collections::BTreeMap, env, fs, io::Write as _, path::Path, process::ExitCode};
 
 use socbfs::{
     Simd,
-    bfs::Strategy,
     files::AtomicFile,
-    graph::{BuildOptions, EdgeList, Layout, Listing, Vertex},
+    graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     search::{Search, SearchOptions},
 };
 use socbfs_io::{ReadOptions, generate::Generator, read};
@@ -25,46 +24,46 @@ use socbfs_tools::bench::{RootSource, roots};
 
 /// Searches of each kind from a root.
 const TURNS: usize = 9;
-/// A share of scalar code's time that grew by this factor is an error. (Two runs in a row on one machine differ by up to 1.1.)
+/// A share of scalar code's time that grew by this factor is an error. (Runs and builds on one machine differ by up to 1.1; searches
+/// that always go bottom-up differ by 1.3 between builds of the same source, and are not measured.)
 const SLOWER: f64 = 1.2;
 
-/// Groups of 20 vertices that are all neighbours, with an edge from each vertex to another group: searched in blocks of neighbours.
+/// Groups of 20 vertices that are all neighbours, and an edge from each vertex to a hub: searched in the order `bfs`, in blocks of
+/// neighbours.
 fn communities(groups: u32) -> EdgeList {
     let inside = (0..groups).flat_map(|group| (0..20).flat_map(move |a| (0..a).map(move |b| [20 * group + a, 20 * group + b])));
-    // To groups that a multiplication with a large prime number finds, lower ones more often, so that degrees are skewed.
-    let outside = (0..20 * groups).map(|v| [v, (u64::from(v) * 2_654_435_761 % u64::from(v + 1)) as Vertex]);
+    // The hubs are the first 64 vertices, the lowest more often than others.
+    let outside = (0..20 * groups).map(|v| [v, (u64::from(v) * 2_654_435_761 % u64::from(v % 64 + 1)) as Vertex]);
     EdgeList::new(20 * groups as usize, inside.chain(outside).collect(), Listing::Unknown).expect("fits 32 bits")
 }
 
-/// The median share of scalar code's time for each policy and kind of vector instructions.
-fn shares(edges: &EdgeList, turns: usize) -> Vec<(Policy, Simd, f64)> {
+/// The median share of scalar code's time for each kind of vector instructions.
+fn shares(name: &str, edges: &EdgeList, turns: usize) -> Vec<(Simd, f64)> {
     let layout = Layout::build(edges, &BuildOptions::default()).expect("builds");
+    assert!(turns < TURNS || name != "communities" || layout.order() == Order::Bfs, "searched in another order than meant");
     let roots = roots(layout.vertices(), |v| layout.input_degree(v), 16, RootSource::GRAPH500);
     let kinds: Vec<Simd> = Simd::ALL.into_iter().filter(|simd| simd.available()).collect();
-    let mut found = Vec::new();
-    for policy in [Policy::Fixed(Strategy::Tc), Policy::Fixed(Strategy::Bc), Policy::default()] {
-        let search = |&simd: &Simd| {
-            let options = SearchOptions { planner: policy.clone().into(), threads: 1, simd: Some(simd), ..SearchOptions::default() };
-            Search::new(&layout, &options).expect("a search")
-        };
-        let mut searches: Vec<Search<'_>> = kinds.iter().map(search).collect();
-        let mut shares = vec![Vec::new(); kinds.len()];
-        for &root in &roots {
-            let mut least = vec![f64::MAX; kinds.len()];
-            for _ in 0..turns {
-                for (search, least) in searches.iter_mut().zip(&mut least) {
-                    *least = least.min(search.run(root).expect("a vertex").elapsed.as_secs_f64());
-                }
+    let search = |&simd: &Simd| {
+        let options = SearchOptions { planner: Policy::default().into(), threads: 1, simd: Some(simd), ..SearchOptions::default() };
+        Search::new(&layout, &options).expect("a search")
+    };
+    let mut searches: Vec<Search<'_>> = kinds.iter().map(search).collect();
+    let mut shares = vec![Vec::new(); kinds.len()];
+    for &root in &roots {
+        let mut least = vec![f64::MAX; kinds.len()];
+        for _ in 0..turns {
+            for (search, least) in searches.iter_mut().zip(&mut least) {
+                *least = least.min(search.run(root).expect("a vertex").elapsed.as_secs_f64());
             }
-            // The first kind is scalar code.
-            shares.iter_mut().zip(&least).for_each(|(shares, time)| shares.push(time / least[0]));
         }
-        found.extend(kinds.iter().zip(shares).skip(1).map(|(&simd, mut shares)| {
-            shares.sort_by(f64::total_cmp);
-            (policy.clone(), simd, shares[shares.len() / 2])
-        }));
+        // The first kind is scalar code.
+        shares.iter_mut().zip(&least).for_each(|(shares, time)| shares.push(time / least[0]));
     }
-    found
+    let median = |mut shares: Vec<f64>| {
+        shares.sort_by(f64::total_cmp);
+        shares[shares.len() / 2]
+    };
+    kinds.into_iter().zip(shares).skip(1).map(|(simd, shares)| (simd, median(shares))).collect()
 }
 
 fn main() -> ExitCode {
@@ -89,15 +88,15 @@ fn main() -> ExitCode {
     let stored = fs::read_to_string(&path).expect("benches/search.tsv is read");
     let mut rows: BTreeMap<&str, f64> =
         stored.lines().filter_map(|row| row.rsplit_once('\t')).map(|(key, share)| (key, share.parse().expect("a number"))).collect();
-    let cpu = socbfs_machine::cpu_model(Path::new("/")).unwrap_or_else(|| "unknown".into());
+    // Virtual machines may name all processors of a maker alike, but not their families.
+    let (processor, model) = (socbfs_machine::processor(Path::new("/")), socbfs_machine::cpu_model(Path::new("/")));
+    let number = |name| processor.get(name).unwrap_or("?").to_owned();
+    let cpu = format!("{} ({}/{})", model.unwrap_or_else(|| "unknown".into()), number("cpu family"), number("model"));
     let mut is_slower = false;
     let found: Vec<(String, f64)> = graphs
         .iter()
         .flat_map(|(name, edges)| {
-            shares(edges, turns)
-                .into_iter()
-                .map(|(policy, simd, share)| (format!("{cpu}\t{simd}\t{name}\t{}", policy.kind()), share))
-                .collect::<Vec<_>>()
+            shares(name, edges, turns).into_iter().map(|(simd, share)| (format!("{cpu}\t{simd}\t{name}"), share)).collect::<Vec<_>>()
         })
         .collect();
     for (key, share) in found.iter().filter(|_| is_timed) {

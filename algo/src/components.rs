@@ -11,7 +11,7 @@
 //!    Walks up the trees for each edge, as in Afforest, take four times as long.)
 //! 3. Vertices outside of the largest tree look at all their neighbours.
 //!
-//! "Less" is by number: in other orders than the original one hubs come first.
+//! "Less" is by number. In other orders than the original one hubs come early, so that trees grow towards them.
 //!
 //! Space, from the first call on: 20 bytes per vertex of the layout, 36 if it has rows.
 

@@ -1,7 +1,7 @@
 //! Direction by comparing two costs, one of them from a sample.
 //!
 //! Beamer's rule compares edges with edges, as if an unvisited vertex looked at its whole list. How many neighbours it really looks at
-//! depends on the graph and the level, and a sample of a few dozen vertices shows it. Costs are in units of one top-down edge.
+//! depends on the graph and the level, and a sample of at most 64 vertices shows it. Costs are in units of one top-down edge.
 
 use super::{Direction, LevelPlan, LevelStats, Planner, Strategy};
 

@@ -181,3 +181,28 @@ impl CpuEngine<'_> {
         (state.hubs > 0).then(|| (in_frontier / state.hubs as f64).min(1.0) as f32)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bfs::Engine,
+        cpu::{Simd, tests::engine},
+        graph::{BuildOptions, EdgeList, Layout, Listing, Order},
+    };
+
+    #[test]
+    fn a_sample_ends_after_enough_neighbours() {
+        let n: Vertex = 1002;
+        // A path whose first four sampled vertices have long lists, and an edge apart from it, where the search begins.
+        let sampled = |i: u64| ((u128::from(i.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * u128::from(n)) >> 64) as Vertex;
+        let long = (1..=4).flat_map(|i| (0..n - 2).step_by(7).map(move |v| [sampled(i), v]));
+        let edges = long.chain((1..n - 2).map(|v| [v - 1, v])).chain([[n - 2, n - 1]]).collect();
+        let edges = EdgeList::new(n as usize, edges, Listing::Unknown).unwrap();
+        let layout = Layout::build(&edges, &BuildOptions { order: Order::Original, ..BuildOptions::default() }).unwrap();
+        let mut cpu = engine(&layout, 1, Simd::Scalar);
+        cpu.begin(&[n - 2]).unwrap();
+        // None of the four finds a visited neighbour among those that are tested, and no other vertex is.
+        assert_eq!(cpu.sampled_probes(), Some(PROBES as f32));
+    }
+}

@@ -91,14 +91,15 @@ pub(super) const DEGREES_SAMPLED: usize = 64;
 pub(super) const MOST_STEP: usize = 32;
 /// Of a queue, hardly more vertices than this are sampled, since the other threads wait.
 pub(super) const MOST_SAMPLED: usize = 4096;
-/// Unvisited vertices sampled for an estimate of a bottom-up level.
+/// Unvisited vertices sampled for an estimate of a bottom-up level, at most; half of them are enough.
 pub(super) const VERTICES_SAMPLED: usize = 64;
 /// The most places that are tried to find [`VERTICES_SAMPLED`] unvisited vertices.
 pub(super) const PLACES_TRIED: usize = 128;
 /// The most neighbours that are tested of each sampled vertex.
 pub(super) const PROBES: usize = 64;
-/// A sample ends with the vertex with which this many neighbours have been tested. Without an end, and with twice the places, samples of
-/// facebook_combined took 34,000 instructions, a tenth of the search. (32 vertices of 128 places: other graphs take 1.02 to 1.06.)
+/// A sample ends with the vertex with which this many neighbours have been tested, which makes the mean a little higher. Without this, and
+/// with twice the places, samples of facebook_combined took 34,000 instructions, a tenth of the search. (With half of [`VERTICES_SAMPLED`],
+/// other graphs take up to 1.06 of the time.)
 pub(super) const PROBES_SAMPLED: usize = 256;
 /// If several threads share a frontier of up to this many vertices, its pieces are cut by arcs, so that several threads can share the list
 /// of a hub. In a larger frontier one list is a small part of the work.

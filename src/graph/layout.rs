@@ -109,7 +109,7 @@ pub struct LayoutStats {
     /// Largest number of distinct neighbours of a vertex.
     pub max_degree: u32,
     /// Mean of the squared degrees over the square of the mean degree, over vertices with an edge: 1 if all degrees are equal, about
-    /// 1 + 1/degree in a uniform random graph, tens to thousands in a social graph.
+    /// 1 + 1/degree in a uniform random graph, two to thousands in a social graph.
     pub skew: f64,
     /// The input lists every undirected edge in both directions.
     pub both_directions: bool,
@@ -153,9 +153,9 @@ pub struct Layout {
     construction: Duration,
 }
 
-/// Skew from which vertices are renumbered. Uniform random graphs, meshes and roads stay below 1.25 and are faster in their own order;
-/// power grids and peers have 1.6 to 2.5, social graphs and web crawls more. (Between 1.5 and 3 a search takes 0.65 to 0.97 of the time,
-/// but 1.05 to 1.1 where there are neither communities nor leaves.)
+/// Skew from which vertices are renumbered. Uniform random graphs, meshes and roads stay below 1.3 and are faster in their own order; power
+/// grids, peers and small social graphs have 1.6 to 2.5, other social graphs and web crawls more. (Between 1.5 and 3 a search takes 0.65 to
+/// 0.97 of the time, but 1.05 to 1.1 where there are neither communities nor leaves.)
 const SKEWED: f64 = 1.5;
 /// Mean degree up to which a graph of small degrees (roads, grids, meshes) is searched by rows of four neighbours.
 const ROWS_MEAN_DEGREE: f64 = 4.5;

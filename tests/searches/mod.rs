@@ -453,7 +453,7 @@ pub fn everything(device: &Device) -> Variety {
         } else {
             vec![SharingMode::AllocHostPtr, SharingMode::UseHostPtr, SharingMode::Copy]
         },
-        // Kernels do not distinguish the last two; `sources` searches devices by `bfs`.
+        // The last two differ for kernels in their columns alone; `sources` searches devices by `bfs`.
         orders: if all_combinations() { vec![Order::Original, Order::Degree, Order::Bfs] } else { vec![Order::Original, Order::Degree] },
         threads: if slow { vec![2] } else { vec![1, 2] },
         run_arcs: if slow { vec![Some(8)] } else { vec![Some(0), Some(8), None] },

@@ -77,7 +77,7 @@ pub fn measure_bottom_up(search: &mut Search<'_>, runs: LevelDevice) -> Result<O
 }
 
 /// As [`LEAST_ARCS`] for the CPU, on which a trial takes about 10 ms for a graph of 200,000 arcs. (With half the usual costs, bips98_606,
-/// which has 30,000 arcs, takes 1.2 times as long as with the best on a Zen 3, and facebook_combined 1.4 times.)
+/// which has 30,000 arcs, took 1.2 times as long as with the best on a Zen 3 in the order of the input, and facebook_combined 1.4 times.)
 const LEAST_ARCS_ON_CPU: u64 = 1 << 13;
 
 /// The costs of bottom-up levels that a CPU may have, in thousandths of those of [`SampledCosts`], the usual ones first. Where gathers are
