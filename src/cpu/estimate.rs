@@ -130,7 +130,7 @@ impl CpuEngine<'_> {
         let mut place = 0u64;
         let mut batch = [0; VERTICES_SAMPLED];
         // Nearly every access misses the caches, so each step runs for a whole batch, and prefetches what the next step needs.
-        for _ in 0..PLACES_TRIED / VERTICES_SAMPLED {
+        'places: for _ in 0..PLACES_TRIED / VERTICES_SAMPLED {
             for v in &mut batch {
                 place = place.wrapping_add(0x9e37_79b9_7f4a_7c15);
                 *v = ((u128::from(place) * u128::from(vertices)) >> 64) as Vertex;
@@ -152,17 +152,17 @@ impl CpuEngine<'_> {
                 }
             }
             for &v in &batch[..unvisited.min(VERTICES_SAMPLED - sampled)] {
-                if probes >= PROBES_SAMPLED {
-                    break;
-                }
                 let list = lists.neighbours(v);
                 // A visited neighbour of an unvisited vertex is in the frontier.
                 let looked = list.iter().take(PROBES).position(|&w| parent[w as usize] != NONE);
                 probes += looked.map_or(list.len().min(PROBES), |position| position + 1);
                 sampled += 1;
+                if probes >= PROBES_SAMPLED {
+                    break 'places;
+                }
             }
             // Half of a full sample is good enough: more would take another round of cache misses.
-            if sampled >= VERTICES_SAMPLED / 2 || probes >= PROBES_SAMPLED {
+            if sampled >= VERTICES_SAMPLED / 2 {
                 break;
             }
         }
