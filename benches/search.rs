@@ -1,13 +1,14 @@
 //! Speed of searches by kind of vector instructions, with directions chosen by `auto`.
 //!
 //! ```text
-//! cargo bench -p socbfs-benches --bench search [-- --update | FILE...]
+//! cargo bench -p socbfs-benches --bench search [-- --update]
 //! ```
 //!
 //! All kinds that this CPU has take turns from each of 16 roots on one thread; a time is the least of [`TURNS`] searches, and the figure of
 //! a kind is the median over the roots of its time over that of scalar code. Figures of the five generated graphs are compared with those
-//! in `search.tsv` for a CPU of the same name, and `--update` writes them there; kinds that no CPU in it has are named. FILEs, sought in
-//! this folder, take the place of the graphs. Exit code 1: a kind takes more than [`SLOWER`] times its stored share of scalar code's time.
+//! in `search.tsv` for a CPU of the same name, and `--update` writes them there; kinds that no CPU in it has are named. Exit code 1: a
+//! kind takes more than [`SLOWER`] times its stored share of scalar code's time. (`socbfs compare --a='--simd scalar' --b='--simd avx2'`
+//! compares kinds on other graphs.)
 #![allow(clippy::expect_used, missing_docs)] // a benchmark that can't be set up may stop
 
 use std::{collections::BTreeMap, env, fs, io::Write as _, path::Path, process::ExitCode};
@@ -17,8 +18,9 @@ use socbfs::{
     files::AtomicFile,
     graph::{BuildOptions, EdgeList, Layout, Listing, Order, Vertex},
     search::{Search, SearchOptions},
+    stats::median,
 };
-use socbfs_io::{ReadOptions, generate::Generator, read};
+use socbfs_io::generate::Generator;
 use socbfs_policy::Policy;
 use socbfs_tools::bench::{RootSource, roots};
 
@@ -59,59 +61,47 @@ fn shares(name: &str, edges: &EdgeList, turns: usize) -> Vec<(Simd, f64)> {
         // The first kind is scalar code.
         shares.iter_mut().zip(&least).for_each(|(shares, time)| shares.push(time / least[0]));
     }
-    let median = |mut shares: Vec<f64>| {
-        shares.sort_by(f64::total_cmp);
-        shares[shares.len() / 2]
-    };
-    kinds.into_iter().zip(shares).skip(1).map(|(simd, shares)| (simd, median(shares))).collect()
+    kinds.into_iter().zip(shares).skip(1).map(|(simd, shares)| (simd, median(&shares))).collect()
 }
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    let (flags, files): (Vec<&String>, Vec<&String>) = arguments.iter().partition(|argument| argument.starts_with("--"));
+    let flags: Vec<String> = env::args().skip(1).collect();
+    let has = |flag: &str| flags.iter().any(|given| given == flag);
     // Without `--bench`, from `cargo test`, it is only seen whether the benchmark runs.
-    let (is_timed, update) = (flags.iter().any(|flag| *flag == "--bench"), flags.iter().any(|flag| *flag == "--update"));
+    let (is_timed, update) = (has("--bench"), has("--bench") && has("--update"));
     let (small, turns) = if is_timed { (0, TURNS) } else { (6, 1) };
-    let uniform = Generator::Uniform { vertices: 1 << (17 - small), edges: 16 << (17 - small), seed: 1 };
-    let rodinia = Generator::Rodinia { vertices: 1 << (17 - small), seed: 1 };
-    let generated = |generator: &Generator| generator.generate(&|_| ()).expect("generated");
-    let graphs: Vec<(String, EdgeList)> = if files.is_empty() {
-        let [kronecker, larger] = [16, 18].map(|scale| generated(&Generator::graph500(scale - small)));
-        let [uniform, rodinia] = [uniform, rodinia].map(|generator| generated(&generator));
-        let made = [kronecker, larger, uniform, rodinia, communities(4096 >> small)];
-        ["kronecker 16", "kronecker 18", "uniform 17", "rodinia 17", "communities"].map(String::from).into_iter().zip(made).collect()
-    } else {
-        let opened = |file: &&String| (String::clone(file), read(Path::new(file), &ReadOptions::default()).expect("a graph"));
-        files.iter().map(opened).collect()
-    };
+    let generated = |generator: Generator| generator.generate(&|_| ()).expect("generated");
+    let vertices = 1 << (17 - small);
+    let graphs = [
+        ("kronecker 16", generated(Generator::graph500(16 - small))),
+        ("kronecker 18", generated(Generator::graph500(18 - small))),
+        ("uniform 17", generated(Generator::Uniform { vertices, edges: 16 * vertices, seed: 1 })),
+        ("rodinia 17", generated(Generator::Rodinia { vertices, seed: 1 })),
+        ("communities", communities(4096 >> small)),
+    ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("search.tsv");
     let stored = fs::read_to_string(&path).expect("benches/search.tsv is read");
-    let mut rows: BTreeMap<&str, f64> =
-        stored.lines().filter_map(|row| row.rsplit_once('\t')).map(|(key, share)| (key, share.parse().expect("a number"))).collect();
+    let row = |(key, share): (&str, &str)| (key.to_owned(), share.parse().expect("a number"));
+    let mut rows: BTreeMap<String, f64> = stored.lines().filter_map(|line| line.rsplit_once('\t').map(row)).collect();
     // Virtual machines may name all processors of a maker alike, but not their families.
     let (processor, model) = (socbfs_machine::processor(Path::new("/")), socbfs_machine::cpu_model(Path::new("/")));
     let number = |name| processor.get(name).unwrap_or("?").to_owned();
     let cpu = format!("{} ({}/{})", model.unwrap_or_else(|| "unknown".into()), number("cpu family"), number("model"));
     let mut is_slower = false;
-    let found: Vec<(String, f64)> = graphs
-        .iter()
-        .flat_map(|(name, edges)| {
-            shares(name, edges, turns).into_iter().map(|(simd, share)| (format!("{cpu}\t{simd}\t{name}"), share)).collect::<Vec<_>>()
-        })
-        .collect();
-    for (key, share) in found.iter().filter(|_| is_timed) {
-        let before = rows.get(&**key).copied();
-        let slower = before.is_some_and(|before| *share > SLOWER * before);
-        is_slower |= slower;
-        let stored = before.map_or("none stored".into(), |before| format!("stored: {before:.2}"));
-        println!("{}: {share:.2} of scalar code's time ({stored}){}", key.replace('\t', ", "), if slower { ", SLOWER" } else { "" });
+    for (name, edges) in &graphs {
+        for (simd, share) in shares(name, edges, turns).into_iter().filter(|_| is_timed) {
+            let key = format!("{cpu}\t{simd}\t{name}");
+            let before = if update { rows.insert(key.clone(), share) } else { rows.get(&key).copied() };
+            let slower = before.is_some_and(|before| share > SLOWER * before);
+            is_slower |= slower && !update;
+            let stored = before.map_or("none stored".into(), |before| format!("stored: {before:.2}"));
+            println!("{}: {share:.2} of scalar code's time ({stored}){}", key.replace('\t', ", "), if slower { ", SLOWER" } else { "" });
+        }
     }
-    if update && is_timed && files.is_empty() {
-        rows.extend(found.iter().map(|(key, share)| (&**key, *share)));
+    if update {
         let text: String = rows.iter().map(|(key, share)| format!("{key}\t{share:.2}\n")).collect();
         let mut file = AtomicFile::create(&path).expect("benches/search.tsv is written");
         file.write_all(text.as_bytes()).and_then(|()| file.commit()).expect("benches/search.tsv is written");
-        is_slower = false;
     }
     let timed = |simd: &Simd| rows.keys().any(|key| key.split('\t').nth(1) == Some(&simd.to_string()));
     let not_timed: Vec<String> = Simd::ALL[1..].iter().filter(|simd| !timed(simd)).map(Simd::to_string).collect();
