@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::searched::median;
 use socbfs::{
-    memory::{ShareError, SharedSlice, SharingMode, available_bytes},
+    memory::{SharedSlice, SharingMode, available_bytes},
     opencl::{Device, DeviceError},
 };
 use socbfs_policy::ChangeCost;
@@ -42,6 +42,8 @@ const QUICK: Thoroughness = Thoroughness { sizes: &[4 << 10, 1 << 20], turns: 7,
 const COPY_FACTOR: u64 = 4;
 /// A sharing mode that moves this many bytes or more per nanosecond, there and back, does not copy: no bus is as fast.
 const COPY_BYTES_PER_NS: u64 = 100;
+/// The smallest size takes less than this unless the machine is busy or the driver slow.
+const QUICK_CALL_NS: u64 = 100_000;
 /// A sharing mode is skipped if the device or the host accesses its memory more than this many times slower than the fastest mode's.
 const ACCESS_FACTOR: u64 = 2;
 /// Differences up to a fifth and 2 us are noise: then the mode that comes first in [`SharingMode::ALL`] is taken.
@@ -179,19 +181,27 @@ pub fn measure_permitted(device: &Arc<Device>, permitted: impl Fn(SharingMode) -
 }
 
 /// Whether the driver copies memory of the host that it is given in place (CL_MEM_USE_HOST_PTR). `known` has what was measured before, if
-/// anything was. A busy machine makes one measurement look like a copy now and then, so the quickest times of up to five count.
+/// anything was.
 pub fn copies_in_place(device: &Arc<Device>, known: &HandoverTable) -> bool {
-    let way = SharingMode::UseHostPtr;
-    let mut quickest: Vec<HandoverTimes> = Vec::new();
-    let seems_to_copy = |_| {
-        let mut measured = measure_permitted(device, |permitted| permitted == way).ways.pop().map_or(Vec::new(), |way| way.sizes);
+    let sizes = |table: &HandoverTable| table.way(SharingMode::UseHostPtr).map(|way| way.sizes.clone());
+    copies_by_quickest(sizes(known), || sizes(&measure_permitted(device, |way| way == SharingMode::UseHostPtr)))
+}
+
+/// Whether the quickest times of `known` and of up to five calls of `measure` grow like those of a copy. On a busy machine a measurement
+/// now and then looks like that of a copy, or its smallest size is as slow as a copy of the largest.
+fn copies_by_quickest(known: Option<Vec<HandoverTimes>>, mut measure: impl FnMut() -> Option<Vec<HandoverTimes>>) -> bool {
+    let mut quickest = known.unwrap_or_default();
+    for _ in 0..5 {
+        if !copies(&quickest) && quickest.first().is_some_and(|size| size.least_both_ns <= QUICK_CALL_NS) {
+            return false;
+        }
+        let Some(mut measured) = measure().filter(|sizes| !sizes.is_empty()) else { return false };
         for (times, before) in measured.iter_mut().zip(&quickest) {
             times.least_both_ns = times.least_both_ns.min(before.least_both_ns);
         }
         quickest = measured;
-        copies(&quickest)
-    };
-    known.way(way).is_none_or(|way| way.copies) && (0..5).all(seems_to_copy)
+    }
+    copies(&quickest)
 }
 
 fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(SharingMode) -> bool) -> HandoverTable {
@@ -200,16 +210,12 @@ fn table(device: &Arc<Device>, how: &Thoroughness, permitted: impl Fn(SharingMod
 }
 
 fn way_times(device: &Arc<Device>, way: SharingMode, how: &Thoroughness) -> WayTimes {
-    let mut times = WayTimes { way, copies: way == SharingMode::Copy, sizes: Vec::with_capacity(how.sizes.len()), problem: None };
+    let mut times = WayTimes { way, copies: false, sizes: Vec::with_capacity(how.sizes.len()), problem: None };
     for &bytes in how.sizes {
-        if let Some(problem) = too_large(device, bytes) {
-            times.problem = Some(problem);
-            break;
-        }
         match size_times(device, way, bytes, how) {
             Ok(size) => times.sizes.push(size),
-            Err(error) => {
-                times.problem = Some(error.to_string());
+            Err(problem) => {
+                times.problem = Some(problem);
                 break;
             }
         }
@@ -225,21 +231,18 @@ fn copies(sizes: &[HandoverTimes]) -> bool {
     large > small * COPY_FACTOR && large * COPY_BYTES_PER_NS > last.bytes
 }
 
-fn too_large(device: &Device, bytes: u64) -> Option<String> {
+fn size_times(device: &Arc<Device>, way: SharingMode, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, String> {
     if bytes > device.max_alloc_bytes() {
-        return Some(format!("its largest buffer has less than {bytes} bytes"));
+        return Err(format!("its largest buffer has less than {bytes} bytes"));
     }
-    let limits = device.limits();
-    let left = limits.global_bytes.unwrap_or(u64::MAX).saturating_sub(device.used_bytes());
+    let left = device.limits().global_bytes.unwrap_or(u64::MAX).saturating_sub(device.used_bytes());
     // The host's memory may hold the array twice.
-    let room = left.min(available_bytes().unwrap_or(u64::MAX) / 2) / 2;
-    (bytes > room).then(|| format!("{bytes} bytes are too large a share of the available memory"))
-}
-
-fn size_times(device: &Arc<Device>, way: SharingMode, bytes: u64, how: &Thoroughness) -> Result<HandoverTimes, ShareError> {
+    if bytes > left.min(available_bytes().unwrap_or(u64::MAX) / 2) / 2 {
+        return Err(format!("{bytes} bytes are too large a share of the available memory"));
+    }
     let len = usize::try_from(bytes / 4).unwrap_or(usize::MAX); // a size that does not fit is refused, not truncated
-    let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of handovers")?;
-    turns(device, &mut slice, how).map_err(|error| ShareError::OpenCl(error.on(&device.info().name)))
+    let mut slice = SharedSlice::<u32>::on(device, way, len, "the measurement of handovers").map_err(|error| error.to_string())?;
+    turns(device, &mut slice, how).map_err(|error| error.on(&device.info().name).to_string())
 }
 
 /// Hands `slice` to the device and back in turns, and times each handover and access.
@@ -350,6 +353,23 @@ pub(crate) mod tests {
         // It grows by more than the factor, but no memory is that quick.
         assert!(!way(SharingMode::SvmFine, &[(1 << 10, 300, 300), (256 * MIB, 2_000, 2_000)]).copies);
         assert!(!copies(&[]));
+    }
+
+    #[test]
+    fn a_busy_machine_neither_hides_nor_feigns_a_copy() {
+        let sizes = |small, large| Some(vec![times(4 << 10, small, 0), times(MIB, large, 0)]);
+        let judge = |measured: &[(u64, u64)]| {
+            let mut later = measured[1..].iter();
+            let judged =
+                copies_by_quickest(sizes(measured[0].0, measured[0].1), || later.next().and_then(|&(small, large)| sizes(small, large)));
+            (judged, later.len())
+        };
+        let (copy, slow_call, slow_copy) = ((30_000, 1_200_000), (900_000, 1_300_000), (30_000, 5_000_000));
+        assert_eq!(judge(&[slow_call, slow_copy, copy, copy, copy, copy, copy]), (true, 1));
+        assert_eq!(judge(&[slow_copy, (35_000, 90_000), copy]), (false, 1));
+        // A driver whose calls take long is measured to the end, and one that fails is not asked again.
+        assert_eq!(judge(&[(400_000, 410_000); 7]), (false, 1));
+        assert_eq!(judge(&[copy]), (false, 0));
     }
 
     #[test]
