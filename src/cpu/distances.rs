@@ -83,7 +83,7 @@ impl CpuEngine<'_> {
             return;
         }
         let (len, levels) = (distances.levels.len(), Shared::new(&mut distances.levels));
-        share(&self.team, len, 4 * RESET, len < 4 * RESET, &|_, range| {
+        share(&self.team, len, 64 * RESET, len < 64 * RESET, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(levels.get().add(range.start), range.len()) }.fill(FAR);
         });

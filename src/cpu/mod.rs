@@ -25,7 +25,7 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
-use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
+use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_RESET_AWAKE, SOON};
 use self::{distances::Distances, sources::LeafSources, top_down::CHUNK};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
@@ -243,7 +243,7 @@ impl Engine for CpuEngine<'_> {
             }
         }
         let parent = Shared::new(&mut self.state.parent);
-        let shared = if self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_ROW_RESET };
+        let shared = if self.team.sleeps() || !self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_RESET_AWAKE };
         share(&self.team, padded, RESET, padded < shared, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);

@@ -186,9 +186,9 @@ impl CpuEngine<'_> {
                 filter[..words].copy_from_slice(unsafe { std::slice::from_raw_parts(visited.get(), words) });
                 filter[words] = search;
             }
-            level.expand_pieces(filter);
+            level.expand_pieces(thread, filter);
         });
-        self.team.run(&|_| level.settle_partitions());
+        self.team.run(&|thread| level.settle_partitions(thread));
         // A late helper may enter twice, and is then counted twice.
         (tail.into_inner().into_inner(), arrived.into_inner().min(size as u32))
     }

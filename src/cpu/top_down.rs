@@ -266,9 +266,9 @@ struct Met {
 impl<T: Entry> TopDown<'_, T> {
     /// One thread's share of the first step. All threads together expand every frontier vertex once. `filter` has a bit for every vertex,
     /// set only if the vertex is visited.
-    pub(super) fn expand_pieces(&self, filter: &mut [u64]) {
+    pub(super) fn expand_pieces(&self, thread: usize, filter: &mut [u64]) {
         let mut met = Met { places: [0; MOST_PARTITIONS], new: [0; NEW] };
-        while let Some(piece) = self.pieces.next() {
+        while let Some(piece) = self.pieces.next(thread) {
             if !self.starts.is_empty() {
                 self.expand_entries(piece.start as u64..piece.end as u64, filter, &mut met);
                 continue;
@@ -337,9 +337,9 @@ impl<T: Entry> TopDown<'_, T> {
     }
 
     /// One thread's share of the second step. All threads together enter every vertex that was met and is new.
-    pub(super) fn settle_partitions(&self) {
+    pub(super) fn settle_partitions(&self, thread: usize) {
         let (mut found, mut len) = ([0; BUFFER], 0);
-        while let Some(partition) = self.partitions.1.next() {
+        while let Some(partition) = self.partitions.1.next(thread) {
             for chunk in 0..self.used.load(Relaxed) {
                 // SAFETY: the first step has written the chunks. The partition, with its parents and words of the bitmap, is this thread's.
                 // The buffer has room for a chunk.
@@ -437,9 +437,9 @@ mod tests {
                     let mut filter = vec![0; layout.padded() / 64];
                     // The first thread has met one of the vertices that are visited, and the others have met none.
                     filter[0] |= u64::from(thread == 0) << 20;
-                    level.expand_pieces(&mut filter);
+                    level.expand_pieces(thread, &mut filter);
                 });
-                team.run(&|_| level.settle_partitions());
+                team.run(&|thread| level.settle_partitions(thread));
                 let mut found = next[..tail.into_inner()].to_vec();
                 found.sort_unstable();
                 let wanted: Vec<Vertex> = [3, 5].into_iter().chain((12..n as Vertex).filter(|&v| v != 20)).collect();

@@ -70,9 +70,9 @@ impl CpuEngine<'_> {
         let pieces = Pieces::new(len, (len / (8 * self.team.size())).clamp(16, 1024), self.team.size());
         let notes = as_short_atomics(&mut self.notes);
         let threads = AtomicU32::new(0);
-        self.team.run(&|_| {
+        self.team.run(&|thread| {
             threads.fetch_add(1, Relaxed);
-            while let Some(piece) = pieces.next() {
+            while let Some(piece) = pieces.next(thread) {
                 note(csr, &queue[..len], notes, piece);
             }
         });

@@ -2,7 +2,7 @@
 
 use std::{
     ops::Range,
-    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed},
 };
 
 use crossbeam_utils::CachePadded;
@@ -56,7 +56,7 @@ pub fn share_and_sum(
     let joint = CachePadded::new(([AtomicU64::new(0), AtomicU64::new(0)], AtomicU32::new(0)));
     let run = |thread: usize| {
         let (mut sums, mut worked) = ([0; 2], false);
-        while let Some(piece) = pieces.next() {
+        while let Some(piece) = pieces.next(thread) {
             let [first, second] = work(thread, piece);
             sums = [sums[0] + first, sums[1] + second];
             worked = true;
@@ -72,33 +72,44 @@ pub fn share_and_sum(
     ([first.into_inner(), second.into_inner()], worked.into_inner().min(threads as u32))
 }
 
-/// `0..len`, handed out piece by piece to several threads.
+/// Bits of a count of units.
+const HALF: u32 = 32;
+
+/// `0..len`, handed out piece by piece to several threads: to the caller and every second helper from the front, to the others from the
+/// back. So each of two threads keeps to its end at all levels of a search, and finds in its own cache what it wrote before.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    /// Where the next piece begins, on a cache line that holds nothing else: every thread writes it.
-    next: CachePadded<AtomicUsize>,
+    /// Units handed out at the front, and above [`HALF`] bits at the back, on a cache line that holds nothing else: every thread writes it.
+    /// In the end either may be too large by a piece of each thread.
+    taken: CachePadded<AtomicU64>,
     len: usize,
-    /// Least and largest size of a piece.
-    sizes: (usize, usize),
+    /// The least size of a piece: a unit.
+    least: usize,
+    /// The most units of a piece.
+    most: u64,
     threads: usize,
 }
 
 impl Pieces {
     pub(crate) fn new(len: usize, most: usize, threads: usize) -> Self {
-        let least = if threads == 1 { most } else { (most / 8).max(1) };
-        Self { next: CachePadded::new(AtomicUsize::new(0)), len, sizes: (least, most), threads }
+        // So few units that neither half overflows.
+        let least = if threads == 1 { most } else { (most / 8).max(1) }.max(len >> (HALF - 1));
+        Self { taken: CachePadded::new(AtomicU64::new(0)), len, least, most: (most / least).max(1) as u64, threads }
     }
 
-    /// Returns the next piece; each piece is handed out once.
+    /// Returns the next piece for `thread`; each piece is handed out once.
     #[inline]
-    pub(crate) fn next(&self) -> Option<Range<usize>> {
-        // The size may be based on an old value of `next`. Even so, `fetch_add` reserves the whole piece.
-        let left = self.len.saturating_sub(self.next.load(Relaxed));
-        let (least, most) = self.sizes;
-        // A multiple of `least`, so that pieces begin at cache lines if `least` entries fill whole lines.
-        let size = (left / (4 * self.threads) / least * least).clamp(least, most);
-        let begin = self.next.fetch_add(size, Relaxed);
-        (begin < self.len).then(|| begin..self.len.min(begin + size))
+    pub(crate) fn next(&self, thread: usize) -> Option<Range<usize>> {
+        let units = self.len.div_ceil(self.least) as u64;
+        let front = |taken: u64| taken % (1 << HALF);
+        let left = |taken: u64| units.saturating_sub(front(taken) + (taken >> HALF));
+        // The size may be based on an old value. Even so, `fetch_add` reserves the whole piece.
+        let size = (left(self.taken.load(Relaxed)) / (4 * self.threads as u64)).clamp(1, self.most);
+        let at_back = thread % 2 == 1;
+        let taken = self.taken.fetch_add(if at_back { size << HALF } else { size }, Relaxed);
+        let size = size.min(left(taken));
+        let begin = (front(taken) + if at_back { left(taken) - size } else { 0 }) as usize * self.least;
+        (size > 0).then(|| begin..self.len.min(begin + size as usize * self.least))
     }
 }
 
@@ -108,20 +119,29 @@ mod tests {
 
     #[test]
     fn pieces_cover_everything_once_and_become_smaller() {
-        for len in [0, 1, 63, 64, 1000, 100_000] {
-            for threads in [1, 2, 8] {
+        for len in [0, 1, 63, 64, 1000, 100_001] {
+            // The thread that takes each piece: the first, the second, or both, of which the second is three times as fast.
+            for (threads, turn) in [(1, [0; 4]), (2, [0; 4]), (2, [1; 4]), (2, [1, 1, 0, 1]), (8, [0; 4]), (8, [3, 3, 2, 3])] {
                 let pieces = Pieces::new(len, 64, threads);
-                let mut end = 0;
+                let mut parts = [(0..0), (len..len)];
                 let mut sizes = Vec::new();
-                while let Some(piece) = pieces.next() {
-                    assert_eq!(piece.start, end);
-                    end = piece.end;
+                for thread in turn.into_iter().cycle() {
+                    let Some(piece) = pieces.next(thread) else { break };
                     sizes.push(piece.len());
+                    match thread % 2 {
+                        0 => assert_eq!(std::mem::replace(&mut parts[0].end, piece.end), piece.start),
+                        _ => assert_eq!(std::mem::replace(&mut parts[1].start, piece.start), piece.end),
+                    }
                 }
-                assert_eq!(end, len);
-                assert!(sizes.windows(2).all(|pair| pair[1] <= pair[0]) && sizes.iter().all(|&size| size <= 64), "{sizes:?}");
-                if len == 100_000 {
-                    assert_eq!((sizes[0], sizes[sizes.len() - 2]), (64, if threads == 1 { 64 } else { 8 }), "{threads} threads");
+                assert!(parts[0].end == parts[1].start && (0..9).all(|thread| pieces.next(thread).is_none()));
+                assert!(sizes.iter().all(|&size| size <= 64), "{sizes:?}");
+                if len == 100_001 {
+                    // The end of the range is not a whole unit.
+                    let whole = sizes.iter().filter(|&&size| size % 8 == 0).copied().collect::<Vec<_>>();
+                    assert!(whole.len() + 1 >= sizes.len() && whole.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+                    assert_eq!((whole[0], whole.last()), (64, Some(&if threads == 1 { 64 } else { 8 })), "{threads} threads");
+                    let at_back = parts[1].len() as f64 / len as f64;
+                    assert!((at_back - turn.iter().filter(|&&thread| thread % 2 == 1).count() as f64 / 4.0).abs() < 0.01, "{at_back}");
                 }
             }
         }
@@ -140,7 +160,7 @@ mod tests {
                 let mut free = vec![0.0; speeds.len()];
                 let first = |free: &[f64]| (0..free.len()).min_by(|&a, &b| free[a].total_cmp(&free[b])).unwrap();
                 let mut core = first(&free);
-                while let Some(piece) = pieces.next() {
+                while let Some(piece) = pieces.next(core) {
                     free[core] += piece.len() as f64 / speeds[core];
                     core = first(&free);
                 }

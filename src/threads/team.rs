@@ -134,8 +134,7 @@ impl Team {
             crowded: size > processors(cpus),
             panicked: AtomicBool::new(false),
         });
-        let process = std::process::id();
-        let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), process, one_caller: PhantomData };
+        let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), process: std::process::id(), one_caller: PhantomData };
         for index in 1..size.max(1) {
             let gate = Arc::clone(&team.gate);
             let own = of_helper(index);
@@ -257,10 +256,8 @@ fn help(gate: &Gate, index: usize) {
         if entered {
             // SAFETY: the gate was open when this thread entered, and the caller waits for it, so the job is set and alive.
             let job = unsafe { (*gate.job.get()).map(|job| &*job) };
-            if let Some(job) = job {
-                if catch_unwind(AssertUnwindSafe(|| job(index))).is_err() {
-                    gate.panicked.store(true, Release);
-                }
+            if job.is_some_and(|job| catch_unwind(AssertUnwindSafe(|| job(index))).is_err()) {
+                gate.panicked.store(true, Release);
             }
             gate.state.fetch_sub(1, Release); // see `CloseOnDrop`
         }
@@ -299,13 +296,10 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
 
 /// Number of processors available to threads that are bound to `cpus` (empty: not bound).
 fn processors(cpus: &[usize]) -> usize {
-    if cpus.is_empty() {
-        return thread::available_parallelism().map_or(1, usize::from);
+    match cpus {
+        [] => thread::available_parallelism().map_or(1, usize::from),
+        _ => cpus.iter().enumerate().filter(|&(place, cpu)| !cpus[..place].contains(cpu)).count(),
     }
-    let mut different = cpus.to_vec();
-    different.sort_unstable();
-    different.dedup();
-    different.len()
 }
 
 /// Gives the calling thread back, when dropped, the CPUs on which it could run before: a [`Team`] binds the thread that makes it.

@@ -219,21 +219,21 @@ fn wake(threads: usize, runs: usize) {
 }
 
 /// Runs `work` on so many threads, without a team, whose own interleavings would come on top of those of the work.
-fn together(threads: usize, work: &(dyn Fn() + Sync)) {
+fn together(threads: usize, work: &(dyn Fn(usize) + Sync)) {
     // SAFETY: all threads have ended when this returns.
-    let work: &'static (dyn Fn() + Sync) = unsafe { mem::transmute(work) };
-    let others: Vec<_> = (1..threads).map(|_| loom::thread::spawn(work)).collect();
-    work();
+    let work: &'static (dyn Fn(usize) + Sync) = unsafe { mem::transmute(work) };
+    let others: Vec<_> = (1..threads).map(|thread| loom::thread::spawn(move || work(thread))).collect();
+    work(0);
     others.into_iter().for_each(|other| other.join().unwrap());
 }
 
 /// As [`together`], on a team.
-fn by_team(threads: usize, work: &(dyn Fn() + Sync)) {
-    team(threads).run(&|_| work());
+fn by_team(threads: usize, work: &(dyn Fn(usize) + Sync)) {
+    team(threads).run(work);
 }
 
 /// How many threads run a level.
-type Run = fn(usize, &(dyn Fn() + Sync));
+type Run = fn(usize, &(dyn Fn(usize) + Sync));
 
 /// A shared level: three frontier vertices, in three pieces, have the same neighbour. One of them becomes its parent, and it enters the
 /// next queue once. The second of `both` levels then finds the neighbour's neighbour.
@@ -265,8 +265,8 @@ fn queue(threads: usize, both: bool, run: Run) {
             // One for each thread, although all vertices are in the first.
             partitions: (threads.next_power_of_two(), Pieces::new(threads.next_power_of_two(), 1, threads)),
         };
-        run(threads, &|| level.expand_pieces(&mut [0]));
-        run(threads, &|| level.settle_partitions());
+        run(threads, &|thread| level.expand_pieces(thread, &mut [0]));
+        run(threads, &|thread| level.settle_partitions(thread));
         next[..tail.load(Relaxed)].iter().map(Plain::get).collect()
     };
     assert_eq!(level(&[0, 1, 2]), [3]);
