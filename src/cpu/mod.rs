@@ -25,7 +25,7 @@ pub use self::{
 pub use simd::{Simd, SimdError};
 pub use tuning::ParallelThresholds;
 
-use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_RESET_AWAKE, SOON};
+use self::tuning::{CUT_VERTICES, HUB_WORDS, MIXED_WORDS, RESET, SHARED_RESET, SHARED_ROW_RESET, SOON};
 use self::{distances::Distances, sources::LeafSources, top_down::CHUNK};
 use crate::{
     bfs::{Direction, Engine, LevelPlan, LevelStats, LevelWork},
@@ -228,11 +228,9 @@ impl Engine for CpuEngine<'_> {
     type Error = Infallible;
 
     fn begin(&mut self, sources: &[Vertex]) -> Result<u64, Infallible> {
-        if let &[root] = sources {
-            if let Place::Searched(root) | Place::LeafOf(root) = self.layout.place(root) {
-                // These offsets are read right after the parents are reset.
-                prefetch(&raw const self.layout.csr().offsets[root as usize]);
-            }
+        if let Some(Place::Searched(root) | Place::LeafOf(root)) = sources.first().map(|&source| self.layout.place(source)) {
+            // These offsets are read right after the parents are reset.
+            prefetch(&raw const self.layout.csr().offsets[root as usize]);
         }
         let padded = self.layout.padded();
         // In graphs with rows, threads share hardly any level.
@@ -243,7 +241,8 @@ impl Engine for CpuEngine<'_> {
             }
         }
         let parent = Shared::new(&mut self.state.parent);
-        let shared = if self.team.sleeps() || !self.layout.rows().is_empty() { SHARED_RESET } else { SHARED_RESET_AWAKE };
+        let awake = if self.team.sleeps() { 1 } else { 8 };
+        let shared = if self.layout.rows().is_empty() { SHARED_RESET / awake } else { SHARED_ROW_RESET };
         share(&self.team, padded, RESET, padded < shared, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);

@@ -73,11 +73,11 @@ pub(super) const HOST_WORDS: usize = 4 << 10;
 pub(super) const SHARED_HOST_WORDS: usize = 32 << 10;
 /// Parents that a thread resets at a time.
 pub(super) const RESET: usize = 16 << 10;
-/// The caller alone resets fewer parents than this while a helper sleeps, and in graphs with rows of neighbours, which it searches almost
-/// alone.
-pub(super) const SHARED_RESET: usize = 256 << 10;
-/// As `SHARED_RESET`, while no helper sleeps: each thread then resets what it wrote in the last search, which is in its cache.
-pub(super) const SHARED_RESET_AWAKE: usize = 8 << 10;
+/// Fewer parents than this are reset by the caller alone while a helper sleeps, which is then awake for the levels that follow. While none
+/// sleeps, an eighth is enough: each thread then resets what it wrote in the last search, which is in its cache.
+pub(super) const SHARED_RESET: usize = 64 << 10;
+/// As `SHARED_RESET`, for graphs with rows of neighbours: the caller searches them almost alone, and then has the parents in its cache.
+pub(super) const SHARED_ROW_RESET: usize = 256 << 10;
 /// The arcs of frontiers with up to this many vertices are counted exactly.
 pub(super) const COUNTED: usize = 96;
 /// Words of the bitmap with the vertices of highest degree, whose arcs are always counted and never sampled.
