@@ -11,7 +11,7 @@ use crate::{
     engine::Frontier,
     graph::{NONE, Vertex},
     memory::{Shared, as_atomics},
-    threads::{share, share_and_sum},
+    threads::{Pieces, share, share_and_sum},
 };
 
 impl CpuEngine<'_> {
@@ -144,8 +144,10 @@ impl CpuEngine<'_> {
                 at = parent(at) as usize;
             }
         };
-        share(&self.team, vertices, MAPPED.end, vertices < SHARED_WORDS * 64, &|_, range| {
-            for v in range {
+        let pieces = Pieces::new(vertices, MAPPED.end, self.team.size());
+        let work = |_| {
+            // From the front on every thread: the first vertices are the parents of most others.
+            for v in std::iter::from_fn(|| pieces.next(0)).flatten() {
                 let parent = parent(v);
                 let number = numbers[last.min(parent as usize)].load(Relaxed);
                 // No branch on whether the vertex was reached, which can't be predicted.
@@ -155,7 +157,12 @@ impl CpuEngine<'_> {
                     walk(v);
                 }
             }
-        });
+        };
+        if vertices < SHARED_WORDS * 64 {
+            work(0)
+        } else {
+            self.team.run(&work)
+        }
         is_forest.into_inner()
     }
 

@@ -107,17 +107,12 @@ impl<'g> CpuEngine<'g> {
         let (vertices, padded) = (layout.csr().vertices(), layout.padded());
         let words = padded / 64;
         let mut excluded: Slab<u64> = Slab::zeroed(words, "bitmaps")?;
-        let mut excluded_count = 0;
         for v in 0..padded {
             if v >= vertices || (layout.csr().degree(v as Vertex) == 0 && layout.incoming().degree(v as Vertex) == 0) {
                 excluded[v / 64] |= 1 << (v % 64);
-                excluded_count += 1;
             }
         }
-        let mut remaining = Vec::new();
-        for _ in 0..team.size() {
-            remaining.push(Slab::zeroed(parallel.words() * 64, "per-thread buffers")?);
-        }
+        let remaining = (0..team.size()).map(|_| Slab::zeroed(parallel.words() * 64, "per-thread buffers")).collect::<Result<_, _>>()?;
         let shares = if team.size() == 1 { 0 } else { team.size() };
         // A level meets at most as many vertices as there are arcs, and each thread a vertex once. Each thread may leave a chunk of each
         // partition that is not full.
@@ -139,8 +134,8 @@ impl<'g> CpuEngine<'g> {
             simd,
             kernels,
             state,
+            excluded_count: excluded.iter().map(|word| u64::from(word.count_ones())).sum(),
             excluded,
-            excluded_count,
             filters,
             met: Slab::zeroed(chunks * CHUNK, "frontier queue")?,
             chunks: Slab::zeroed(chunks, "frontier queue")?,
@@ -241,8 +236,8 @@ impl Engine for CpuEngine<'_> {
             }
         }
         let parent = Shared::new(&mut self.state.parent);
-        let awake = if self.team.sleeps() { 1 } else { 8 };
-        let shared = if self.layout.rows().is_empty() { SHARED_RESET / awake } else { SHARED_ROW_RESET };
+        let part = if self.team.sleeps() { 1 } else { 8 };
+        let shared = if self.layout.rows().is_empty() { SHARED_RESET / part } else { SHARED_ROW_RESET };
         share(&self.team, padded, RESET, padded < shared, &|_, range| {
             // SAFETY: ranges are handed out once and lie inside the slab.
             unsafe { std::slice::from_raw_parts_mut(parent.get().add(range.start), range.len()) }.fill(NONE);

@@ -10,9 +10,9 @@ pub struct ParallelThresholds {
     /// Threads share top-down levels with at least this many arcs. With fewer, waking the other threads and waiting for them costs more
     /// than they save.
     pub arcs: u64,
-    /// As `arcs`, for frontiers with hubs, which have long lists. The caller has just reset the parents, so they are in its own cache, and
-    /// another thread has to fetch every cache line from there. (Measured on two cores: two threads take two to four times as long as one
-    /// for 15 Ki to 500 Ki arcs, and as long as one for some millions.)
+    /// As `arcs`, for frontiers with hubs, which have long lists. The caller has written all or half of the parents last, and another
+    /// thread has to fetch these cache lines from its cache. (Measured on two cores: two threads take two to four times as long as one for
+    /// 15 Ki to 500 Ki arcs, and as long as one for some millions.)
     pub hub_arcs: u64,
     /// As `arcs`, for graphs with rows of neighbours: one thread needs a few nanoseconds per vertex, and two would move the cache lines of
     /// a small frontier between them.
@@ -71,10 +71,10 @@ pub(super) const PAST_CACHES: usize = 256 << 10;
 pub(super) const HOST_WORDS: usize = 4 << 10;
 /// With fewer words than this, the caller alone writes the parents of left-out leaves.
 pub(super) const SHARED_HOST_WORDS: usize = 32 << 10;
-/// Parents that a thread resets at a time.
+/// Parents that a thread resets at a time, at most.
 pub(super) const RESET: usize = 16 << 10;
-/// Fewer parents than this are reset by the caller alone while a helper sleeps, which is then awake for the levels that follow. While none
-/// sleeps, an eighth is enough: each thread then resets what it wrote in the last search, which is in its cache.
+/// While a helper sleeps, threads share resets from this many parents on, which also wakes it for the levels that follow. While none
+/// sleeps, they share them from an eighth of it on: each of two threads then resets much of what it wrote in the last search.
 pub(super) const SHARED_RESET: usize = 64 << 10;
 /// As `SHARED_RESET`, for graphs with rows of neighbours: the caller searches them almost alone, and then has the parents in its cache.
 pub(super) const SHARED_ROW_RESET: usize = 256 << 10;

@@ -80,7 +80,7 @@ const HALF: u32 = 32;
 #[derive(Debug)]
 pub(crate) struct Pieces {
     /// Units handed out at the front, and above [`HALF`] bits at the back, on a cache line that holds nothing else: every thread writes it.
-    /// In the end either may be too large by a piece of each thread.
+    /// In the end they add up to more than there are, by some pieces of each thread.
     taken: CachePadded<AtomicU64>,
     len: usize,
     /// The least size of a piece: a unit.
@@ -93,23 +93,28 @@ pub(crate) struct Pieces {
 impl Pieces {
     pub(crate) fn new(len: usize, most: usize, threads: usize) -> Self {
         // So few units that neither half overflows.
-        let least = if threads == 1 { most } else { (most / 8).max(1) }.max(len >> (HALF - 1));
+        let least = if threads == 1 { most } else { most / 8 }.max((len >> (HALF - 1)) + 1);
         Self { taken: CachePadded::new(AtomicU64::new(0)), len, least, most: (most / least).max(1) as u64, threads }
     }
 
     /// Returns the next piece for `thread`; each piece is handed out once.
     #[inline]
     pub(crate) fn next(&self, thread: usize) -> Option<Range<usize>> {
-        let units = self.len.div_ceil(self.least) as u64;
-        let front = |taken: u64| taken % (1 << HALF);
-        let left = |taken: u64| units.saturating_sub(front(taken) + (taken >> HALF));
-        // The size may be based on an old value. Even so, `fetch_add` reserves the whole piece.
-        let size = (left(self.taken.load(Relaxed)) / (4 * self.threads as u64)).clamp(1, self.most);
+        self.take(thread, (self.left(self.taken.load(Relaxed)) / (4 * self.threads as u64)).clamp(1, self.most))
+    }
+
+    /// Takes `size` units, or as many as are left: others may have taken some since the caller has chosen the size.
+    fn take(&self, thread: usize, size: u64) -> Option<Range<usize>> {
         let at_back = thread % 2 == 1;
         let taken = self.taken.fetch_add(if at_back { size << HALF } else { size }, Relaxed);
-        let size = size.min(left(taken));
-        let begin = (front(taken) + if at_back { left(taken) - size } else { 0 }) as usize * self.least;
-        (size > 0).then(|| begin..self.len.min(begin + size as usize * self.least))
+        let size = size.min(self.left(taken));
+        let begin = taken % (1 << HALF) + if at_back { self.left(taken) - size } else { 0 };
+        (size > 0).then(|| begin as usize * self.least..self.len.min((begin + size) as usize * self.least))
+    }
+
+    /// Units that are left.
+    fn left(&self, taken: u64) -> u64 {
+        (self.len.div_ceil(self.least) as u64).saturating_sub(taken % (1 << HALF) + (taken >> HALF))
     }
 }
 
@@ -143,6 +148,21 @@ mod tests {
                     let at_back = parts[1].len() as f64 / len as f64;
                     assert!((at_back - turn.iter().filter(|&&thread| thread % 2 == 1).count() as f64 / 4.0).abs() < 0.01, "{at_back}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn no_more_is_taken_than_is_left() {
+        for (len, first) in [(10, 7), (64, 57), (100, 0), (100, 99), (1, 0), (1, 1)] {
+            for turn in [[0, 0], [1, 1], [0, 1], [1, 0]] {
+                // Units of one.
+                let pieces = Pieces::new(len, 8, 2);
+                let taken = turn.map(|thread| pieces.take(thread, first)).into_iter().flatten();
+                let mut all: Vec<_> = taken.chain(pieces.take(turn[1], 200)).flatten().collect();
+                all.sort_unstable();
+                assert_eq!(all, (0..len).collect::<Vec<_>>());
+                assert!(pieces.take(0, 1).is_none() && pieces.take(1, 1).is_none());
             }
         }
     }

@@ -124,6 +124,10 @@ impl Team {
         if size > MOST_THREADS {
             return Err(format!("{size} threads are more than the limit of {MOST_THREADS}"));
         }
+        let processors = match cpus {
+            [] => thread::available_parallelism().map_or(1, usize::from),
+            _ => cpus.iter().enumerate().filter(|&(place, cpu)| !cpus[..place].contains(cpu)).count(),
+        };
         let gate = Arc::new(Gate {
             calls: AtomicU32::new(0),
             state: AtomicU32::new(0),
@@ -131,7 +135,7 @@ impl Team {
             helpers: OnceLock::new(),
             job: UnsafeCell::new(None),
             leave: AtomicBool::new(false),
-            crowded: size > processors(cpus),
+            crowded: size > processors,
             panicked: AtomicBool::new(false),
         });
         let mut team = Self { gate, helpers: Vec::new(), cpus: cpus.to_vec(), process: std::process::id(), one_caller: PhantomData };
@@ -292,14 +296,6 @@ fn wait(gate: &Gate, seen: u32) -> u32 {
     };
     gate.sleepers.fetch_sub(1, SeqCst);
     calls
-}
-
-/// Number of processors available to threads that are bound to `cpus` (empty: not bound).
-fn processors(cpus: &[usize]) -> usize {
-    match cpus {
-        [] => thread::available_parallelism().map_or(1, usize::from),
-        _ => cpus.iter().enumerate().filter(|&(place, cpu)| !cpus[..place].contains(cpu)).count(),
-    }
 }
 
 /// Gives the calling thread back, when dropped, the CPUs on which it could run before: a [`Team`] binds the thread that makes it.
