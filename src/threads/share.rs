@@ -51,8 +51,7 @@ pub fn share_and_sum(
         }
         return (sums, u32::from(len > 0));
     }
-    let threads = team.size();
-    let pieces = Pieces::new(len, most, threads);
+    let pieces = Pieces::new(len, most, team.size());
     let joint = CachePadded::new(([AtomicU64::new(0), AtomicU64::new(0)], AtomicU32::new(0)));
     let run = |thread: usize| {
         let (mut sums, mut worked) = ([0; 2], false);
@@ -69,7 +68,7 @@ pub fn share_and_sum(
     team.run(&run);
     let ([first, second], worked) = joint.into_inner();
     // A late helper may enter twice, and is then counted twice.
-    ([first.into_inner(), second.into_inner()], worked.into_inner().min(threads as u32))
+    ([first.into_inner(), second.into_inner()], worked.into_inner().min(team.size() as u32))
 }
 
 /// Bits of a count of units.
@@ -83,7 +82,9 @@ pub(crate) struct Pieces {
     /// In the end they add up to more than there are, by some pieces of each thread.
     taken: CachePadded<AtomicU64>,
     len: usize,
-    /// The least size of a piece: a unit.
+    /// All units.
+    units: u64,
+    /// The least size of a piece: a unit. Pieces begin at multiples of it, so at cache lines if as many entries fill whole lines.
     least: usize,
     /// The most units of a piece.
     most: u64,
@@ -94,7 +95,7 @@ impl Pieces {
     pub(crate) fn new(len: usize, most: usize, threads: usize) -> Self {
         // So few units that neither half overflows.
         let least = if threads == 1 { most } else { most / 8 }.max((len >> (HALF - 1)) + 1);
-        Self { taken: CachePadded::new(AtomicU64::new(0)), len, least, most: (most / least).max(1) as u64, threads }
+        Self { taken: CachePadded::default(), len, units: len.div_ceil(least) as u64, least, most: (most / least).max(1) as u64, threads }
     }
 
     /// Returns the next piece for `thread`; each piece is handed out once.
@@ -114,7 +115,7 @@ impl Pieces {
 
     /// Units that are left.
     fn left(&self, taken: u64) -> u64 {
-        (self.len.div_ceil(self.least) as u64).saturating_sub(taken % (1 << HALF) + (taken >> HALF))
+        self.units.saturating_sub(taken % (1 << HALF) + (taken >> HALF))
     }
 }
 
